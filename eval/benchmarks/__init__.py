@@ -1,0 +1,14 @@
+from eval.benchmarks.loader import FORMATS, load_benchmark
+from eval.benchmarks.published import load_run
+from eval.benchmarks.registry import ShippedBenchmark, benchmark_names, shipped_benchmarks
+from eval.benchmarks.triples import load_triples
+
+__all__ = [
+    "FORMATS",
+    "ShippedBenchmark",
+    "benchmark_names",
+    "load_benchmark",
+    "load_run",
+    "load_triples",
+    "shipped_benchmarks",
+]

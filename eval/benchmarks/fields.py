@@ -1,0 +1,93 @@
+"""Typed access to one field of a record, with errors that name the field, the value and what it should be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from eval.benchmarks.place import Place, Record
+
+TEXT_LIMIT = 1024 * 1024  # bytes of UTF-8; a passage of this size is hundreds of times what an embedder reads
+
+
+def kind(value: object) -> str:
+    """A JSON value in plain words: `the number 5`, `null`, `a list`."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    names: dict[type, str] = {list: "a list", tuple: "a list", dict: "an object", str: "a string"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def text_value(place: Place, field: str, value: object) -> str:
+    """`value` as a string that can be written as UTF-8 and is within the size limit.
+
+    Raises
+    ------
+    InputError
+        For another type, for more than `TEXT_LIMIT` bytes, and for a lone surrogate (`\\ud800`), which JSON can
+        express but no file can hold.
+    """
+    if not isinstance(value, str):
+        raise place.error(f"field {field!r} must be a string, not {kind(value)}")
+    try:
+        size = len(value) if value.isascii() else len(value.encode())
+    except UnicodeEncodeError as error:
+        bad = value[error.start]
+        raise place.error(
+            f"field {field!r} holds the lone surrogate {bad!a}, which is not a character: remove it"
+        ) from error
+    if size > TEXT_LIMIT:
+        raise place.error(
+            f"field {field!r} is {size:,} bytes long, over the limit of {TEXT_LIMIT:,} (1 MiB): "
+            "split the passage into several with ids of their own"
+        )
+    return value
+
+
+def id_value(place: Place, field: str, value: object) -> str:
+    """An id as a string. Integers are taken as their digits, as many corpora write them; others are refused."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    text = text_value(place, field, value)
+    if not text.strip():
+        raise place.error(f"field {field!r} is empty: every record needs an id of its own")
+    if not text.isprintable() and any(mark in text for mark in "\t\n\r"):
+        raise place.error(
+            f"field {field!r} is {text!r}: an id with a tab or line break cannot be written in a qrels file"
+        )
+    return text
+
+
+def required(record: Record, place: Place, field: str) -> Any:
+    """The field's value; an error that lists the fields present when it is missing."""
+    if field not in record:
+        raise place.error(f"field {field!r} is missing (fields present: {', '.join(map(str, record)) or 'none'})")
+    return record[field]
+
+
+def record_id(record: Record, place: Place) -> str:
+    """The record's `_id` (BEIR), or its `id` where only that is given (Hub sets, MuSiQue)."""
+    field = "id" if record.get("_id") is None and "id" in record else "_id"
+    return id_value(place, field, required(record, place, field))
+
+
+def has_id(record: Record) -> bool:
+    """Whether the record names itself; null counts as no name."""
+    return any(record.get(name) is not None for name in ("_id", "id"))
+
+
+def list_field(record: Record, place: Place, field: str) -> list[Any]:
+    """A required list."""
+    value = required(record, place, field)
+    if not isinstance(value, list | tuple):
+        raise place.error(f"field {field!r} must be a list, not {kind(value)}")
+    return list(value)
+
+
+def content_id(prefix: str, *parts: str) -> str:
+    """A stable id made of the content alone: the same text gets the same id in any file and any order."""
+    digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+    return f"{prefix}{digest[:16]}"

@@ -1,0 +1,111 @@
+"""Text files read line by line or as one JSON array, with errors that name file, line and column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eval.benchmarks.fields import kind
+from eval.benchmarks.place import Place, Record
+from retrieval.errors import InputError
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[Place, str]]:
+    """The lines of a file, streamed, without their ends (LF or CRLF) and without a leading BOM.
+
+    Blank lines are left out unless `blank` asks for them (inside a quoted CSV cell they are text).
+
+    Raises
+    ------
+    InputError
+        When the file is missing or unreadable, or holds bytes that are not UTF-8 (line and byte offset are named).
+    """
+    offset = 0
+    name = str(path)
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                line = raw.removeprefix(_BOM) if number == 1 else raw
+                try:
+                    text = line.decode().rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    at = offset + error.start + len(raw) - len(line)
+                    raise _not_utf8(Place(name, "line", number), at, raw[:2]) from error
+                offset += len(raw)
+                if blank or (text and not text.isspace()):
+                    yield Place(name, "line", number), text
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
+    looks = " (it looks like UTF-16)" if start in {b"\xff\xfe", b"\xfe\xff"} else ""
+    return place.error(f"not UTF-8 at byte {offset:,} of the file{looks}: save the file as UTF-8")
+
+
+def unreadable(path: Path, error: OSError) -> InputError:
+    """The error for a file that the system will not open."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{path}: no such file")
+    return InputError(f"{path}: cannot be read ({error.strerror or error}): check what it is and who may read it")
+
+
+def parse_json(text: str, place: Place) -> Any:
+    """The JSON value of `text`; an error with the column when it is not JSON."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise place.error(f"not JSON ({error.msg} at column {error.colno}): correct or remove the line") from error
+    except RecursionError as error:
+        raise place.error("not JSON that can be read (nested too deeply): correct or remove the line") from error
+    except ValueError as error:  # an integer with thousands of digits
+        raise place.error(f"not JSON that can be read ({error}): correct or remove the line") from error
+
+
+def as_record(value: Any, place: Place) -> Record:
+    """`value` when it is a JSON object, else an error."""
+    if not isinstance(value, dict):
+        raise place.error(f"must be a JSON object with named fields, not {kind(value)}")
+    return value
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[Place, Record]]:
+    """One JSON object a line."""
+    for place, text in read_lines(path):
+        yield place, as_record(parse_json(text, place), place)
+
+
+def read_json_array(path: Path) -> Iterator[tuple[Place, Record]]:
+    """The objects of one JSON array, as HotpotQA and 2WikiMultihopQA are published; records count from 1."""
+    try:
+        data = path.read_bytes().removeprefix(_BOM)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        values = json.loads(data.decode())
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _not_utf8(Place(str(path), "line", line), error.start, data[:2]) from error
+    except json.JSONDecodeError as error:
+        place = Place(str(path), "line", error.lineno)
+        raise place.error(
+            f"not JSON ({error.msg} at column {error.colno}): download or write the file again"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{path}: not JSON that can be read ({error}): download or write the file again") from error
+    for number, value in enumerate(values, start=1):
+        place = Place(str(path), "record", number)
+        yield place, as_record(value, place)
+
+
+def first_character(path: Path) -> str:
+    """The first character that is not white space, looked for in the first 4 KiB; empty when there is none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4096).removeprefix(_BOM).lstrip()[:1].decode(errors="replace")
+    except OSError as error:
+        raise unreadable(path, error) from error

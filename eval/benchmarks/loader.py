@@ -1,0 +1,103 @@
+"""One door for every benchmark: a shipped name, a folder, an official file or a Hub set."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from eval.benchmarks.beir import Parsed, read_folder
+from eval.benchmarks.card import role_of
+from eval.benchmarks.files import unreadable
+from eval.benchmarks.official import READERS, detect
+from eval.benchmarks.records import read_records
+from eval.benchmarks.registry import shipped_folders
+from eval.types import Benchmark
+from retrieval.errors import InputError, UnknownNameError
+
+FORMATS = ("beir", *READERS)
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(:[\w.+-]+){0,2}")
+
+
+def load_benchmark(name_or_path: str | Path, *, limit: int | None = None, format: str | None = None) -> Benchmark:
+    """Load and validate a benchmark.
+
+    Parameters
+    ----------
+    name_or_path
+        A shipped name (`hopworld`); a folder in BEIR layout, with `qrels` or without (a user's own corpus; tables may
+        be JSONL, Parquet, CSV or TSV); an official HotpotQA, 2WikiMultihopQA or MuSiQue file; or a Hub set as
+        `owner/name[:config[:split]]`. A shipped name wins over a folder of that name: write `./hopworld` for yours.
+    limit
+        Keep the first `limit` questions. The whole corpus is kept and the whole benchmark validated.
+    format
+        One of `FORMATS`, when the content should not decide.
+
+    Returns
+    -------
+    Benchmark
+        Questions without gold are left out where others have gold (as BEIR scores only judged questions). The role
+        comes from the README.md front matter (`hopbench: {role: tune}`), else: no gold → `user`, a name with the word
+        `train` or `tune` → `tune`, the rest → `report`.
+
+    Raises
+    ------
+    UnknownNameError
+        When it is neither a path nor a known name.
+    InputError
+        When anything in it cannot be used; the message names file, line and field.
+    """
+    if limit is not None and limit < 1:
+        raise InputError(f"limit is {limit}, must be at least 1: leave it out to keep all questions")
+    if format is not None and format not in FORMATS:
+        raise UnknownNameError("benchmark format", format, FORMATS)
+    if isinstance(name_or_path, Path):  # Path("./hopworld") has lost its "./", yet means the folder
+        name_or_path = os.path.join(os.curdir, os.path.expanduser(name_or_path))
+    benchmark = _load(name_or_path, format)
+    return benchmark if limit is None else replace(benchmark, questions=benchmark.questions[:limit])
+
+
+def _load(name: str, format: str | None) -> Benchmark:
+    shipped = shipped_folders()
+    if name in shipped:
+        return _load_folder(shipped[name], format)
+    path = Path(os.path.expanduser(name))
+    # for a name that the system does not allow os.path says no, where Path raises
+    if name.strip() and os.path.exists(path):
+        return _load_folder(path, format) if path.is_dir() else _load_file(path, format)
+    if _HUB_NAME.fullmatch(name) and not path.suffix.startswith(".json") and not path.parent.is_dir():
+        from eval.benchmarks.hub import load_hub  # `datasets` takes seconds to import
+
+        return make_benchmark(*load_hub(name, format))
+    if path.suffix or "/" in name or os.sep in name:
+        raise InputError(
+            f"{name}: no such file or folder, and it is not a Hub name (owner/name:config): check the path"
+        )
+    raise UnknownNameError("benchmark", name, shipped)
+
+
+def _load_folder(folder: Path, format: str | None) -> Benchmark:
+    if format not in {None, "beir"}:
+        raise InputError(f"{folder}: is a folder, and format {format!r} is a single file: name the file")
+    try:
+        return make_benchmark(folder.resolve().name, read_folder(folder), folder)
+    except OSError as error:
+        raise unreadable(folder, error) from error
+
+
+def _load_file(path: Path, format: str | None) -> Benchmark:
+    if format == "beir":
+        raise InputError(
+            f"{path}: is a file, and format 'beir' is a folder: name the folder that holds corpus and queries"
+        )
+    source = str(path)
+    rows, reader = detect(read_records(path), source, format)
+    return make_benchmark(path.stem, reader(source, rows))
+
+
+def make_benchmark(name: str, parsed: Parsed, folder: Path | None = None) -> Benchmark:
+    """The benchmark with the role that card, gold and name give it."""
+    passages, questions = parsed
+    has_gold = any(question.gold for question in questions)
+    return Benchmark(name, passages, questions, role_of(name, has_gold=has_gold, folder=folder), folder)

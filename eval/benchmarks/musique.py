@@ -1,0 +1,89 @@
+"""MuSiQue: the official JSON lines (`musique_ans_v1.0_*.jsonl`, `musique_full_v1.0_*.jsonl`).
+
+Source: Trivedi et al., MuSiQue (arXiv 2108.00573), https://github.com/StonyBrookNLP/musique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eval.benchmarks.beir import Parsed
+from eval.benchmarks.fields import kind, list_field, required, text_value
+from eval.benchmarks.place import Place, Record, Rows
+from eval.benchmarks.pool import Pool, pooled_id
+from eval.benchmarks.validation import keep_judged, make_question, read_questions
+from eval.types import BenchmarkQuestion
+
+_READ = frozenset({"_id", "id", "question", "paragraphs", "question_decomposition"})
+
+
+def read_musique(source: str, rows: Rows) -> Parsed:
+    """Paragraphs pooled into one corpus; those marked `is_supporting` are gold.
+
+    The type is the id's hop pattern (`2hop`, `3hop1`, …). `metadata.decomposition` lists the single-hop questions with
+    answer and passage id. A question marked unanswerable (MuSiQue-Full pairs each with an answerable twin of the same
+    id) has no complete evidence to find: its paragraphs join the corpus, the question is left out.
+
+    Raises
+    ------
+    InputError
+        For a record of another shape; file, line and field are named.
+    """
+    pool = Pool()
+    questions = read_questions(source, _answerable(rows, pool))
+    return pool.corpus(source), keep_judged(source, questions)
+
+
+def _answerable(rows: Rows, pool: Pool) -> Iterator[tuple[Place, BenchmarkQuestion]]:
+    for place, record in rows:
+        question = _question(record, place, pool)
+        if record.get("answerable", True):
+            yield place, question
+
+
+def _question(record: Record, place: Place, pool: Pool) -> BenchmarkQuestion:
+    paragraphs = [_object(item, place, "paragraphs") for item in list_field(record, place, "paragraphs")]
+    by_index: dict[int, str] = {}
+    gold = []
+    for position, paragraph in enumerate(paragraphs):
+        title = text_value(place, "paragraphs.title", required(paragraph, place, "title"))
+        text = text_value(place, "paragraphs.paragraph_text", required(paragraph, place, "paragraph_text"))
+        passage_id = pool.add(title, text, place)
+        by_index[_index(paragraph.get("idx", position), place, "paragraphs.idx")] = passage_id
+        if paragraph.get("is_supporting"):
+            gold.append(passage_id)
+    question_id = pooled_id(record, place, (str(paragraph["title"]) for paragraph in paragraphs))
+    metadata: Mapping[str, Any] = {
+        "type": question_id.split("__")[0] if "__" in question_id else "",
+        **{key: value for key, value in record.items() if key not in _READ},
+        "context_ids": list(by_index.values()),
+        "decomposition": _decomposition(record, place, by_index),
+    }
+    return make_question(place, question_id, required(record, place, "question"), metadata, gold)
+
+
+def _decomposition(record: Record, place: Place, by_index: Mapping[int, str]) -> list[dict[str, object]]:
+    """The single-hop questions in order; a step's passage is None where the file (unanswerable, test) names none."""
+    if record.get("question_decomposition") is None:
+        return []
+    found: list[dict[str, object]] = []
+    for item in list_field(record, place, "question_decomposition"):
+        step = _object(item, place, "question_decomposition")
+        support = step.get("paragraph_support_idx")
+        index = None if support is None else _index(support, place, "question_decomposition.paragraph_support_idx")
+        passage_id = None if index is None else by_index.get(index)
+        found.append({"question": step.get("question"), "answer": step.get("answer"), "passage_id": passage_id})
+    return found
+
+
+def _index(value: object, place: Place, field: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise place.error(f"field {field!r} must be an integer, not {kind(value)}")
+    return value
+
+
+def _object(value: object, place: Place, field: str) -> Record:
+    if not isinstance(value, dict):
+        raise place.error(f"field {field!r} must be a list of objects, but holds {kind(value)}")
+    return value

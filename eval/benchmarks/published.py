@@ -1,0 +1,40 @@
+"""Runs that others published: the ranking of each question, to check our metrics against theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eval.benchmarks.fields import id_value, list_field, record_id
+from eval.benchmarks.files import read_jsonl
+from eval.benchmarks.place import Place, Record
+from eval.benchmarks.validation import Unique
+from retrieval.errors import InputError
+
+
+def load_run(path: str | Path) -> dict[str, list[str]]:
+    """Question id → passage ids, best first, from JSON lines with `id` and `ranked_ids`; other fields are ignored.
+
+    Raises
+    ------
+    InputError
+        For an empty file, a question twice, a passage twice in one ranking, or a field of the wrong type.
+    """
+    unique = Unique("question")
+    run: dict[str, list[str]] = {}
+    for place, record in read_jsonl(Path(path)):
+        question_id = record_id(record, place)
+        unique.add(question_id, place)
+        run[question_id] = _ranking(record, place)
+    if not run:
+        raise InputError(f"{path}: holds no rankings: each line must be an object with id and ranked_ids")
+    return run
+
+
+def _ranking(record: Record, place: Place) -> list[str]:
+    ranked = [id_value(place, "ranked_ids", value) for value in list_field(record, place, "ranked_ids")]
+    seen: set[str] = set()
+    for passage_id in ranked:
+        if passage_id in seen:
+            raise place.error(f"field 'ranked_ids' holds {passage_id!r} twice: a ranking names each passage once")
+        seen.add(passage_id)
+    return ranked

@@ -1,0 +1,60 @@
+"""The benchmarks that travel with HopBench."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.benchmarks.beir import find_table, is_folder_of_tables
+from eval.benchmarks.card import read_card, role_of
+from eval.benchmarks.qrels import find_qrels
+from eval.benchmarks.records import read_records
+from eval.types import Role
+
+_HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedBenchmark:
+    """One line of `hopbench benchmarks`: `passages` and `questions` are counts."""
+
+    name: str
+    title: str
+    role: Role
+    passages: int
+    questions: int
+    folder: Path
+
+
+def _root() -> Path:
+    """Where the shipped folders are: inside the package in a wheel, `datasets/` in a checkout.
+
+    The checkout's folder is known by our pyproject.toml beside it: next to an installed package, `datasets` is the
+    Hugging Face library.
+    """
+    packaged, checkout = _HERE / "data", _HERE.parents[1]
+    return packaged if packaged.is_dir() or not (checkout / "pyproject.toml").is_file() else checkout / "datasets"
+
+
+def shipped_folders() -> dict[str, Path]:
+    """Name → folder of each shipped benchmark, sorted by name."""
+    root = _root()
+    folders = sorted(root.iterdir()) if root.is_dir() else []
+    return {folder.name: folder for folder in folders if is_folder_of_tables(folder)}
+
+
+def benchmark_names() -> list[str]:
+    """The names that `load_benchmark` knows without a path."""
+    return list(shipped_folders())
+
+
+def shipped_benchmarks() -> list[ShippedBenchmark]:
+    """Every shipped benchmark with title (the card's `pretty_name`), role and counts, which are not validated."""
+    return [_describe(name, folder) for name, folder in shipped_folders().items()]
+
+
+def _describe(name: str, folder: Path) -> ShippedBenchmark:
+    passages, questions = (sum(1 for _ in read_records(find_table(folder, stem))) for stem in ("corpus", "queries"))
+    role = role_of(name, has_gold=find_qrels(folder) is not None, folder=folder)
+    title = str(read_card(folder).get("pretty_name") or name)
+    return ShippedBenchmark(name, title, role, passages, questions, folder)

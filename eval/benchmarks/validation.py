@@ -1,0 +1,159 @@
+"""From records to passages and questions: what a benchmark must hold before anything is built on it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from eval.benchmarks.fields import kind, record_id, required, text_value
+from eval.benchmarks.place import Place, Record, Rows, refuse_unknown
+from eval.types import BenchmarkQuestion
+from retrieval.errors import InputError
+from retrieval.types import Passage
+
+_log = logging.getLogger(__name__)
+_NORMALISED = frozenset({"answer", "answer_aliases", "type"})
+_QUESTION_FIELDS = frozenset({"_id", "id", "text", "question", "metadata"})
+
+
+class Unique:
+    """Remembers where each id was first used and refuses its second use."""
+
+    def __init__(self, what: str) -> None:
+        """`what` is the kind of record, as messages call it: `passage` or `question`."""
+        self._what = what
+        self._first: dict[str, Place] = {}
+
+    def add(self, value: str, place: Place) -> None:
+        """Take note of `value`, or raise an error that names both places."""
+        first = self._first.setdefault(value, place)
+        if first is not place:
+            raise place.error(
+                f"duplicate {self._what} '_id' {value!r}, first used in {first.unit} {first.number}: "
+                "remove one of the two or give it an id of its own"
+            )
+
+
+def read_passage(record: Record, place: Place) -> Passage:
+    """One passage from `_id`, `title` (may be absent) and `text` (may be empty when there is a title)."""
+    title = _optional(place, "title", record.get("title"))
+    text = text_value(place, "text", required(record, place, "text"))
+    if not text.strip() and not title.strip():
+        raise place.error("fields 'title' and 'text' are both empty: a passage needs one of them to be found by")
+    return Passage(record_id(record, place), title, text)
+
+
+def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
+    """All passages of a corpus, in file order, each `_id` once; an empty corpus is refused."""
+    unique = Unique("passage")
+    passages = []
+    for place, record in rows:
+        passage = read_passage(record, place)
+        unique.add(passage.id, place)
+        passages.append(passage)
+    if not passages:
+        raise InputError(f"{source}: the corpus is empty: it must hold at least one passage (_id, title, text)")
+    return tuple(passages)
+
+
+def make_question(
+    place: Place, question_id: str, text: object, metadata: Mapping[str, Any], gold: Sequence[str] = ()
+) -> BenchmarkQuestion:
+    """A question with its metadata normalised: `answer`, `answer_aliases` and `type` get fields of their own.
+
+    `answer` may be a string or a list of accepted strings (the first is the answer, the others are aliases).
+    """
+    words = text_value(place, "text", text)
+    if not words.strip():
+        raise place.error("field 'text' is empty: a question needs words")
+    accepted = [*_texts(place, "answer", metadata), *_texts(place, "answer_aliases", metadata)]
+    unique = tuple(dict.fromkeys(accepted))
+    return BenchmarkQuestion(
+        id=question_id,
+        text=words,
+        type=_optional(place, "metadata.type", metadata.get("type")),
+        answer=unique[0] if unique else None,
+        aliases=unique[1:],
+        gold=tuple(dict.fromkeys(gold)),
+        metadata={key: value for key, value in metadata.items() if value is not None and key not in _NORMALISED},
+    )
+
+
+def _optional(place: Place, field: str, value: object) -> str:
+    return "" if value is None else text_value(place, field, value)
+
+
+def _texts(place: Place, field: str, metadata: Mapping[str, Any]) -> list[str]:
+    """The field's string or strings that are not empty."""
+    value = metadata.get(field)
+    values = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+    return [text for text in (text_value(place, f"metadata.{field}", item) for item in values) if text.strip()]
+
+
+def read_question(record: Record, place: Place) -> BenchmarkQuestion:
+    """One question of a BEIR or user's file. Fields beside `metadata` are metadata too, which `metadata` overrules."""
+    given = record.get("metadata")
+    if given is not None and not isinstance(given, dict):
+        raise place.error(f"field 'metadata' must be an object, not {kind(given)}")
+    text = record["question"] if "question" in record and "text" not in record else required(record, place, "text")
+    beside = {key: value for key, value in record.items() if key not in _QUESTION_FIELDS}
+    return make_question(place, record_id(record, place), text, {**beside, **(given or {})})
+
+
+def read_questions(source: str, questions: Iterable[tuple[Place, BenchmarkQuestion]]) -> tuple[BenchmarkQuestion, ...]:
+    """All questions, in file order, each id once; an empty set is refused."""
+    unique = Unique("question")
+    kept = []
+    for place, question in questions:
+        unique.add(question.id, place)
+        kept.append(question)
+    if not kept:
+        raise InputError(f"{source}: there are no questions: it must hold at least one (_id, text)")
+    return tuple(kept)
+
+
+def keep_judged(source: str, questions: Sequence[BenchmarkQuestion]) -> tuple[BenchmarkQuestion, ...]:
+    """The questions with gold, as BEIR scores only those; all of them when none has gold (a user's own questions)."""
+    judged = tuple(question for question in questions if question.gold)
+    if judged and len(judged) < len(questions):
+        left_out = len(questions) - len(judged)
+        _log.warning("%s: %s of %s questions have no gold and are left out", source, left_out, len(questions))
+    return judged or tuple(questions)
+
+
+def attach_gold(
+    source: str,
+    questions: Sequence[BenchmarkQuestion],
+    judgements: Iterable[tuple[Place, str, str]],
+    known: Iterable[str],
+) -> tuple[BenchmarkQuestion, ...]:
+    """Give each question its gold passages. A judgement is (place, question id, gold passage id).
+
+    Raises
+    ------
+    InputError
+        With a count and the first few, when gold passages are not among the `known` passage ids or judgements name
+        unknown questions; when there is no gold at all.
+    """
+    ids = set(known)
+    gold: dict[str, list[str]] = {question.id: [] for question in questions}
+    lost_passages, lost_questions = [], []
+    for place, question_id, passage_id in judgements:
+        if question_id not in gold:
+            lost_questions.append((question_id, place))
+        elif passage_id not in ids:
+            lost_passages.append((passage_id, place))
+        else:
+            gold[question_id].append(passage_id)
+    refuse_unknown(
+        source, "question id", "among the questions", "Add the questions or remove the lines.", lost_questions
+    )
+    refuse_unknown(source, "gold id", "in the corpus", "Add the passages or remove the lines.", lost_passages)
+    if not any(gold.values()):
+        raise InputError(
+            f"{source}: no line has a score above 0, so no question has gold: correct it or remove the file"
+        )
+    with_gold = [replace(question, gold=tuple(dict.fromkeys(gold[question.id]))) for question in questions]
+    return keep_judged(source, with_gold)

@@ -1,0 +1,21 @@
+"""Which differences are real: paired bootstrap, sign-flip test, Holm's correction, verdicts."""
+
+from eval.compare.pairs import HOP_FREE, best_baseline, compare
+from eval.compare.statistics import Interval, holm, mean_ci, minimum_detectable, sign_flip_p
+from eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
+
+__all__ = [
+    "HOP_FREE",
+    "Comparison",
+    "Interval",
+    "LabelCoverage",
+    "PairResult",
+    "TypeBreakdown",
+    "Verdict",
+    "best_baseline",
+    "compare",
+    "holm",
+    "mean_ci",
+    "minimum_detectable",
+    "sign_flip_p",
+]

@@ -1,0 +1,185 @@
+"""Paired comparisons of labels on one metric: which differences are real."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eval.compare.statistics import (
+    ALPHA,
+    DECIMALS,
+    RESAMPLES,
+    FloatArray,
+    Interval,
+    Seed,
+    check_settings,
+    clean,
+    holm,
+    mean_ci,
+    minimum_detectable,
+    sign_flip_p,
+)
+from eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
+from eval.metrics.registry import PRIMARY, get_metric
+from retrieval.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HOP_FREE = ("vector", "bm25", "hybrid")
+"""The baselines that use no graph; of equal ones the first is taken."""
+
+BREAKDOWN_RESAMPLES = 1_999
+"""Enough for the intervals by type, on which no verdict stands."""
+
+
+def compare(
+    rows_by_label: Mapping[str, pd.DataFrame],
+    baseline: str | None = None,
+    metric: str = PRIMARY,
+    *,
+    seed: Seed = 0,
+    resamples: int = RESAMPLES,
+    alpha: float = ALPHA,
+    types: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Compare every label with the baseline, or every two labels if `baseline` is None, on one metric.
+
+    `rows_by_label` holds what `score` returned for each label, `types` each question's type for the breakdown. Pairs
+    are formed by question id over the questions both answered; a question that a label has no row for counts as its
+    failure. All comparisons of the call are one family for Holm's correction. The result depends neither on the
+    order of labels nor of rows. Raises InputError (or a subclass) for unknown names and unusable settings.
+    """
+    check_settings(resamples, alpha)
+    sign = 1.0 if get_metric(metric).higher_is_better else -1.0
+    _check(rows_by_label, baseline, metric)
+    table = _table(rows_by_label, metric, types or {})
+    settings = _Settings(sign, int(np.random.default_rng(seed).integers(2**63)), resamples, alpha)
+    pairs = [_pair(table, a, b, settings) for a, b in _family(table.labels, baseline)]
+    adjusted = holm([p.p for p in pairs])
+    judged = tuple(_judge(p, p_holm, settings) for p, p_holm in zip(pairs, adjusted, strict=True))
+    return Comparison(metric, baseline, alpha, resamples, judged, table.coverage)
+
+
+def best_baseline(
+    summaries: Mapping[str, Mapping[str, Any]], names: Sequence[str] = HOP_FREE, metric: str = PRIMARY
+) -> str | None:
+    """The label among `names` with the best zero-filled mean in its summary; None if none of them was scored."""
+    sign = 1.0 if get_metric(metric).higher_is_better else -1.0
+    scored = [name for name in names if name in summaries and metric in summaries[name]["metrics"]]
+    return max(scored, key=lambda name: sign * float(summaries[name]["metrics"][metric]), default=None)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    sign: float
+    seed: int
+    resamples: int
+    alpha: float
+
+    def interval(self, values: FloatArray, most: int = sys.maxsize) -> Interval | None:
+        return mean_ci(values, self.seed, resamples=min(self.resamples, most), alpha=self.alpha)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """`values[label]` has one number (NaN: none) for each of `ids`, which are sorted; `type_of` beside them."""
+
+    ids: npt.NDArray[np.object_]
+    type_of: npt.NDArray[np.object_]
+    values: Mapping[str, FloatArray]
+    coverage: Mapping[str, LabelCoverage]
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.values)
+
+
+def _table(rows_by_label: Mapping[str, pd.DataFrame], metric: str, types: Mapping[str, str]) -> _Table:
+    ids = sorted(set().union(*(rows.index for rows in rows_by_label.values())))
+    values, coverage = {}, {}
+    for label in sorted(rows_by_label):
+        rows = rows_by_label[label]
+        answered = rows.loc[rows["failure"].isna(), metric]
+        values[label] = answered.reindex(ids).to_numpy(dtype=float)
+        coverage[label] = LabelCoverage(len(ids), len(ids) - len(answered))
+    type_of = np.array([types.get(i, "") for i in ids], dtype=object)
+    return _Table(np.array(ids, dtype=object), type_of, values, coverage)
+
+
+def _family(labels: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
+    if baseline is None:
+        return list(combinations(labels, 2))
+    return [(label, baseline) for label in labels if label != baseline]
+
+
+def _pair(table: _Table, label: str, baseline: str, settings: _Settings) -> PairResult:
+    """Everything but the family's correction and the verdict."""
+    both = table.values[label] - table.values[baseline]
+    used = ~np.isnan(both)
+    d, ids = np.round(both[used], DECIMALS), table.ids[used]
+    gain = d * settings.sign
+    largest_first = np.argsort(-np.abs(d), kind="stable")
+    p = sign_flip_p(d, settings.seed, resamples=settings.resamples)
+    return PairResult(
+        label=label,
+        baseline=baseline,
+        n=len(d),
+        difference=float(clean(d).mean()) if len(d) else None,
+        ci=settings.interval(d),
+        p=p,
+        p_holm=p,
+        minimum_detectable=minimum_detectable(d, alpha=settings.alpha),
+        verdict="not distinguishable",
+        incomplete=table.coverage[label].incomplete or table.coverage[baseline].incomplete,
+        wins=tuple(str(ids[i]) for i in largest_first if gain[i] > 0),
+        losses=tuple(str(ids[i]) for i in largest_first if gain[i] < 0),
+        ties=int((d == 0).sum()),
+        by_type=_by_type(d, table.type_of[used], settings),
+    )
+
+
+def _by_type(d: FloatArray, type_of: npt.NDArray[np.object_], settings: _Settings) -> dict[str, TypeBreakdown]:
+    return {name: _breakdown(d[type_of == name], settings) for name in sorted(set(type_of) - {""})}
+
+
+def _breakdown(d: FloatArray, settings: _Settings) -> TypeBreakdown:
+    gain = d * settings.sign
+    return TypeBreakdown(
+        n=len(d),
+        difference=float(clean(d).mean()),
+        ci=settings.interval(d, BREAKDOWN_RESAMPLES),
+        wins=int((gain > 0).sum()),
+        losses=int((gain < 0).sum()),
+        ties=int((gain == 0).sum()),
+    )
+
+
+def _judge(pair: PairResult, p_holm: float, settings: _Settings) -> PairResult:
+    verdict: Verdict = "not distinguishable"
+    if pair.ci is not None and pair.difference is not None and p_holm < settings.alpha and pair.ci.excludes_zero():
+        verdict = "better" if pair.difference * settings.sign > 0 else "worse"
+    return replace(pair, p_holm=p_holm, verdict=verdict)
+
+
+def _check(rows_by_label: Mapping[str, pd.DataFrame], baseline: str | None, metric: str) -> None:
+    if baseline is not None and baseline not in rows_by_label:
+        raise UnknownNameError("label", baseline, rows_by_label)
+    if len(rows_by_label) < 2:
+        raise InputError(f"{len(rows_by_label)} label to compare; name at least two")
+    for label, rows in rows_by_label.items():
+        if missing := [c for c in (metric, "failure") if c not in rows.columns]:
+            raise InputError(f"the rows of {label!r} have no column {missing[0]!r}; score them with that metric first")
+        if not rows.index.is_unique:
+            twice = rows.index[rows.index.duplicated()][0]
+            raise InputError(f"the rows of {label!r} hold question {twice!r} twice; keep one row per question")
+    first, *others = sorted(rows_by_label)
+    for label in others:
+        if rows_by_label[first].index.intersection(rows_by_label[label].index).empty:
+            raise InputError(f"{first!r} and {label!r} share no question; compare runs of the same benchmark")

@@ -1,0 +1,96 @@
+"""What a comparison says, as plain values that reports and trackers can write down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from eval.compare.statistics import Interval
+
+Verdict = Literal["better", "worse", "not distinguishable"]
+
+MAX_FAILURES = 0.05
+"""A label that failed on a larger share of the questions is marked incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCoverage:
+    """How much of the questions a label answered; `incomplete` if over 5% failed."""
+
+    questions: int
+    failures: int
+
+    @property
+    def coverage(self) -> float:
+        """Share of the questions answered."""
+        return 1 - self.failures / self.questions
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether too many questions failed for its means to be trusted."""
+        return self.failures > MAX_FAILURES * self.questions
+
+
+@dataclass(frozen=True, slots=True)
+class TypeBreakdown:
+    """A pair on the questions of one type; exploratory, outside the corrected family."""
+
+    n: int
+    difference: float
+    ci: Interval | None
+    wins: int
+    losses: int
+    ties: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """`label` against `baseline` on the `n` questions that both answered.
+
+    `difference` is the mean of label − baseline with its bootstrap interval `ci`; None where n is too small. `p` is
+    the sign-flip test's, `p_holm` after Holm over the family. `verdict` is not "not distinguishable" only if p_holm
+    is below alpha and the interval excludes 0; better and worse heed the metric's direction, as do `wins` and
+    `losses` (question ids, largest difference first). `minimum_detectable` is the true difference that this many
+    questions would show four times in five.
+    """
+
+    label: str
+    baseline: str
+    n: int
+    difference: float | None
+    ci: Interval | None
+    p: float
+    p_holm: float
+    minimum_detectable: float | None
+    verdict: Verdict
+    incomplete: bool
+    wins: tuple[str, ...]
+    losses: tuple[str, ...]
+    ties: int
+    by_type: Mapping[str, TypeBreakdown]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All pairs of one family, corrected together; `baseline` is None when every pair of labels was compared."""
+
+    metric: str
+    baseline: str | None
+    alpha: float
+    resamples: int
+    pairs: tuple[PairResult, ...]
+    labels: Mapping[str, LabelCoverage]
+
+    def pair(self, label: str, baseline: str | None = None) -> PairResult | None:
+        """The comparison of a label with a baseline (default: the family's); None if it is not in the family."""
+        wanted = (label, baseline or self.baseline)
+        return next((p for p in self.pairs if (p.label, p.baseline) == wanted), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; tuples become lists when written."""
+        coverage = {
+            name: {**asdict(c), "coverage": round(c.coverage, 6), "incomplete": c.incomplete}
+            for name, c in self.labels.items()
+        }
+        return {**asdict(self), "labels": coverage}

@@ -1,0 +1,123 @@
+"""Runs strategies over a benchmark, scores them, and compares each with the best hop-free baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eval.compare import Comparison, best_baseline, compare, mean_ci
+from eval.graph_reach import expansion_factors, reach_columns
+from eval.metrics import PRIMARY, score, summarise
+from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
+from eval.types import Benchmark
+from eval.unfinished import Unfinished, trial_key
+from eval.version import code_version
+from retrieval.budget import Budget
+from retrieval.graph.build import Steps
+from retrieval.index import Index
+from retrieval.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INTERVAL_METRICS = (PRIMARY, "all_gold@5", "recall@5", "has_answer")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store."""
+
+    benchmark: Benchmark
+    index: Index
+    record: Mapping[str, Any]
+    strategies: Mapping[str, Strategy]
+    ragas: bool = False
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+
+    def key_of(self, label: str) -> str:
+        """Names everything that decides a label's trial."""
+        strategy = self.strategies[label]
+        return trial_key(
+            label=label,
+            strategy=strategy.name,
+            parameters=strategy.spec(),
+            benchmark=self.benchmark.digest,
+            questions=[question.id for question in self.benchmark.questions],
+            fingerprint=self.record["fingerprint"],
+            engine=self.index.store.engine,
+            embedder=self.index.embedder.name,
+            budget=[self.budget.chunks, self.budget.tokens],
+            seed=self.seed,
+            code=code_version(),
+        )
+
+
+@dataclass
+class Evaluation:
+    """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels."""
+
+    plan: Plan
+    trials: Mapping[str, TrialOutcome]
+    rows: Mapping[str, pd.DataFrame]
+    summaries: Mapping[str, Mapping[str, Any]]
+    comparison: Comparison | None
+    intervals: Mapping[str, Mapping[str, tuple[float, float]]]
+    shared_seconds: float
+
+
+def evaluate(plan: Plan, kept: Unfinished, steps: Steps) -> Evaluation:
+    """Run what is not in `kept` yet, a step a trial, and score it all."""
+    questions = [question.question for question in plan.benchmark.questions]
+    parts = batches(plan.index, questions)
+    shared = steps("candidates", lambda: prepare(parts))
+    trials = {}
+    for label, strategy in plan.strategies.items():
+        key = plan.key_of(label)
+        outcome = kept.get(key)
+        if outcome is None:
+            outcome = steps(f"trial {label}", lambda: _trial(plan, label, strategy, parts))  # noqa: B023 - called at once
+            kept.put(key, outcome)
+        trials[label] = outcome
+    return steps("score", lambda: _scored(plan, trials, shared))
+
+
+def _trial(plan: Plan, label: str, strategy: Strategy, parts: list[Any]) -> TrialOutcome:
+    outcome = run_trial(label, strategy, parts, plan.budget)
+    questions = [question.question for question in plan.benchmark.questions]
+    outcome.latency_ms = measure_latency(strategy, plan.index, questions, plan.seed)
+    return outcome
+
+
+def _scored(plan: Plan, trials: Mapping[str, TrialOutcome], shared: float) -> Evaluation:
+    factors = expansion_factors(plan.index)
+    rows, summaries = {}, {}
+    for label, trial in trials.items():
+        scored = score(plan.benchmark, trial.rankings, ragas=plan.ragas)
+        reached = reach_columns(trial, plan.benchmark, factors)
+        rows[label] = scored.join(reached)
+        summaries[label] = summarise(rows[label], plan.benchmark, context_passages=plan.budget.chunks)
+    comparison = _compared(plan, rows, summaries)
+    intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
+    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared)
+
+
+def _compared(
+    plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Mapping[str, Any]]
+) -> Comparison | None:
+    baseline = best_baseline(summaries)
+    if baseline is None or len(rows) < 2:
+        return None
+    types = {question.id: question.type for question in plan.benchmark.questions}
+    return compare(rows, baseline, seed=plan.seed, types=types)
+
+
+def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
+    found = {}
+    for metric in INTERVAL_METRICS:
+        values = rows[metric].dropna().to_numpy(dtype=float)
+        interval = mean_ci(values, seed) if len(values) > 1 else None
+        if interval is not None:
+            found[metric] = (interval.low, interval.high)
+    return found

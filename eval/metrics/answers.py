@@ -1,0 +1,56 @@
+"""Whether the retrieved text contains the answer, whatever the gold passages are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eval.metrics.base import Batch, FloatArray, Metric
+from eval.metrics.normalise import contains_answer, normalise_answer
+
+CITATION = "top-k retrieval accuracy (DPR, Karpukhin et al., EMNLP 2020), normalised as hotpot_evaluate_v1.py does"
+ANSWER_CUTOFFS = (5, 10)
+NOT_APPLICABLE = "yes/no questions do not count"
+
+
+def _context_contains(batch: Batch) -> FloatArray:
+    values = np.full(len(batch.questions), np.nan)
+    for i, (answers, ranking) in enumerate(zip(batch.answers, batch.rankings, strict=True)):
+        if answers:
+            values[i] = contains_answer(normalise_answer(ranking.context), answers)
+    return values
+
+
+HAS_ANSWER = Metric(
+    "has_answer",
+    f"the budgeted context contains the answer or an alias; {NOT_APPLICABLE}",
+    CITATION,
+    ("answers", "context"),
+    _context_contains,
+)
+
+
+def _answer_ranks(batch: Batch) -> FloatArray:
+    """Rank (from 1) of the first passage that contains an answer, inf below the last cutoff; NaN: not applicable."""
+    ranks = np.full(len(batch.questions), np.nan)
+    for i, (answers, ranking) in enumerate(zip(batch.answers, batch.rankings, strict=True)):
+        if answers:
+            top = enumerate(ranking.ranked_ids[: max(ANSWER_CUTOFFS)], start=1)
+            hits = (rank for rank, p in top if contains_answer(normalise_answer(batch.content(p)), answers))
+            ranks[i] = next(hits, np.inf)
+    return ranks
+
+
+def has_answer_at(k: int) -> Metric:
+    """The `has_answer@k` metric: one of the top k passages (title and text, no budget) contains an answer."""
+
+    def compute(batch: Batch) -> FloatArray:
+        if "answer_ranks" not in batch.shared:
+            batch.shared["answer_ranks"] = _answer_ranks(batch)
+        rank: FloatArray = batch.shared["answer_ranks"]
+        return np.where(np.isnan(rank), np.nan, rank <= k)
+
+    meaning = f"one of the top {k} passages contains the answer or an alias; {NOT_APPLICABLE}"
+    return Metric(f"has_answer@{k}", meaning, CITATION, ("answers",), compute)
+
+
+METRICS = (HAS_ANSWER, *(has_answer_at(k) for k in ANSWER_CUTOFFS))

@@ -1,0 +1,117 @@
+"""What a metric is: one small object that says what it measures, what it needs and how high it can get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from eval.metrics.normalise import scorable_answers
+from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from retrieval.types import Passage
+
+FloatArray = npt.NDArray[np.float64]
+
+CUTOFFS = (2, 5, 10, 20)
+"""The k of `recall@k` and `all_gold@k`."""
+
+IR_MEASURES = (*(f"R@{k}" for k in CUTOFFS), "nDCG@10", "RR")
+"""What is asked of ir_measures, in its own notation, in one pass over the rankings."""
+
+CONTEXT_PASSAGES = 5
+"""Chunks in the budgeted context that all strategies share; a ceiling of the metrics that read it."""
+
+Need = Literal["gold", "answers", "context", "graph", "reader", "judge"]
+Group = Literal["ranking", "ragas", "graph", "external"]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldFacts:
+    """All that a ceiling depends on: a question's number of gold passages and of their distinct titles."""
+
+    passages: int
+    titles: int
+    context_passages: int = CONTEXT_PASSAGES
+
+
+def perfect(_: GoldFacts) -> float:
+    """The ceiling of a metric that a perfect ranking always brings to 1."""
+    return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number per question.
+
+    `compute` maps a batch of n answered questions to n values (NaN: not applicable); it is None for metrics whose
+    values another part measures (graph, reader, judge) and joins to the rows. `group` says who fills the column:
+    `score` fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach.
+    """
+
+    name: str
+    meaning: str
+    citation: str
+    needs: tuple[Need, ...]
+    compute: Callable[[Batch], FloatArray] | None = None
+    ceiling: Callable[[GoldFacts], float] = perfect
+    higher_is_better: bool = True
+    group: Group = "ranking"
+
+    def applies(self, question: BenchmarkQuestion) -> bool:
+        """Whether the question has the gold that the metric needs."""
+        if "gold" in self.needs and not question.gold:
+            return False
+        return "answers" not in self.needs or bool(scorable_answers(question.answers))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Answered questions beside their rankings, and what several metrics share, computed once.
+
+    `shared` is for what one family of metrics prepares for itself.
+    """
+
+    benchmark: Benchmark
+    questions: Sequence[BenchmarkQuestion]
+    rankings: Sequence[PassageRanking]
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    def content(self, passage_id: str) -> str:
+        """A passage's title and text in one string."""
+        passage = self.passages[passage_id]
+        return f"{passage.title}. {passage.text}" if passage.title else passage.text
+
+    @cached_property
+    def passages(self) -> Mapping[str, Passage]:
+        """Passage id → passage."""
+        return {p.id: p for p in self.benchmark.passages}
+
+    @cached_property
+    def gold(self) -> Sequence[frozenset[str]]:
+        """Each question's gold passage ids."""
+        return [frozenset(q.gold) for q in self.questions]
+
+    @cached_property
+    def answers(self) -> Sequence[tuple[str, ...]]:
+        """Each question's normalised answers; empty where text cannot show the answer (yes/no, none given)."""
+        return [scorable_answers(q.answers) for q in self.questions]
+
+    @cached_property
+    def ir(self) -> Mapping[str, FloatArray]:
+        """IR_MEASURES → values by ir_measures (trec_eval); NaN for questions without gold."""
+        import ir_measures  # costs .2 s, which `hopbench strategies` need not pay
+
+        # trec_eval sorts by score and breaks ties by id; the negated rank keeps the strategy's own total order.
+        run = {r.question_id: {p: -float(i) for i, p in enumerate(r.ranked_ids)} for r in self.rankings}
+        qrels = {q.id: dict.fromkeys(q.gold, 1) for q in self.questions if q.gold}
+        values = {name: np.full(len(self.questions), np.nan) for name in IR_MEASURES}
+        if qrels:
+            row = {q.id: i for i, q in enumerate(self.questions)}
+            measures = [ir_measures.parse_measure(name) for name in IR_MEASURES]
+            for cell in ir_measures.pytrec_eval.iter_calc(measures, qrels, run):
+                values[str(cell.measure)][row[cell.query_id]] = cell.value
+        return values

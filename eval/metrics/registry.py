@@ -1,0 +1,51 @@
+"""The one list of metrics: documentation, scoring, tracking and reports read it; nobody retypes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from eval.metrics import answers, ragas_context, ranking, reach_metrics, titles
+from eval.metrics.base import Group, Metric
+from retrieval.errors import InputError, UnknownNameError
+
+PRIMARY = "all_gold@10"
+"""The metric on which comparisons, baselines and nightly verdicts stand unless told otherwise."""
+
+_METRICS: dict[str, Metric] = {}
+
+
+def register(metric: Metric) -> Metric:
+    """Add a metric; refuses a name, or a tracking name, that is taken."""
+    taken = {mlflow_name(known): known for known in _METRICS}
+    if mlflow_name(metric.name) in taken:
+        raise InputError(f"metric {metric.name!r} is registered already; give the new one another name")
+    _METRICS[metric.name] = metric
+    return metric
+
+
+def get_metric(name: str) -> Metric:
+    """The metric of that name; UnknownNameError offers the nearest one."""
+    if name not in _METRICS:
+        raise UnknownNameError("metric", name, _METRICS)
+    return _METRICS[name]
+
+
+def all_metrics(group: Group | None = None) -> Mapping[str, Metric]:
+    """Name → metric in the order of registration, all or one group's (read-only)."""
+    chosen = {name: m for name, m in _METRICS.items() if group is None or m.group == group}
+    return MappingProxyType(chosen)
+
+
+def mlflow_name(name: str) -> str:
+    """The name under which MLflow takes a metric, as it refuses "@": `recall@5` → `recall_at_5`."""
+    return name.replace("@", "_at_")
+
+
+def _register_all(families: Iterable[Iterable[Metric]]) -> None:
+    for family in families:
+        for metric in family:
+            register(metric)
+
+
+_register_all((ranking.METRICS, answers.METRICS, titles.METRICS, ragas_context.METRICS, reach_metrics.METRICS))

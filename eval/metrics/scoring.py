@@ -1,0 +1,78 @@
+"""From rankings to rows: one row per question, one column per metric, and the reason where there is no ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.metrics.base import Batch, FloatArray
+from eval.metrics.registry import all_metrics
+from eval.types import Benchmark, PassageRanking
+from retrieval.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_RANKING = "no ranking: the strategy returned nothing for this question"
+
+
+def score(benchmark: Benchmark, rankings: Mapping[str, PassageRanking], *, ragas: bool = False) -> pd.DataFrame:
+    """Score rankings by question id.
+
+    Returns one row per question in the benchmark's order (index `question_id`), a float column per metric of the
+    group `ranking` (and `ragas` if asked) and `failure`: the reason why the question has no ranking, else None.
+    Failed questions are NaN in all metrics; so are metrics that do not apply to a question (no gold, a yes/no
+    answer). Raises InputError for rankings of other questions, of passages outside the corpus, or with duplicates.
+    """
+    import pandas as pd  # .4 s that listing the metrics need not pay
+
+    _check(benchmark, rankings)
+    failures = [_failure(rankings.get(q.id)) for q in benchmark.questions]
+    answered = [i for i, reason in enumerate(failures) if reason is None]
+    questions = [benchmark.questions[i] for i in answered]
+    batch = Batch(benchmark, questions, [rankings[q.id] for q in questions])
+    columns = {name: np.full(len(failures), np.nan) for name in _names(ragas)}
+    for name, values in _compute(batch, list(columns)).items():
+        columns[name][answered] = values
+    index = pd.Index([q.id for q in benchmark.questions], name="question_id", dtype=object)
+    rows = pd.DataFrame(columns, index=index, dtype=float)
+    rows["failure"] = pd.Series(failures, index=index, dtype=object)
+    return rows
+
+
+def _names(ragas: bool) -> tuple[str, ...]:
+    return (*all_metrics("ranking"), *(all_metrics("ragas") if ragas else ()))
+
+
+def _compute(batch: Batch, names: list[str]) -> dict[str, FloatArray]:
+    metrics = all_metrics()
+    return {name: compute(batch) for name in names if (compute := metrics[name].compute) is not None}
+
+
+def _failure(ranking: PassageRanking | None) -> str | None:
+    return NO_RANKING if ranking is None else ranking.failure
+
+
+def _check(benchmark: Benchmark, rankings: Mapping[str, PassageRanking]) -> None:
+    """Refuse what would otherwise be scored as something else."""
+    foreign = sorted(set(rankings) - {q.id for q in benchmark.questions})
+    if foreign:
+        raise InputError(
+            f"{len(foreign)} rankings answer no question of {benchmark.name!r} (first: {foreign[0]!r}); "
+            "score them with the benchmark they were made on"
+        )
+    corpus = benchmark.titles
+    for question_id, ranking in rankings.items():
+        if ranking.question_id != question_id:
+            raise InputError(f"the ranking filed under {question_id!r} says question_id {ranking.question_id!r}")
+        for field, ids in (("ranked_ids", ranking.ranked_ids), ("context_ids", ranking.context_ids)):
+            if len(set(ids)) != len(ids):
+                twice = next(p for p in ids if ids.count(p) > 1)
+                raise InputError(f"{field} of question {question_id!r} names passage {twice!r} twice; keep the first")
+            if unknown := [p for p in ids if p not in corpus]:
+                raise InputError(
+                    f"{field} of question {question_id!r} names {unknown[0]!r}, which is not in the corpus of "
+                    f"{benchmark.name!r}; map chunks to passages, and score with the benchmark that was searched"
+                )

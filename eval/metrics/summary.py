@@ -1,0 +1,121 @@
+"""From rows to means, each beside its ceiling, its coverage and the mean over the answered questions alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eval.metrics.base import CONTEXT_PASSAGES, FloatArray, GoldFacts, Metric
+from eval.metrics.registry import all_metrics
+from eval.types import Benchmark, BenchmarkQuestion
+from retrieval.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DECIMALS = 6
+UNTYPED = "untyped"
+
+
+def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int = CONTEXT_PASSAGES) -> dict[str, Any]:
+    """Means of a label's rows (from `score`, perhaps with columns of other registered metrics joined).
+
+    `metrics` are zero-filled: a failed question counts 0, a question to which the metric does not apply is left out.
+    `answered` leaves failed questions out too. `ceilings` are the best values any ranking could reach on the same
+    questions. `coverage` is the share of questions answered, `measured` each metric's share of applicable questions
+    with a value. `by_type` and `by_gold` (number of gold passages, as text) hold {metric: zero-filled mean,
+    "questions": n, "coverage": share, "ceiling": {metric: value}}. A metric that applies to no question is absent.
+    All values are plain JSON types; floats have 6 decimals.
+    """
+    table = _table(rows, benchmark, context_passages)
+    everything = np.ones(len(benchmark.questions), dtype=bool)
+    return {
+        "questions": len(benchmark.questions),
+        "failures": int((~table.answered).sum()),
+        "coverage": table.coverage(everything),
+        "metrics": table.means(everything),
+        "answered": table.means(table.answered, zero_fill=False),
+        "measured": table.measured(),
+        "ceilings": table.ceilings(everything),
+        "by_type": table.groups([q.type or UNTYPED for q in benchmark.questions]),
+        "by_gold": table.groups([str(len(set(q.gold))) for q in benchmark.questions]),
+    }
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Arrays of shape (questions, metrics) in the benchmark's order, and `answered` of shape (questions,)."""
+
+    names: Sequence[str]
+    values: FloatArray
+    applies: npt.NDArray[np.bool_]
+    ceiling: FloatArray
+    answered: npt.NDArray[np.bool_]
+
+    def means(self, chosen: npt.NDArray[np.bool_], *, zero_fill: bool = True) -> dict[str, float]:
+        applies = self.applies & chosen[:, None]
+        if not zero_fill:
+            applies &= ~np.isnan(self.values)
+        return self._mean(np.nan_to_num(self.values), applies)
+
+    def ceilings(self, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
+        return self._mean(self.ceiling, self.applies & chosen[:, None])
+
+    def measured(self) -> dict[str, float]:
+        return self._mean((~np.isnan(self.values)).astype(float), self.applies)
+
+    def coverage(self, chosen: npt.NDArray[np.bool_]) -> float:
+        return round(float(self.answered[chosen].mean()), DECIMALS) if chosen.any() else 0.0
+
+    def groups(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+        members: dict[str, list[int]] = defaultdict(list)
+        for i, key in enumerate(keys):
+            members[key].append(i)
+        return {key: self._group(members[key]) for key in sorted(members)}
+
+    def _group(self, members: list[int]) -> dict[str, Any]:
+        chosen = np.zeros(len(self.answered), dtype=bool)
+        chosen[members] = True
+        counts = {"questions": len(members), "coverage": self.coverage(chosen)}
+        return {**self.means(chosen), **counts, "ceiling": self.ceilings(chosen)}
+
+    def _mean(self, values: FloatArray, mask: npt.NDArray[np.bool_]) -> dict[str, float]:
+        # Sorted before summing, so that the last digit does not depend on the order of the questions.
+        sums = np.sort(np.where(mask, values, 0.0), axis=0).sum(axis=0)
+        n = mask.sum(axis=0)
+        return {name: round(float(sums[j] / n[j]), DECIMALS) for j, name in enumerate(self.names) if n[j]}
+
+
+def _table(rows: pd.DataFrame, benchmark: Benchmark, context_passages: int) -> _Table:
+    """Rows in the benchmark's order as arrays, with each question's applicability and ceiling."""
+    ids = [q.id for q in benchmark.questions]
+    if len(rows) != len(ids) or set(rows.index) != set(ids):
+        raise InputError(
+            f"{len(rows)} rows do not stand for the {len(ids)} questions of {benchmark.name!r} one to one; "
+            "summarise the rows that score() returned for this benchmark"
+        )
+    if "failure" not in rows.columns:
+        raise InputError("the rows have no column 'failure'; summarise the rows that score() returned")
+    rows = rows.loc[ids]
+    metrics = [m for name, m in all_metrics().items() if name in rows.columns]
+    values = rows[[m.name for m in metrics]].to_numpy(dtype=float)
+    facts = [_facts(q, benchmark.titles, context_passages) for q in benchmark.questions]
+    applies = np.array([[m.applies(q) for m in metrics] for q in benchmark.questions], dtype=bool)
+    shape = (len(ids), len(metrics))
+    ceiling = np.array([_ceilings(metrics, f, a) for f, a in zip(facts, applies, strict=True)], dtype=float)
+    answered = rows["failure"].isna().to_numpy(dtype=bool)
+    return _Table([m.name for m in metrics], values, applies.reshape(shape), ceiling.reshape(shape), answered)
+
+
+def _facts(question: BenchmarkQuestion, titles: Mapping[str, str], context_passages: int) -> GoldFacts:
+    gold = set(question.gold)
+    return GoldFacts(len(gold), len({titles[p] for p in gold}), context_passages)
+
+
+def _ceilings(metrics: Sequence[Metric], facts: GoldFacts, applies: npt.NDArray[np.bool_]) -> list[float]:
+    return [m.ceiling(facts) if a else 0.0 for m, a in zip(metrics, applies, strict=True)]

@@ -1,0 +1,71 @@
+"""Supporting-title precision, recall and F1 of the budgeted context, as HotpotQA scores supporting facts.
+
+The official script compares sets of (title, sentence); retrieval returns whole passages, so the titles are compared.
+Empty contexts score 0, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
+
+CITATION = "`update_sp` of hotpot_evaluate_v1.py (Yang et al., EMNLP 2018), on titles"
+
+
+def _share(hits: int, total: int) -> float:
+    return hits / total if total else 0.0
+
+
+def _f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _per_question(batch: Batch, value: Callable[[set[str], set[str]], float]) -> FloatArray:
+    title = batch.benchmark.titles
+    scores = np.full(len(batch.questions), np.nan)
+    for i, (gold, ranking) in enumerate(zip(batch.gold, batch.rankings, strict=True)):
+        if gold:
+            scores[i] = value({title[p] for p in ranking.context_ids}, {title[p] for p in gold})
+    return scores
+
+
+def _precision(found: set[str], gold: set[str]) -> float:
+    return _share(len(found & gold), len(found))
+
+
+def _recall(found: set[str], gold: set[str]) -> float:
+    return _share(len(found & gold), len(gold))
+
+
+def _recall_ceiling(gold: GoldFacts) -> float:
+    return min(1.0, gold.context_passages / gold.titles)
+
+
+PRECISION = Metric(
+    "title_precision",
+    "share of the titles in the budgeted context that are gold titles",
+    CITATION,
+    ("gold", "context"),
+    lambda batch: _per_question(batch, _precision),
+)
+RECALL = Metric(
+    "title_recall",
+    "share of the gold titles that are in the budgeted context",
+    CITATION,
+    ("gold", "context"),
+    lambda batch: _per_question(batch, _recall),
+    _recall_ceiling,
+)
+F1 = Metric(
+    "title_f1",
+    "harmonic mean of title_precision and title_recall, per question",
+    CITATION,
+    ("gold", "context"),
+    lambda batch: _per_question(batch, lambda found, gold: _f1(_precision(found, gold), _recall(found, gold))),
+    lambda gold: _f1(1.0, _recall_ceiling(gold)),
+)
+
+METRICS = (PRECISION, RECALL, F1)

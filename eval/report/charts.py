@@ -1,0 +1,117 @@
+"""The report's figures as Plotly's JSON, without colours: the page gives them those of its light or dark theme.
+
+A trace's `meta.series` is the label's place in the leaderboard; the page draws its colour and symbol from that, so a
+label looks the same in every chart. Chart text is escaped here because Plotly reads some HTML tags in it.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from eval.report.breakdown import Breakdown
+from eval.report.data import ReportData, is_hop_free
+
+DEPTHS = (2, 5, 10, 20)
+Figure = dict[str, Any]
+
+
+def figures(data: ReportData, split: list[Breakdown]) -> list[Figure]:
+    """Every chart that the run's metrics allow: depth curves, quality against latency, score by type."""
+    made = [depth_curves(data), quality_against_latency(data), by_type(data, split)]
+    return [figure for figure in made if figure is not None]
+
+
+def depth_curves(data: ReportData) -> Figure | None:
+    """all_gold@k over k for each label, with confidence intervals."""
+    depths = [k for k in DEPTHS if f"all_gold@{k}" in data.metrics]
+    if len(depths) < 2:
+        return None
+    traces = []
+    for label in data.labels:
+        scores = [data.strategies[label]["metrics"].get(f"all_gold@{k}") for k in depths]
+        trace = _trace(data, label, [str(k) for k in depths], scores, "lines+markers")
+        pairs = [data.interval(label, f"all_gold@{k}") for k in depths]
+        traces.append(trace | _error_bars(scores, pairs, "error_y") | {"hovertemplate": "top %{x}: %{y:.3f}"})
+    layout = {"xaxis": {"title": {"text": "passages read, k"}, "type": "category"}, "yaxis": _share("all_gold@k")}
+    return {"id": "curves", "traces": traces, "layout": layout | {"hovermode": "x unified", "showlegend": True}}
+
+
+def quality_against_latency(data: ReportData) -> Figure | None:
+    """The headline metric over the median latency of one question (log scale), with the Pareto front."""
+    places = [(label, *_place(data, label)) for label in data.labels]
+    known = [(label, ms, score) for label, ms, score in places if ms and score is not None]
+    if not known:
+        return None
+    traces = []
+    times = [ms for _, ms, _ in known]
+    middle = (min(times) * max(times)) ** 0.5
+    for label, ms, score in known:
+        trace = _trace(data, label, [ms], [score], "markers+text")
+        bars = _error_bars([score], [data.interval(label, data.primary)], "error_y")
+        side = "top left" if ms > middle else "top right"  # beside the error bar, above the front
+        hover = "%{x:.1f} ms, %{y:.3f}"
+        traces.append(trace | bars | {"text": [f" {trace['name']} "], "textposition": side, "hovertemplate": hover})
+    front = pareto(known)
+    line = {"x": [ms for _, ms, _ in front], "y": [score for _, _, score in front], "mode": "lines", "type": "scatter"}
+    traces.insert(
+        0, line | {"name": "Pareto front", "line": {"shape": "hv"}, "meta": {"front": True}, "hoverinfo": "skip"}
+    )
+    ticks = [base * 10**power for power in range(-3, 7) for base in (1, 2, 5)]
+    axis = {"title": {"text": "median latency of one question, ms (log)"}, "type": "log", "tickvals": ticks}
+    axis["ticktext"] = [f"{tick:g}" for tick in ticks]
+    return {
+        "id": "latency",
+        "traces": traces,
+        "layout": {"xaxis": axis, "yaxis": _share(data.primary, from_zero=False)},
+    }
+
+
+def pareto(places: list[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
+    """The (label, ms, score) that no other beats on both, fastest first."""
+    front: list[tuple[str, float, float]] = []
+    for place in sorted(places, key=lambda p: (p[1], -p[2], p[0])):
+        if not front or place[2] > front[-1][2]:
+            front.append(place)
+    return front
+
+
+def by_type(data: ReportData, split: list[Breakdown]) -> Figure | None:
+    """A dot for each label on each type's line, with the ceiling as a bar."""
+    if not split or len(split[0].by_type) < 3:  # all questions and a single type say the same
+        return None
+    groups = split[0].by_type[::-1]
+    rows = [f"{escape(group.name)} ({group.questions})" for group in groups]
+    traces = [
+        _trace(data, label, [group.means[label] for group in groups], rows, "markers")
+        | {"hovertemplate": "%{y}: %{x:.3f}"}
+        for label in data.labels
+    ]
+    if all(group.ceiling is not None for group in groups):
+        ceiling = {"x": [group.ceiling for group in groups], "y": rows, "mode": "markers", "type": "scatter"}
+        traces.insert(0, ceiling | {"name": "ceiling", "meta": {"ceiling": True}, "hovertemplate": "%{y}: %{x:.3f}"})
+    layout = {"xaxis": _share(split[0].metric), "yaxis": {"type": "category"}, "showlegend": True}
+    return {"id": "types", "traces": traces, "layout": layout, "rows": len(rows)}
+
+
+def _trace(data: ReportData, label: str, x: list[Any], y: list[Any], mode: str) -> Figure:
+    meta = {"series": data.labels.index(label), "hop_free": is_hop_free(label)}
+    return {"type": "scatter", "mode": mode, "name": escape(label), "x": x, "y": y, "meta": meta}
+
+
+def _error_bars(scores: list[float | None], pairs: list[tuple[float, float] | None], axis: str) -> Figure:
+    if any(pair is None for pair in pairs):
+        return {}
+    up = [pair[1] - (score or 0.0) for pair, score in zip(pairs, scores, strict=True) if pair]
+    down = [(score or 0.0) - pair[0] for pair, score in zip(pairs, scores, strict=True) if pair]
+    return {axis: {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}}
+
+
+def _share(title: str, *, from_zero: bool = True) -> Figure:
+    axis: Figure = {"title": {"text": escape(title)}, "tickformat": ".1f"}
+    return axis | ({"range": [0, 1.02]} if from_zero else {"tickformat": ".2f"})
+
+
+def _place(data: ReportData, label: str) -> tuple[float | None, float | None]:
+    entry = data.strategies[label]
+    return entry.get("latency_ms_p50"), entry["metrics"].get(data.primary)

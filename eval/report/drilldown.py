@@ -1,0 +1,145 @@
+"""The questions as the page's script reads them: a light index, and packed details opened one batch at a time.
+
+The index is plain JSON so that filters work at once. Details (rankings, paths, passage texts) are gzip in base64,
+BATCH questions together: a browser unpacks a batch when one of its questions is opened, which keeps 500 questions ×
+10 labels quick to open and small.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from eval.report.data import ReportData
+from eval.types import BenchmarkQuestion
+
+BATCH = 20  # questions unpacked together: about 100 kB
+TOP = 10  # hits shown for each label, and gold below them
+GOLD_CHARACTERS = 2_000
+SNIPPET_CHARACTERS = 280
+PACKED_LIMIT = 4_000_000  # characters of details in one page; questions beyond have their index line only
+
+
+def question_index(data: ReportData, packed: int) -> dict[str, Any]:
+    """Labels, and for each question what list and filters need; `batch` is None where details were left out."""
+    asked = _asked(data)
+    lines = [
+        {
+            "id": q.id,
+            "text": q.text,
+            "type": q.type,
+            "answer": q.answer,
+            "titles": [data.benchmark.titles.get(gold, gold) for gold in q.gold],
+            "found": [found(data, q.id, label) for label in data.labels],
+            "batch": place // BATCH if place // BATCH < packed else None,
+        }
+        for place, q in enumerate(asked)
+    ]
+    return {
+        "labels": data.labels,
+        "baseline": data.baseline,
+        "metric": data.primary,
+        "batch": BATCH,
+        "questions": lines,
+    }
+
+
+def found(data: ReportData, question_id: str, label: str) -> int | None:
+    """1 when the headline metric is full, 0 when not, None for a failure or where it was not measured."""
+    row = data.rows.get((question_id, label), {})
+    value = row.get(data.primary)
+    if row.get("failure") is not None or value is None or not isfinite(value):
+        return None
+    return int(value >= 1.0 - 1e-9)
+
+
+def packed_batches(data: ReportData) -> list[str]:
+    """Details of BATCH questions each, in the index's order, until the page's limit is reached."""
+    asked = _asked(data)
+    texts = {passage.id: passage.text for passage in data.benchmark.passages}
+    batches, size = [], 0
+    for start in range(0, len(asked), BATCH):
+        content = _Batch(data, texts).pack(asked[start : start + BATCH])
+        size += len(content)
+        if size > PACKED_LIMIT:
+            break
+        batches.append(content)
+    return batches
+
+
+def _asked(data: ReportData) -> list[BenchmarkQuestion]:
+    known = {question_id for question_id, _ in data.rows}
+    return [q for q in data.benchmark.questions if q.id in known]
+
+
+class _Batch:
+    """Collects a batch's details; passages and path nodes are stored once and pointed to by number."""
+
+    def __init__(self, data: ReportData, texts: Mapping[str, str]) -> None:
+        self.data, self.texts = data, texts
+        self.passages: dict[str, int] = {}
+        self.nodes: dict[str, int] = {}
+        self.gold: set[str] = set()
+
+    def pack(self, questions: list[BenchmarkQuestion]) -> str:
+        self.gold = {gold for q in questions for gold in q.gold}
+        details = [self._question(q) for q in questions]
+        titles, names = self.data.benchmark.titles, self.data.names
+        content = {
+            "questions": details,
+            "passages": [[key, titles.get(key, key), self._text(key)] for key in self.passages],
+            "nodes": [[names.get(key) or titles.get(key, key), int(key in titles)] for key in self.nodes],
+        }
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+    def _question(self, q: BenchmarkQuestion) -> dict[str, Any]:
+        return {
+            "aliases": list(q.aliases),
+            "gold": [self._passage(gold) for gold in q.gold],
+            "labels": [self._label(q, label) for label in self.data.labels],
+        }
+
+    def _label(self, q: BenchmarkQuestion, label: str) -> dict[str, Any]:
+        row = self.data.rows.get((q.id, label))
+        if row is None:
+            return {"failure": "no row for this question", "ranks": [], "hits": []}
+        ranked, scores = row["ranked_ids"], row["scores"]
+        rank_of = {passage: rank for rank, passage in enumerate(ranked, start=1)}
+        known = {hit["passage_id"]: hit for hit in self.data.paths.get((q.id, label), ())}
+        shown = ranked[:TOP] + sorted((g for g in q.gold if rank_of.get(g, 0) > TOP), key=lambda g: rank_of[g])
+        return {
+            "failure": row["failure"],
+            "ms": _number(row.get("latency_ms")),
+            "listed": len(ranked),
+            "ranks": [rank_of.get(gold) for gold in q.gold],
+            "hits": [self._hit(p, rank_of[p], scores, known.get(p, {}), p in q.gold) for p in shown],
+        }
+
+    def _hit(self, passage: str, rank: int, scores: list[float], hit: Mapping[str, Any], gold: bool) -> list[Any]:
+        score = scores[rank - 1] if rank <= len(scores) else hit.get("score")
+        components = {name: _number(value) for name, value in (hit.get("components") or {}).items()}
+        path = [
+            [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
+            for s in hit.get("path") or ()
+        ]
+        return [self._passage(passage), rank, _number(score), int(gold), hit.get("origin") or "", components, path]
+
+    def _passage(self, key: str) -> int:
+        return self.passages.setdefault(key, len(self.passages))
+
+    def _node(self, key: str) -> int:
+        return self.nodes.setdefault(key, len(self.nodes))
+
+    def _text(self, key: str) -> str:
+        text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if key in self.gold else SNIPPET_CHARACTERS
+        return text if len(text) <= limit else f"{text[:limit].rstrip()} …"
+
+
+def _number(value: Any) -> float | None:
+    """Four significant digits: PageRank's scores are too small for four decimals."""
+    return float(f"{value:.4g}") if value is not None and isfinite(value) else None

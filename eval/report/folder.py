@@ -1,0 +1,73 @@
+"""The run folder: what a report is made from, and the file that lets it be made again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+from eval.report.data import ReportData
+from eval.types import Benchmark
+from retrieval.errors import InputError
+
+DETAILS_SCHEMA = "hopbench.details/1"
+DETAILS_FILE = "details.json.gz"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write beside the target, then rename: a reader never sees half a file.
+
+    Raises InputError when the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}: choose a folder you may write to") from error
+    finally:
+        if temporary.parent.is_dir():
+            temporary.unlink(missing_ok=True)
+
+
+def write_details(data: ReportData, folder: Path) -> Path:
+    """Write what results.json and questions.parquet do not hold, so that the report can be made again."""
+    hits = [
+        {"question_id": q, "strategy": label, "hits": list(hits)} for (q, label), hits in sorted(data.paths.items())
+    ]
+    content = {
+        "schema": DETAILS_SCHEMA,
+        "run": dict(data.run),
+        "comparisons": list(data.comparisons),
+        "intervals": data.intervals,
+        "names": dict(data.names),
+        "paths": hits,
+    }
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=dict)
+    path = folder / DETAILS_FILE
+    write_atomically(path, gzip.compress(text.encode(), 6, mtime=0))
+    return path
+
+
+def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
+    """Read a run's folder: results.json, questions.parquet and, where there is one, details.json.gz.
+
+    Raises InputError when a file is missing or cannot be read.
+    """
+    import pandas as pd
+
+    for name in ("results.json", "questions.parquet"):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder / name} does not exist: name the --out folder of a finished run")
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        packed = folder / DETAILS_FILE
+        details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
+        questions = pd.read_parquet(folder / "questions.parquet")
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
+    shared = {name: details[name] for name in ("run", "comparisons", "intervals", "names") if name in details}
+    paths = {(row["question_id"], row["strategy"]): row["hits"] for row in details.get("paths", [])}
+    return ReportData(results=results, questions=questions, benchmark=benchmark, paths=paths, **shared)

@@ -1,0 +1,177 @@
+"""The files of a run: results.json and questions.parquet (a contract, SPEC section 6), and the report."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eval.compare import PairResult
+from eval.evaluate import Evaluation
+from eval.report import ReportData, write_details, write_report
+from eval.report.folder import write_atomically
+from eval.trial import TrialOutcome
+from retrieval.chunking import count_tokens
+from retrieval.types import Hit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "hopbench.results/1"
+DETAILED_HITS = 20
+
+
+def results(evaluation: Evaluation) -> dict[str, Any]:
+    """results.json: what varies between equal runs stands only under keys that contain `seconds` or `latency`."""
+    plan = evaluation.plan
+    benchmark = plan.benchmark
+    return {
+        "schema": SCHEMA,
+        "benchmark": {
+            "name": benchmark.name,
+            "role": benchmark.role,
+            "questions": len(benchmark.questions),
+            "passages": len(benchmark.passages),
+            "digest": benchmark.digest,
+        },
+        "graph": {name: plan.record[name] for name in ("fingerprint", "build_key", "nodes", "edges", "build_seconds")},
+        "embedder": plan.index.embedder.name,
+        "store": plan.index.store.engine,
+        "seed": plan.seed,
+        "shared_seconds": round(evaluation.shared_seconds, 3),
+        "strategies": {label: _strategy(evaluation, label) for label in evaluation.trials},
+    }
+
+
+def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
+    trial, summary = evaluation.trials[label], evaluation.summaries[label]
+    latencies = list(trial.latency_ms.values())
+    counters = trial.counters
+    contexts = [count_tokens(ranking.context) for ranking in trial.rankings.values() if ranking.failure is None]
+    return {
+        "params": dict(trial.parameters),
+        **{name: summary[name] for name in ("metrics", "answered", "measured", "coverage", "failures", "ceilings")},
+        "by_type": summary["by_type"],
+        "by_gold": summary["by_gold"],
+        "seconds": round(trial.seconds, 4),
+        "stage_seconds": {stage: round(spent, 4) for stage, spent in sorted(counters.stage_seconds.items())},
+        "latency_ms_p50": round(float(np.percentile(latencies, 50)), 3) if latencies else None,
+        "latency_ms_p95": round(float(np.percentile(latencies, 95)), 3) if latencies else None,
+        "round_trips": counters.round_trips,
+        "rows": counters.rows,
+        "edges_touched": counters.edges_touched,
+        "terminations": dict(sorted(counters.terminations.items())),
+        "llm_calls": counters.llm_calls,
+        "tokens": counters.tokens,
+        "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
+    }
+
+
+def questions_table(evaluation: Evaluation) -> pd.DataFrame:
+    """questions.parquet: a row per question × label: ranking, every metric, failure, and latency where measured."""
+    import pandas as pd
+
+    tables = []
+    for label, trial in evaluation.trials.items():
+        ids = [question.id for question in evaluation.plan.benchmark.questions]
+        rankings = [trial.rankings[question] for question in ids]
+        head = pd.DataFrame(
+            {
+                "question_id": ids,
+                "strategy": label,
+                "ranked_ids": [list(ranking.ranked_ids) for ranking in rankings],
+                "scores": [list(ranking.scores) for ranking in rankings],
+                "latency_ms": [trial.latency_ms.get(question, np.nan) for question in ids],
+            }
+        )
+        tables.append(head.join(evaluation.rows[label], on="question_id"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def comparisons(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Each label against the best baseline, flat, as the report and the tracker show it."""
+    comparison = evaluation.comparison
+    return [] if comparison is None else [_pair(comparison.metric, pair) for pair in comparison.pairs]
+
+
+def _pair(metric: str, pair: PairResult) -> dict[str, Any]:
+    return {
+        "label": pair.label,
+        "baseline": pair.baseline,
+        "metric": metric,
+        "effect": pair.difference,
+        "ci_low": pair.ci.low if pair.ci else None,
+        "ci_high": pair.ci.high if pair.ci else None,
+        "p": pair.p,
+        "p_adjusted": pair.p_holm,
+        "mde": pair.minimum_detectable,
+        "verdict": pair.verdict,
+        "incomplete": pair.incomplete,
+        "n": pair.n,
+        "wins": len(pair.wins),
+        "losses": len(pair.losses),
+        "ties": pair.ties,
+    }
+
+
+def report_data(evaluation: Evaluation, run: Mapping[str, Any]) -> ReportData:
+    """What the report shows."""
+    paths = {
+        (question, label): _hits(evaluation, trial, question)
+        for label, trial in evaluation.trials.items()
+        for question in trial.hits
+    }
+    return ReportData(
+        results(evaluation),
+        questions_table(evaluation),
+        evaluation.plan.benchmark,
+        comparisons(evaluation),
+        evaluation.intervals,
+        paths,
+        run,
+        {},
+    )
+
+
+def _hits(evaluation: Evaluation, trial: TrialOutcome, question: str) -> list[dict[str, Any]]:
+    """The first hits of a question as dicts, a passage once."""
+    passage_of = evaluation.plan.index.passage_of
+    first: dict[str, Hit] = {}
+    for hit in trial.hits[question]:
+        first.setdefault(passage_of[hit.chunk_id], hit)
+    shown = list(first.items())[:DETAILED_HITS]
+    return [_hit(passage, rank, hit) for rank, (passage, hit) in enumerate(shown, 1)]
+
+
+def _hit(passage: str, rank: int, hit: Hit) -> dict[str, Any]:
+    steps = [
+        {"edge": step.edge, "source": step.source, "target": step.target, "weight": step.weight, "score": step.score}
+        for step in hit.path
+    ]
+    components = {name: round(float(value), 6) for name, value in hit.components.items()}
+    return {
+        "passage_id": passage,
+        "rank": rank,
+        "score": hit.score,
+        "origin": hit.origin,
+        "components": components,
+        "path": steps,
+    }
+
+
+def write_results(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> list[Path]:
+    """Write all files of the run, each whole or not at all, results.json last; returns them in order of writing."""
+    data = report_data(evaluation, run)
+    buffer = io.BytesIO()
+    data.questions.to_parquet(buffer, index=False)
+    table, report, summary = out / "questions.parquet", out / "report.html", out / "results.json"
+    write_atomically(table, buffer.getvalue())
+    details = write_details(data, out)
+    write_report(data, report)
+    text = json.dumps(data.results, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(summary, text.encode())
+    return [table, details, report, summary]

@@ -1,0 +1,115 @@
+"""A trial: one strategy over all questions of a benchmark, with what it cost; a failure is a row with its reason."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from eval.types import PassageRanking
+from retrieval.budget import Budget
+from retrieval.errors import HopBenchError
+from retrieval.index import Batch, Index
+from retrieval.strategies.base import Strategy
+from retrieval.types import Counters, Hit, Question, Ranking
+
+BATCH_CELLS = 50_000_000  # questions × chunks of one dense score matrix: 400 MB
+LATENCY_QUESTIONS = 50
+
+
+@dataclass
+class TrialOutcome:
+    """What a trial found and spent. `hits` and `notes` are by question id; `latency_ms` of the sampled questions."""
+
+    label: str
+    strategy: str
+    parameters: Mapping[str, Any]
+    rankings: dict[str, PassageRanking] = field(default_factory=dict)
+    hits: dict[str, Sequence[Hit]] = field(default_factory=dict)
+    notes: dict[str, Mapping[str, object]] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
+    seconds: float = 0.0
+    latency_ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> int:
+        """Questions without a ranking."""
+        return sum(ranking.failure is not None for ranking in self.rankings.values())
+
+
+def batches(index: Index, questions: Sequence[Question]) -> list[Batch]:
+    """Questions in batches whose score matrices fit in memory; strategies share what a batch computes."""
+    size = max(1, min(1000, BATCH_CELLS // max(1, len(index.chunks))))
+    return [Batch(index, questions[begin : begin + size]) for begin in range(0, len(questions), size)]
+
+
+def prepare(parts: Sequence[Batch]) -> float:
+    """Compute what all trials share (question vectors, BM25 and dense candidates); returns the seconds it took."""
+    begun = time.perf_counter()
+    for batch in parts:
+        _ = batch.dense, batch.lexical
+    return time.perf_counter() - begun
+
+
+def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Budget) -> TrialOutcome:
+    """Rank all questions with one strategy. Raises only what stops every question (a lost store, a bad parameter)."""
+    outcome = TrialOutcome(label, strategy.name, strategy.spec())
+    for batch in parts:
+        begun = time.perf_counter()
+        rankings = _ranked(strategy, batch, outcome.counters)
+        outcome.seconds += time.perf_counter() - begun
+        for ranking in rankings:
+            outcome.rankings[ranking.question_id] = to_passages(ranking, batch.index, budget)
+            outcome.hits[ranking.question_id] = ranking.hits
+            outcome.notes[ranking.question_id] = ranking.notes
+    return outcome
+
+
+def _ranked(strategy: Strategy, batch: Batch, counters: Counters) -> list[Ranking]:
+    spent = Counters()
+    try:
+        rankings = strategy.rank(batch, spent)
+    except HopBenchError:
+        raise
+    except Exception as error:  # a strategy may raise anything; which question did it is found below
+        if len(batch.questions) == 1:
+            return [Ranking(batch.questions[0].id, failure=f"{type(error).__name__}: {error}")]
+        singles = [Batch(batch.index, [question]) for question in batch.questions]
+        return [ranking for single in singles for ranking in _ranked(strategy, single, counters)]
+    counters.add(spent)
+    return rankings
+
+
+def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRanking:
+    """Map chunks to passages (a passage ranks where its first chunk does) and fit the context into the budget."""
+    if ranking.failure is not None:
+        return PassageRanking(ranking.question_id, failure=ranking.failure)
+    best: dict[str, float] = {}
+    for hit in ranking.hits:
+        best.setdefault(index.passage_of[hit.chunk_id], hit.score)
+    ranked = [index.chunks[index.row_of[hit.chunk_id]] for hit in ranking.hits[: budget.chunks]]
+    read, context = budget.fit(ranked, ranking.graph_context)
+    return PassageRanking(
+        ranking.question_id,
+        tuple(best),
+        tuple(best.values()),
+        tuple(dict.fromkeys(chunk.passage_id for chunk in read)),
+        context,
+        tuple(dict.fromkeys(index.passage_of[chunk] for chunk in ranking.seeds)),
+    )
+
+
+def measure_latency(strategy: Strategy, index: Index, questions: Sequence[Question], seed: int = 0) -> dict[str, float]:
+    """Milliseconds of single calls, warm, on 50 seeded questions; nothing is shared with other calls."""
+    generator = np.random.default_rng(seed)
+    count = min(LATENCY_QUESTIONS, len(questions))
+    sample = [questions[i] for i in sorted(generator.choice(len(questions), count, replace=False))]
+    taken: dict[str, float] = {}
+    for question in [*sample[:1], *sample]:  # the first is asked twice: once to warm up
+        begun = time.perf_counter()
+        _ranked(strategy, Batch(index, [question], alone=True), Counters())
+        taken[question.id] = (time.perf_counter() - begun) * 1000
+    return taken

@@ -1,0 +1,82 @@
+"""What an evaluation passes from hand to hand: the benchmark with its gold, and a strategy's answer as passages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from retrieval.types import Passage, Question
+
+Role = Literal["tune", "report", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkQuestion:
+    """A question with its gold. Strategies are handed only `question`."""
+
+    id: str
+    text: str
+    type: str = ""
+    answer: str | None = None
+    aliases: tuple[str, ...] = ()
+    gold: tuple[str, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def question(self) -> Question:
+        """The part that a strategy may see."""
+        return Question(self.id, self.text)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The answer and its aliases."""
+        return () if self.answer is None else (self.answer, *self.aliases)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A corpus, its questions and their gold. `questions` is in file order; `passages` too."""
+
+    name: str
+    passages: tuple[Passage, ...]
+    questions: tuple[BenchmarkQuestion, ...]
+    role: Role = "user"
+    folder: Path | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of passages and questions with their gold, independent of the order of files and lines."""
+        rows = [json.dumps(["p", p.id, p.title, p.text], ensure_ascii=False) for p in self.passages]
+        rows += [
+            json.dumps(["q", q.id, q.text, q.type, q.answer, sorted(q.aliases), sorted(q.gold)], ensure_ascii=False)
+            for q in self.questions
+        ]
+        return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """Passage id → title."""
+        return {p.id: p.title for p in self.passages}
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRanking:
+    """A strategy's ranking of one question, mapped from chunks to passages.
+
+    `ranked_ids` are unique passage ids, best first, with `scores` beside them; `context_ids` and `context` are what
+    fits the budget that all strategies share (top_n 5 chunks, 1,500 tokens); `seeds` are the passages the strategy
+    expanded from. A `failure` is the reason why there is no ranking.
+    """
+
+    question_id: str
+    ranked_ids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    context_ids: tuple[str, ...] = ()
+    context: str = ""
+    seeds: tuple[str, ...] = ()
+    failure: str | None = None

@@ -1,0 +1,109 @@
+"""The flows `evaluate` and `nightly`: they only sequence; building, ranking and scoring are functions elsewhere."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from flows.build_graph import built_graph, open_index
+from flows.home import Home
+from flows.prefect_runtime import PrefectRuntime
+from flows.run_record import run_facts, tracked_run, tracked_trials
+from flows.steps import Steps, run_flow
+from flows.tracking import Tracker
+from retrieval.errors import IncompleteError
+from retrieval.strategies.registry import resolve
+
+if TYPE_CHECKING:
+    from eval.evaluate import Evaluation
+    from flows.options import RunOptions
+
+MAX_FAILED = 0.05
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that ended: its evaluation, what happened on the way, and the labels that failed too often."""
+
+    evaluation: Evaluation
+    warnings: list[str]
+    incomplete: list[str]
+
+
+def run(options: RunOptions, flow: str = "evaluate") -> Finished:
+    """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else."""
+    home = Home.resolve()
+    home.apply_environment()
+    benchmark = options.benchmark()
+    strategies = resolve(options.strategies, options.changes)
+    home.prepare()
+    _writable(options)
+    with ExitStack() as stack:
+        runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
+        tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}"))
+        # Both servers are starting now; what needs neither goes on here.
+        from eval.evaluate import Plan, evaluate
+        from eval.results import write_results
+        from eval.unfinished import Unfinished
+
+        begun = time.time()
+        plan = options.graph_plan(benchmark, home)
+        index = open_index(options, plan, home)
+        kept = Unfinished(options.out / ".unfinished")
+
+        def build(steps: Steps) -> tuple[Any, list[str]]:
+            return built_graph(plan, index, home, steps)
+
+        def whole(steps: Steps) -> Finished:
+            record, warnings = run_flow("build_graph", build, runtime=runtime, parameters={"graph": plan.namespace})
+            todo = Plan(benchmark, index, record, strategies, options.ragas, options.seed)
+            evaluation = evaluate(todo, kept, steps)
+            warnings += _warnings(evaluation)
+            facts = run_facts(options, evaluation, warnings, datetime.fromtimestamp(begun, UTC))
+            files = steps("write", lambda: write_results(evaluation, options.out, facts))
+            for payload in [
+                *tracked_trials(evaluation, options, begun),
+                tracked_run(evaluation, options, begun, files),
+            ]:
+                tracker.log(payload)
+            return Finished(evaluation, warnings, _incomplete(evaluation))
+
+        shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
+        finished = run_flow(flow, whole, runtime=runtime, parameters=shown, tags=[benchmark.name])
+        tracker.close()
+    kept.clear()
+    return finished
+
+
+def _writable(options: RunOptions) -> None:
+    from eval.report.folder import write_atomically
+
+    probe = options.out / ".writable"
+    write_atomically(probe, b"")
+    probe.unlink()
+
+
+def _warnings(evaluation: Evaluation) -> list[str]:
+    return [
+        f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
+        for label, trial in evaluation.trials.items()
+        if trial.failures
+    ]
+
+
+def _incomplete(evaluation: Evaluation) -> list[str]:
+    return [
+        label for label, trial in evaluation.trials.items() if trial.failures > MAX_FAILED * max(1, len(trial.rankings))
+    ]
+
+
+def refuse_incomplete(finished: Finished) -> None:
+    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions."""
+    if finished.incomplete:
+        raise IncompleteError(
+            f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(finished.incomplete)}: "
+            "the reasons stand in questions.parquet (column failure) and in the report"
+        )

@@ -1,0 +1,125 @@
+"""What a run says of itself: in the report, and in MLflow as one parent run with a child for each label."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.results import comparisons, results
+from eval.version import code_version
+from flows.tracking import Artifact, Dataset, RunPayload
+
+if TYPE_CHECKING:
+    from eval.evaluate import Evaluation
+    from flows.options import RunOptions
+
+TRACKED_COSTS = (
+    "seconds",
+    "latency_ms_p50",
+    "latency_ms_p95",
+    "round_trips",
+    "rows",
+    "edges_touched",
+    "llm_calls",
+    "tokens",
+    "context_tokens",
+    "coverage",
+    "failures",
+)
+
+
+def run_facts(
+    options: RunOptions, evaluation: Evaluation, warnings: Sequence[str], started: datetime
+) -> dict[str, Any]:
+    """The run facts that the report prints."""
+    record = evaluation.plan.record
+    return {
+        "command": options.command,
+        "started": started.isoformat(timespec="seconds"),
+        "code_version": code_version(),
+        "store": evaluation.plan.index.store.engine,
+        "embedder": evaluation.plan.index.embedder.name,
+        "graph": {name: record[name] for name in ("nodes", "edges", "fingerprint", "build_key")},
+        "seed": options.seed,
+        "warnings": list(warnings),
+    }
+
+
+def tracked_run(evaluation: Evaluation, options: RunOptions, begun: float, files: Sequence[Path]) -> RunPayload:
+    """The parent run: facts that all labels share, and the run's files."""
+    plan = evaluation.plan
+    nodes, edges = plan.record["nodes"], plan.record["edges"]
+    counts = {f"graph_{name}": float(count) for name, count in {**nodes, **edges}.items()}
+    return RunPayload(
+        _key(options, begun),
+        f"{options.command.split()[1]} {plan.benchmark.name}",
+        params={
+            "dataset": plan.benchmark.name,
+            "strategies": ",".join(evaluation.trials),
+            "embedder": plan.index.embedder.name,
+            "store": plan.index.store.engine,
+            "seed": plan.seed,
+            **{f"graph.{name}": value for name, value in plan.record["settings"].items()},
+        },
+        metrics={**counts, "shared_seconds": evaluation.shared_seconds, "build_seconds": plan.record["build_seconds"]},
+        tags=_tags(evaluation),
+        dataset=_dataset(evaluation),
+        artifacts=tuple(Artifact(file) for file in files),
+        started_at=begun,
+        ended_at=time.time(),
+    )
+
+
+def tracked_trials(evaluation: Evaluation, options: RunOptions, begun: float) -> list[RunPayload]:
+    """The open parent, then a child for each label with its parameters, metrics and verdict."""
+    parent = _key(options, begun)
+    payloads = [RunPayload(parent, f"{options.command.split()[1]} {evaluation.plan.benchmark.name}", status="RUNNING")]
+    entries = results(evaluation)["strategies"]
+    verdicts = {pair["label"]: pair for pair in comparisons(evaluation)}
+    for label, trial in evaluation.trials.items():
+        entry = entries[label]
+        costs = {name: float(entry[name]) for name in TRACKED_COSTS if entry[name] is not None}
+        verdict = verdicts.get(label)
+        payloads.append(
+            RunPayload(
+                f"{parent}/{label}",
+                label,
+                parent_key=parent,
+                params={"strategy": trial.strategy, "label": label, **trial.parameters},
+                metrics={**entry["metrics"], **costs},
+                tags={**_tags(evaluation), **_verdict_tags(verdict)},
+                dataset=_dataset(evaluation),
+                started_at=begun,
+                ended_at=time.time(),
+            )
+        )
+    return payloads
+
+
+def _key(options: RunOptions, begun: float) -> str:
+    return f"{options.out.name} {begun:.3f}".replace("'", "")
+
+
+def _tags(evaluation: Evaluation) -> dict[str, str]:
+    record = evaluation.plan.record
+    return {
+        "graph_fingerprint": str(record["fingerprint"]),
+        "build_key": str(record["build_key"]),
+        "code_version": code_version(),
+        "benchmark_digest": evaluation.plan.benchmark.digest,
+        "role": evaluation.plan.benchmark.role,
+    }
+
+
+def _verdict_tags(verdict: Mapping[str, Any] | None) -> dict[str, str]:
+    return {} if verdict is None else {"verdict": str(verdict["verdict"]), "comparison": json.dumps(verdict)}
+
+
+def _dataset(evaluation: Evaluation) -> Dataset:
+    benchmark = evaluation.plan.benchmark
+    counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
+    return Dataset(benchmark.name, benchmark.digest, counts)

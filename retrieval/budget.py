@@ -1,0 +1,51 @@
+"""The reading budget that all strategies share: none wins by carrying more context."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from retrieval.chunking import count_tokens
+from retrieval.types import Chunk
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most `chunks` chunks and `tokens` tokens (`count_tokens`), a graph block included."""
+
+    chunks: int = 5
+    tokens: int = 1500
+
+    def fit(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], str]:
+        """The chunks that are read, best first, and the context they make.
+
+        The graph block comes first and counts. The chunk at which the tokens run out is cut, and is the last.
+        """
+        parts = [graph_context] if graph_context else []
+        left = self.tokens - count_tokens(graph_context)
+        read = []
+        for chunk, text in self._cut(ranked, left):
+            read.append(chunk)
+            parts.append(text)
+        return read, "\n\n".join(parts)
+
+    def _cut(self, ranked: Sequence[Chunk], left: int) -> Iterator[tuple[Chunk, str]]:
+        for chunk in ranked[: self.chunks]:
+            if left <= 0:
+                return
+            text = first_tokens(chunk.content, left)
+            left -= count_tokens(text)
+            yield chunk, text
+
+
+def first_tokens(text: str, limit: int) -> str:
+    """The beginning of a text with at most `limit` tokens."""
+    if len(text) <= limit:  # a token has at least one character
+        return text
+    for number, match in enumerate(_TOKEN.finditer(text)):
+        if number == limit:
+            return text[: match.start()].rstrip()
+    return text

@@ -1,0 +1,66 @@
+"""What every embedder promises, and the rules that all of them share.
+
+`similarity` everywhere in HopBench is the raw cosine, so rows are unit vectors and a dot product is the cosine. A text
+without any known token (blank, or only whitespace) has no direction: its row is zero and its cosine with anything 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Vectors = npt.NDArray[np.float32]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors. The same text gives the same bytes, whatever else is in the batch."""
+
+    @property
+    def name(self) -> str:
+        """Stable identity, model and version included; part of cache keys and of a graph's build key."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def synonym_threshold(self) -> float:
+        """The cosine, 0..1, from which two entity names may count as synonyms for this model."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of shape (len(texts), dimension), float32; rows have length 1, or 0 for texts without a known token.
+
+        Texts beyond the model's limit are cut by the model. Raises `InputError` when an optional package, a key or an
+        endpoint is missing.
+        """
+        ...
+
+
+def embed_with(encode: Callable[[list[str]], Vectors], dimension: Callable[[], int], texts: Sequence[str]) -> Vectors:
+    """Unit rows for `texts`; `encode` sees only those that are not blank, `dimension` is asked after it.
+
+    Lone surrogates, which JSON can carry and no tokenizer accepts, become question marks.
+    """
+    if isinstance(texts, str):
+        raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
+    clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    known = [row for row, text in enumerate(clean) if text.strip()]
+    encoded = encode([clean[row] for row in known]) if known else None
+    vectors = np.zeros((len(clean), dimension()), dtype=np.float32)
+    if encoded is not None:
+        vectors[known] = unit_rows(encoded)
+    return vectors
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """Each row of (n, d) divided by its Euclidean length; zero rows stay zero."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows: Vectors = np.divide(vectors, norms, out=np.zeros_like(vectors, dtype=np.float32), where=norms > 0)
+    return rows

@@ -1,0 +1,66 @@
+"""An embedder behind the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval.embedding.base import Embedder, Vectors
+from retrieval.embedding.cache import EmbeddingCache, text_key
+from retrieval.errors import InputError
+
+# Texts embedded between two commits: what a killed process loses at most.
+WRITE_BATCH = 256
+
+
+@dataclass(frozen=True)
+class CachedEmbedder:
+    """`inner` behind the cache: it is asked only for texts that the cache lacks, each once.
+
+    (Two processes that need the same new text in the same moment both compute it; both return the one stored first.)
+    """
+
+    inner: Embedder
+    cache: EmbeddingCache
+
+    @property
+    def name(self) -> str:
+        """The inner embedder's: the cache changes no vector."""
+        return self.inner.name
+
+    @property
+    def synonym_threshold(self) -> float:
+        """The inner embedder's."""
+        return self.inner.synonym_threshold
+
+    @property
+    def dimension(self) -> int:
+        """As stored, so that an endpoint need not be asked; else the inner embedder's."""
+        with self.cache.open(self.name) as table:
+            return table.dimension() or self.inner.dimension
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """As `Embedder.embed`; new vectors are stored every 256 texts, so an interrupted run keeps what it did."""
+        if isinstance(texts, str):
+            raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        keys = [text_key(text) for text in texts]
+        text_of = dict(zip(keys, texts, strict=True))
+        unique = list(text_of)
+        with self.cache.open(self.name) as table:
+            vectors, found = table.read(unique)
+            missing = [key for key, known in zip(unique, found, strict=True) if not known]
+            for start in range(0, len(missing), WRITE_BATCH):
+                batch = missing[start : start + WRITE_BATCH]
+                table.write(batch, self.inner.embed([text_of[key] for key in batch]))
+            if missing:  # read back, so that this answer and every later one have the same bytes
+                vectors, found = table.read(unique)
+        if not found.all():
+            raise InputError(f"embedding cache {self.cache.file(self.name)} lost vectors while in use: run it again")
+        if len(unique) == len(keys):
+            return vectors
+        row_of = {key: row for row, key in enumerate(unique)}
+        return vectors[[row_of[key] for key in keys]]

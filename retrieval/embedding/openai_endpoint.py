@@ -1,0 +1,120 @@
+"""Embeddings from any endpoint that speaks OpenAI's protocol (POST {base}/embeddings), chosen by OPENAI_BASE_URL.
+
+Source: https://platform.openai.com/docs/api-reference/embeddings. The client itself repeats requests after timeouts,
+lost connections and the statuses 408, 409, 429 and 5xx, with growing pauses, and obeys Retry-After. A text beyond the
+model's limit (8,191 tokens for OpenAI's) is cut or refused by the endpoint; HopBench's chunks stay below 1,200.
+
+The name includes the endpoint, since two servers may serve different models under one name. Endpoints need not repeat
+their bytes exactly; the cache makes the first answer the lasting one. The synonym threshold is document 4's .7, not
+measured for these models.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from retrieval.embedding.base import Vectors, embed_with
+from retrieval.errors import InputError
+
+DEFAULT_URL = "https://api.openai.com/v1"
+BATCH = 128
+
+
+def _base_url() -> str:
+    return os.environ.get("OPENAI_BASE_URL", "").rstrip("/") or DEFAULT_URL
+
+
+@dataclass(frozen=True)
+class OpenAIEmbedder:
+    """`model` at `base_url`; the key is read from OPENAI_API_KEY when the first request needs it and never kept here.
+
+    `timeout` is seconds per request; `retries` counts repeats of one request.
+    """
+
+    model: str
+    base_url: str = field(default_factory=_base_url)
+    timeout: float = 60.0
+    retries: int = 5
+    synonym_threshold: float = 0.7
+
+    @cached_property
+    def name(self) -> str:
+        """Model and endpoint (without credentials that a URL may carry)."""
+        address = urlsplit(self.base_url)
+        return f"openai:{self.model}@{address.netloc.rpartition('@')[2]}{address.path}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """Asks the endpoint for one vector: only it knows."""
+        return int(self._request(["dimension"]).shape[1])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of shape (n, dimension), see `Embedder.embed`; `InputError` names the variable to set."""
+        return embed_with(self._encode, lambda: self.dimension, texts)
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        rows = [self._request(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+        self.__dict__.setdefault("dimension", rows[0].shape[1])  # fills the cached property: no request for it
+        for part in rows:
+            if part.shape[1] != self.dimension:
+                raise self._bad(f"gave vectors of {part.shape[1]} dimensions after vectors of {self.dimension}")
+        return np.concatenate(rows)
+
+    @cached_property
+    def _client(self) -> Any:
+        import openai
+
+        key = os.environ.get("OPENAI_API_KEY", "")
+        if not key and self.base_url == DEFAULT_URL:
+            raise InputError(
+                f"OPENAI_API_KEY is not set, and {DEFAULT_URL} needs it for {self.model!r}: set it, or set "
+                "OPENAI_BASE_URL to an endpoint that needs no key"
+            )
+        return openai.OpenAI(
+            base_url=self.base_url, api_key=key or "none", timeout=self.timeout, max_retries=self.retries
+        )
+
+    def _request(self, texts: list[str]) -> Vectors:
+        """Vectors as the endpoint gives them, in the order of `texts`."""
+        client = self._client
+        import openai
+
+        try:
+            reply = client.embeddings.create(model=self.model, input=texts, encoding_format="float")
+            with np.errstate(over="ignore"):  # becomes infinity, which `_checked` refuses
+                rows = [np.asarray(item.embedding, dtype=np.float32).ravel() for item in sorted(reply.data, key=_index)]
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+            raise self._bad(f"refused the key (status {error.status_code}): set OPENAI_API_KEY") from error
+        except openai.OpenAIError as error:
+            raise self._bad(
+                f"failed: {error} Check the model's name, OPENAI_BASE_URL ({self.base_url}) and OPENAI_API_KEY"
+            ) from error
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self._bad(
+                f"gave a reply that is not OpenAI's: {error}. Check that OPENAI_BASE_URL ({self.base_url}) ends with "
+                "the version, as in http://localhost:8000/v1"
+            ) from error
+        return self._checked(rows, len(texts))
+
+    def _checked(self, rows: list[Vectors], expected: int) -> Vectors:
+        lengths = sorted({len(row) for row in rows})
+        if len(rows) != expected or len(lengths) != 1 or lengths[0] == 0:
+            raise self._bad(f"gave {len(rows)} vectors of {lengths} dimensions for {expected} texts")
+        vectors = np.stack(rows)
+        if not np.isfinite(vectors).all():
+            raise self._bad("gave a vector with NaN or infinity")
+        return vectors
+
+    def _bad(self, problem: str) -> InputError:
+        return InputError(f"embeddings from {self.name!r}: the endpoint {problem}")
+
+
+def _index(item: Any) -> int:
+    return int(item.index)

@@ -1,0 +1,280 @@
+"""Entities without a language model: titles, their aliases, and capitalised phrases that return.
+
+Reading a passage finds mentions by longest match against the alias table, left to right, a capital required. What the
+table does not know but looks like a name (a run of capitalised words) becomes an entity when it stands in at least
+two passages. The rules follow what was measured best on 2WikiMultihopQA, HotpotQA and MuSiQue tuning samples.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from retrieval.text import STOP_WORDS, Token, name_key, sentences, split_qualifier, tokens
+from retrieval.types import Chunk
+
+Key = tuple[str, ...]
+
+TITLE_WEIGHT = 1.0
+ALIAS_WEIGHT = 0.7
+PHRASE_WEIGHT = 0.7
+MAX_NAME_WORDS = 10
+_CONNECTORS = frozenset("of the de van von and du la le di da for in on al der del".split())
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun jul aug"
+    " sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
+)
+_FIRST_NAME = re.compile(
+    r"\s*[\"“'`]*\s*((?:The\s+)?[A-Z][^()\n;:]{1,80}?)[\"”'`]*\s*(?:\(|,|\bis\b|\bwas\b|\bare\b|\bwere\b)"
+)
+
+
+class Span(NamedTuple):
+    """Where a name stands: sentence 0 is the title; `start` and `length` count words within the sentence."""
+
+    sentence: int
+    start: int
+    length: int
+
+
+class Mention(NamedTuple):
+    """An entity named in a chunk; `weight` is the trust in the match (1 title, .7 alias or phrase)."""
+
+    key: Key
+    span: Span
+    weight: float
+
+
+@dataclass(slots=True)
+class ReadChunk:
+    """A chunk as the extractor sees it: sentence 0 is the title."""
+
+    chunk: Chunk
+    subject: Key
+    sentences: list[str]
+    words: list[list[Token]]
+    mentions: list[Mention] = field(default_factory=list)
+    phrases: list[tuple[Key, Span]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity before it becomes a node."""
+
+    key: Key
+    name: str
+    type: str
+    description: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+class AliasTable:
+    """Name key → entity key and weight, with a longest-match scan."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, tuple[Key, float]] = {}
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
+    def get(self, key: Key) -> tuple[Key, float] | None:
+        """The entity that a name key stands for."""
+        return self._entries.get(key)
+
+    def add(self, alias: Key, entity: Key, weight: float) -> None:
+        """Let `alias` name `entity`; the first entry of an alias stays."""
+        if alias and len(alias) <= MAX_NAME_WORDS and alias not in self._entries:
+            self._entries[alias] = (entity, weight)
+            self._lengths[alias[0]].add(len(alias))
+
+    def candidates(self, words: Sequence[Token], start: int) -> Iterator[tuple[int, Key, float]]:
+        """Matches that begin at `start`, longest first: (length, entity, weight)."""
+        lengths = self._lengths.get(words[start].folded)
+        if lengths is None:
+            return
+        for length in sorted(lengths, reverse=True):
+            if start + length <= len(words):
+                found = self._entries.get(tuple(word.folded for word in words[start : start + length]))
+                if found is not None:
+                    yield length, *found
+
+    def aliases(self) -> dict[Key, list[Key]]:
+        """Entity key → its aliases beyond its own name, sorted."""
+        found: defaultdict[Key, list[Key]] = defaultdict(list)
+        for alias, (entity, _) in self._entries.items():
+            if alias != entity:
+                found[entity].append(alias)
+        return {entity: sorted(names) for entity, names in found.items()}
+
+
+def title_key(title: str) -> Key:
+    """The entity key of a title: its words without the parenthesised qualifier, or with it where nothing else is."""
+    return name_key(split_qualifier(title)[0]) or name_key(title)
+
+
+def _aliases_of(chunk: Chunk, base: Key) -> Iterator[Key]:
+    name, _ = split_qualifier(chunk.title)
+    place, comma, rest = name.partition(",")
+    if comma and " of " not in rest:  # "Tulsa, Oklahoma" is Tulsa; "John, King of England" is not every John
+        yield name_key(place)
+    match = _FIRST_NAME.match(chunk.text)
+    if match:
+        alias = name_key(match.group(1))
+        if 2 <= len(alias) <= 7 and set(alias) & set(base) - STOP_WORDS:
+            yield alias
+    if base and base[0] in ("the", "a", "an") and len(base) > 2:
+        yield base[1:]
+
+
+def alias_table(chunks: Iterable[Chunk]) -> AliasTable:
+    """Titles (weight 1) and their aliases (.7), an alias that fits more than two entities dropped."""
+    table = AliasTable()
+    found: defaultdict[Key, set[Key]] = defaultdict(set)
+    first_parts = [(chunk, title_key(chunk.title)) for chunk in chunks if chunk.index == 0 and chunk.title]
+    for _, base in first_parts:
+        table.add(base, base, TITLE_WEIGHT)
+    for chunk, base in first_parts:
+        for alias in _aliases_of(chunk, base):
+            if alias and alias not in table:
+                found[alias].add(base)
+    for alias, entities in sorted(found.items()):
+        if len(entities) <= 2:
+            table.add(alias, min(entities), ALIAS_WEIGHT)
+    return table
+
+
+def read_chunk(chunk: Chunk, table: AliasTable) -> ReadChunk:
+    """Find the mentions and the name-like phrases of one chunk."""
+    parts = [chunk.title, *sentences(chunk.text)]
+    read = ReadChunk(chunk, title_key(chunk.title), parts, [tokens(part) for part in parts])
+    if read.subject:
+        read.mentions.append(Mention(read.subject, Span(0, 0, len(read.words[0])), TITLE_WEIGHT))
+    for number, words in enumerate(read.words):
+        _read_sentence(read, number, words, table)
+    return read
+
+
+def _read_sentence(read: ReadChunk, number: int, words: list[Token], table: AliasTable) -> None:
+    position = phrase_end = 0
+    while position < len(words):
+        hit = _match(words, position, table, () if number else read.subject)
+        end = position
+        if position >= phrase_end and words[position].text[0].isupper() and words[position].folded not in STOP_WORDS:
+            end = phrase_end = _phrase_end(words, position)
+        if hit is None:
+            if _is_phrase(words, position, end):
+                read.phrases.append((_key(words, position, end), Span(number, position, end - position)))
+            position += 1
+            continue
+        length, key, weight = hit
+        read.mentions.append(Mention(key, Span(number, position, length), weight))
+        _parts_after_comma(read, number, words, position, length, key, table)
+        if position + length < end <= position + 6:
+            read.phrases.append((_key(words, position, end), Span(number, position, end - position)))
+        position += length
+
+
+def _match(words: list[Token], start: int, table: AliasTable, own: Key) -> tuple[int, Key, float] | None:
+    first = words[start]
+    if not first.capital and first.folded in STOP_WORDS:
+        return None
+    for length, key, weight in table.candidates(words, start):
+        if key == own:
+            continue
+        if length == 1:
+            digit = first.text[0].isdigit()
+            if not first.capital or digit or first.folded in STOP_WORDS or len(first.text) < 3:
+                continue
+        elif not any(word.capital for word in words[start : start + length]):
+            continue
+        return length, key, weight
+    return None
+
+
+def _parts_after_comma(
+    read: ReadChunk, number: int, words: list[Token], start: int, length: int, key: Key, table: AliasTable
+) -> None:
+    """Read "Greenfield, Indiana" as naming Indiana too."""
+    for offset in range(1, length):
+        word = words[start + offset]
+        if not (word.breaks and word.text[0].isupper()):
+            continue
+        part = _key(words, start + offset, start + length)
+        span = Span(number, start + offset, length - offset)
+        found = table.get(part)
+        if found is None:
+            read.phrases.append((part, span))
+        elif found[0] not in (key, read.subject):
+            read.mentions.append(Mention(found[0], span, found[1] * ALIAS_WEIGHT))
+
+
+def _key(words: list[Token], start: int, end: int) -> Key:
+    return tuple(word.folded for word in words[start:end])
+
+
+def _phrase_end(words: list[Token], start: int) -> int:
+    """Where the run of capitalised words that begins at `start` ends; "of the" may stand inside it."""
+    end = start + 1
+    while end < len(words) and not words[end].breaks:
+        if words[end].capital:
+            end += 1
+        elif (
+            words[end].folded in _CONNECTORS
+            and end + 1 < len(words)
+            and not words[end + 1].breaks
+            and words[end + 1].text[0].isupper()
+        ):
+            end += 2
+        else:
+            break
+    return end
+
+
+def _is_phrase(words: list[Token], start: int, end: int) -> bool:
+    """A single word at a sentence's start is no name (it is capitalised anyway), nor is a date."""
+    length = end - start
+    if not 1 <= length <= 6 or all(w.folded in _MONTHS or w.text[0].isdigit() for w in words[start:end]):
+        return False
+    return length > 1 or (start > 0 and len(words[start].text) > 3)
+
+
+def keep_returning_phrases(read: Sequence[ReadChunk], minimum: int = 2) -> dict[Key, str]:
+    """Turn phrases that stand in at least `minimum` passages into mentions; returns their keys and first spelling."""
+    passages: defaultdict[Key, set[str]] = defaultdict(set)
+    for one in read:
+        for key, _ in one.phrases:
+            passages[key].add(one.chunk.passage_id)
+    names: dict[Key, str] = {}
+    for one in read:
+        for key, span in one.phrases:
+            if len(passages[key]) >= minimum:
+                one.mentions.append(Mention(key, span, PHRASE_WEIGHT))
+                words = one.words[span.sentence][span.start : span.start + span.length]
+                names.setdefault(key, " ".join(word.text for word in words))
+        one.phrases.clear()
+        one.mentions.sort(key=lambda mention: (mention.span, mention.key))
+    return names
+
+
+def named_entities(read: Sequence[ReadChunk], table: AliasTable, phrases: dict[Key, str]) -> list[Named]:
+    """The entities of a corpus, titles first, then phrases; each key once."""
+    aliases = table.aliases()
+    found: dict[Key, Named] = {}
+    for one in read:
+        if one.chunk.index == 0 and one.subject and one.subject not in found:
+            name, qualifier = split_qualifier(one.chunk.title)
+            description = one.sentences[1][:300] if len(one.sentences) > 1 else ""
+            known = tuple(" ".join(alias) for alias in aliases.get(one.subject, ()))
+            found[one.subject] = Named(one.subject, name, qualifier or "title", description, known)
+    for key, name in phrases.items():
+        found.setdefault(key, Named(key, name, "phrase"))
+    return list(found.values())
+
+
+def mention_counts(read: ReadChunk) -> Counter[Key]:
+    """How often each entity is named in a chunk (the title counts once)."""
+    return Counter(mention.key for mention in read.mentions)

@@ -1,0 +1,53 @@
+"""Ways to make one ranking out of several."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+RRF_K = 60
+DECIMALS = 9
+
+Scored = Sequence[tuple[str, float]]
+"""Chunk ids with scores, best first."""
+
+
+def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """A total order: score rounded to 9 decimals, descending, then chunk id."""
+    rounded = ((chunk, round(score, DECIMALS)) for chunk, score in scores.items())
+    return sorted(rounded, key=lambda item: (-item[1], item[0]))
+
+
+def min_max(scored: Scored) -> dict[str, float]:
+    """Scores stretched to 0..1 over the list; equal scores all become 1."""
+    if not scored:
+        return {}
+    values = [score for _, score in scored]
+    low, high = min(values), max(values)
+    if high == low:
+        return {chunk: 1.0 for chunk, _ in scored}
+    return {chunk: (score - low) / (high - low) for chunk, score in scored}
+
+
+def weighted(parts: Iterable[tuple[float, Scored]]) -> dict[str, float]:
+    """Σ weight · min-max score over the union of the lists; a chunk absent from a list has 0 there.
+
+    With weights .7 and .3, a chunk first in both lists scores .7·1 + .3·1 = 1.
+    """
+    total: defaultdict[str, float] = defaultdict(float)
+    for weight, scored in parts:
+        for chunk, score in min_max(scored).items():
+            total[chunk] += weight * score
+    return dict(total)
+
+
+def reciprocal_rank(rankings: Iterable[Sequence[str]], k: int = RRF_K) -> dict[str, float]:
+    """Reciprocal rank fusion: Σ 1/(k + rank), ranks from 1 (Cormack, Clarke and Büttcher, SIGIR 2009).
+
+    First in one list and third in another: 1/(60+1) + 1/(60+3).
+    """
+    total: defaultdict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, chunk in enumerate(ranking, 1):
+            total[chunk] += 1.0 / (k + rank)
+    return dict(total)

@@ -1,0 +1,213 @@
+"""Builds a graph in stages that are kept as they finish, so that an interrupted build goes on where it stopped.
+
+Stages: embed (kept by the embedding cache), extract, similar (tables kept in a staging folder), write (one atomic
+step of the store). The build key names everything that decides the content; the fingerprint is what came out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import pandas as pd
+
+from retrieval.chunking import MAX_TOKENS, chunk_passages
+from retrieval.embedding.base import Embedder
+from retrieval.errors import InputError, ParameterError
+from retrieval.graph.fingerprint import fingerprint
+from retrieval.graph.rules import rule_tables
+from retrieval.graph.schema import (
+    CHUNK,
+    CONTAINS,
+    DOCUMENT,
+    EDGE_COLUMNS,
+    ENTITY,
+    LIST_COLUMNS,
+    MENTIONED_IN,
+    NODE_COLUMNS,
+    RELATED_TO,
+    SIMILAR_TO,
+    GraphTables,
+    document_id,
+)
+from retrieval.graph.similarity import similar_table
+from retrieval.graph.store import GraphStore
+from retrieval.graph.triples import triple_tables
+from retrieval.text import Tagger
+from retrieval.types import Chunk, Passage, Triple
+
+BUILDER_VERSION = 1
+T = TypeVar("T")
+
+
+class Steps(Protocol):
+    """How a stage is run: called directly, or as a task of a scheduler."""
+
+    def __call__(self, name: str, fn: Callable[[], T], /) -> T:
+        """Run `fn` under this name."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """What decides a graph's content beside its corpus and triples."""
+
+    extractor: str = "rules"
+    similar_top_k: int = 10
+    similar_floor: float = 0.3
+    max_tokens: int = MAX_TOKENS
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if self.extractor not in ("rules", "triples"):
+            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: rules, triples")
+        if not 1 <= self.similar_top_k <= 1000:
+            raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
+        if not 0.0 <= self.similar_floor <= 1.0:
+            raise ParameterError(f"similar_floor {self.similar_floor} is outside 0..1")
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """A graph to be built, or found built: its inputs and the key that names them."""
+
+    name: str
+    passages: Sequence[Passage]
+    settings: BuildSettings
+    embedder: Embedder
+    triples: Sequence[Triple] = ()
+
+    @property
+    def build_key(self) -> str:
+        """SHA-256 of corpus, triples, settings, embedder and builder version."""
+        return _digest(
+            {
+                "builder": BUILDER_VERSION,
+                "corpus": corpus_digest(self.passages),
+                "triples": _digest(sorted(map(str, self.triples))),
+                "settings": asdict(self.settings),
+                "embedder": self.embedder.name,
+            }
+        )
+
+    @property
+    def namespace(self) -> str:
+        """The benchmark's name and the beginning of the build key: two builds never share one."""
+        safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
+        return f"{safe}-{self.build_key[:12]}"
+
+
+def corpus_digest(passages: Sequence[Passage]) -> str:
+    """SHA-256 of the passages, in any order."""
+    return _digest(sorted([p.id, p.title, p.text] for p in passages))
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(
+        json.dumps(value, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+    ).hexdigest()
+
+
+def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps) -> Mapping[str, object]:
+    """Build what `plan` says into `store` unless it is there already; returns the build record.
+
+    `staging` keeps finished stages until the graph is written; it is safe to delete (work is then repeated).
+    """
+    key = plan.build_key
+    present = store.record()
+    if present is not None and present.get("build_key") == key:
+        return present
+    if not plan.passages:
+        raise InputError("the corpus has no passages: nothing to build a graph from")
+    begun = time.perf_counter()
+    chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
+    stage = _Staging(staging / key)
+    tagger = Tagger(chunk.content for chunk in chunks)
+    vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
+    extracted = steps("extract", lambda: stage.kept("extract", lambda: _extract(plan, chunks, tagger)))
+    limits = {"top_k": plan.settings.similar_top_k, "floor": plan.settings.similar_floor}
+    similar = steps(
+        "similar",
+        lambda: stage.kept("similar", lambda: {SIMILAR_TO: similar_table(chunks, vectors, tagger, **limits)}),  # type: ignore[arg-type]
+    )
+    tables = _tables(chunks, extracted, similar)
+    tables = replace(
+        tables, vectors={CHUNK: vectors, ENTITY: plan.embedder.embed(tables.nodes[ENTITY]["name"].tolist())}
+    )
+    record = _record(plan, key, tables, time.perf_counter() - begun)
+    steps("write", lambda: store.write(tables, record))
+    stage.clear()
+    return record
+
+
+def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
+    if plan.settings.extractor == "triples":
+        return triple_tables(chunks, plan.triples, tagger)
+    return rule_tables(chunks, tagger)
+
+
+def _tables(
+    chunks: Sequence[Chunk], extracted: Mapping[str, pd.DataFrame], similar: Mapping[str, pd.DataFrame]
+) -> GraphTables:
+    documents = dict.fromkeys((document_id(chunk.passage_id), chunk.title) for chunk in chunks)
+    contained = [(document_id(chunk.passage_id), chunk.id) for chunk in chunks]
+    contents = [(chunk.id, chunk.passage_id, chunk.index, chunk.content) for chunk in chunks]
+    return GraphTables(
+        nodes={
+            DOCUMENT: pd.DataFrame(list(documents), columns=list(NODE_COLUMNS[DOCUMENT])),
+            CHUNK: pd.DataFrame(contents, columns=list(NODE_COLUMNS[CHUNK])),
+            ENTITY: extracted[ENTITY],
+        },
+        edges={
+            CONTAINS: pd.DataFrame(contained, columns=list(EDGE_COLUMNS[CONTAINS])),
+            MENTIONED_IN: extracted[MENTIONED_IN],
+            RELATED_TO: extracted[RELATED_TO],
+            SIMILAR_TO: similar[SIMILAR_TO],
+        },
+    )
+
+
+def _record(plan: GraphPlan, key: str, tables: GraphTables, seconds: float) -> Mapping[str, object]:
+    nodes, edges = tables.counts()
+    return {
+        "build_key": key,
+        "fingerprint": fingerprint(tables),
+        "nodes": nodes,
+        "edges": edges,
+        "settings": asdict(plan.settings),
+        "embedder": plan.embedder.name,
+        "build_seconds": round(seconds, 3),
+    }
+
+
+@dataclass(frozen=True)
+class _Staging:
+    """Finished stages on disk, each table a parquet file that appears whole or not at all."""
+
+    folder: Path
+
+    def kept(self, stage: str, compute: Callable[[], Mapping[str, pd.DataFrame]]) -> Mapping[str, pd.DataFrame]:
+        done = self.folder / stage
+        if done.is_dir():
+            return {file.stem: _with_lists(pd.read_parquet(file)) for file in sorted(done.glob("*.parquet"))}
+        tables = compute()
+        partial = self.folder / f"{stage}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for name, table in tables.items():
+            table.to_parquet(partial / f"{name}.parquet")
+        partial.rename(done)
+        return tables
+
+    def clear(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _with_lists(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(**{name: table[name].map(list) for name in table.columns if name in LIST_COLUMNS})

@@ -1,0 +1,52 @@
+"""Reads a graph back out of its store: for its fingerprint, its counts, and to copy it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pandas as pd
+
+from retrieval.graph import cypher
+from retrieval.graph.schema import EDGE_COLUMNS, LIST_COLUMNS, NODE_COLUMNS, GraphTables
+from retrieval.graph.store import GraphStore
+
+
+def export(store: GraphStore) -> GraphTables:
+    """The whole content of the store's namespace."""
+    nodes = {
+        label: pd.DataFrame(store.read(cypher.export_nodes(label)), columns=list(columns))
+        for label, columns in NODE_COLUMNS.items()
+    }
+    edges = {
+        kind: pd.DataFrame(store.read(cypher.export_edges(kind)), columns=list(columns))
+        for kind, columns in EDGE_COLUMNS.items()
+    }
+    return GraphTables(nodes, edges)
+
+
+def fingerprint(tables: GraphTables) -> str:
+    """SHA-256 over the sorted rows of every node label and edge type; independent of engine and order.
+
+    Numbers count to 6 decimals, lists as sorted lists, a missing value as empty, so that what an engine does with
+    them does not show.
+    """
+    digest = hashlib.sha256()
+    for name, table in [*sorted(tables.nodes.items()), *sorted(tables.edges.items())]:
+        digest.update(f"{name}\n".encode())
+        for line in sorted(_lines(table)):
+            digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _lines(table: pd.DataFrame) -> list[str]:
+    columns = [[_plain(name, value) for value in table[name].tolist()] for name in table.columns]
+    return ["\t".join(row) for row in zip(*columns, strict=True)]
+
+
+def _plain(name: str, value: object) -> str:
+    if name in LIST_COLUMNS:
+        return json.dumps(sorted(value), ensure_ascii=False) if isinstance(value, list) else "[]"
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6f}"  # noqa: PLR0124 (NaN is a missing value)
+    return "" if value is None else str(value)

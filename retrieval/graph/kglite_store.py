@@ -1,0 +1,98 @@
+"""The embedded store: kglite, one file per namespace, Cypher in this process.
+
+The file is written beside its place and renamed, so a reader or a restart sees the old graph or the new one, never a
+part. Nothing here is shared between processes but that file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from retrieval.errors import StoreError
+from retrieval.graph import cypher
+from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, LIST_COLUMNS, NODE_COLUMNS, GraphTables
+from retrieval.graph.store import Record
+
+
+class KgliteStore:
+    """A graph in `folder/NAMESPACE.kgl`, read into memory on first use."""
+
+    engine = "kglite"
+
+    def __init__(self, folder: Path, namespace: str) -> None:
+        self.namespace = namespace
+        self.path = folder / f"{namespace}.kgl"
+        self._graph: Any = None
+
+    def read(self, query: str, **parameters: object) -> list[Record]:
+        """See `GraphStore.read`."""
+        import kglite
+
+        try:
+            rows: list[Record] = (
+                self._open().cypher(query, params={**parameters, "namespace": self.namespace}).to_list()
+            )
+        except kglite.KgError as error:
+            raise StoreError(f"kglite refused a query on {self.path.name}: {error}") from error
+        return rows
+
+    def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
+        """See `GraphStore.write`."""
+        import kglite
+
+        graph = kglite.KnowledgeGraph()
+        for label, columns in NODE_COLUMNS.items():
+            self._add_nodes(graph, label, tables.nodes[label].reindex(columns=list(columns)))
+        for kind, columns in EDGE_COLUMNS.items():
+            self._add_edges(graph, kind, tables.edges[kind].reindex(columns=list(columns)))
+        for label, vectors in tables.vectors.items():
+            text = "content" if label == CHUNK else "name"
+            rows = dict(zip(tables.nodes[label]["id"].tolist(), vectors.tolist(), strict=True))
+            if rows:
+                graph.set_node_embeddings(label, text, rows)
+        build = pd.DataFrame([{"id": "build", "record": json.dumps(dict(record), sort_keys=True)}])
+        self._add_nodes(graph, "Build", build)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        graph.save(str(self.path))  # writes a sibling and renames it
+        self._graph = graph
+
+    def record(self) -> Mapping[str, Any] | None:
+        """See `GraphStore.record`."""
+        if self._graph is None and not self.path.exists():
+            return None
+        rows = self.read(cypher.BUILD_RECORD)
+        return json.loads(rows[0]["record"]) if rows else None
+
+    def close(self) -> None:
+        """Forget the graph; the file stays."""
+        self._graph = None
+
+    def _open(self) -> Any:
+        import kglite
+
+        if self._graph is None:
+            try:
+                self._graph = kglite.load(str(self.path))
+            except kglite.KgError as error:
+                raise StoreError(
+                    f"cannot read the graph {self.path}: {error}. Build it again: hopbench graph build"
+                ) from error
+        return self._graph
+
+    def _add_nodes(self, graph: Any, label: str, table: pd.DataFrame) -> None:
+        if len(table):
+            lists = {name: "list" for name in table.columns if name in LIST_COLUMNS}
+            table = table.assign(namespace=self.namespace)
+            graph.add_nodes(table, label, "id", labels=["Node"], column_types=lists)
+
+    @staticmethod
+    def _add_edges(graph: Any, kind: str, table: pd.DataFrame) -> None:
+        if len(table):
+            source, target = EDGE_ENDS[kind]
+            lists = {name: "list" for name in table.columns if name in LIST_COLUMNS}
+            graph.add_relationships(table, kind, source, "source", target, "target", column_types=lists)

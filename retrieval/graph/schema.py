@@ -1,0 +1,70 @@
+"""The graph's nodes and edges as tables: what every extractor yields and every store writes (SPEC section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+DOCUMENT, CHUNK, ENTITY = "Document", "Chunk", "Entity"
+CONTAINS, MENTIONED_IN, SIMILAR_TO, RELATED_TO = "CONTAINS", "MENTIONED_IN", "SIMILAR_TO", "RELATED_TO"
+
+NODE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        DOCUMENT: ("id", "title"),
+        CHUNK: ("id", "passage_id", "index", "content"),
+        ENTITY: ("id", "name", "type", "description", "aliases"),
+    }
+)
+EDGE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        CONTAINS: ("source", "target"),
+        MENTIONED_IN: ("source", "target", "count", "weight", "tags"),
+        SIMILAR_TO: ("source", "target", "similarity", "tags"),
+        RELATED_TO: ("source", "target", "strength", "types", "description", "tags"),
+    }
+)
+EDGE_ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        CONTAINS: (DOCUMENT, CHUNK),
+        MENTIONED_IN: (ENTITY, CHUNK),
+        SIMILAR_TO: (CHUNK, CHUNK),
+        RELATED_TO: (ENTITY, ENTITY),
+    }
+)
+LIST_COLUMNS = frozenset({"aliases", "tags", "types"})
+WEIGHT_OF: Mapping[str, str] = MappingProxyType(
+    {SIMILAR_TO: "similarity", RELATED_TO: "strength", MENTIONED_IN: "weight"}
+)
+
+
+def document_id(passage_id: str) -> str:
+    """The id of a passage's Document node."""
+    return f"d:{passage_id}"
+
+
+def entity_id(key: tuple[str, ...]) -> str:
+    """The id of the entity with this name key: ("ed", "wood") is "e:ed wood"."""
+    return "e:" + " ".join(key)
+
+
+@dataclass(frozen=True)
+class GraphTables:
+    """A whole graph: a DataFrame per node label and edge type, with the columns of `NODE_COLUMNS`/`EDGE_COLUMNS`.
+
+    Undirected edges (SIMILAR_TO, RELATED_TO) stand once, with source < target; there are no self-loops. `vectors`
+    holds the embeddings of a node label, a row per row of its table; they are no part of the fingerprint, since they
+    follow from the content and the embedder, which the build key names.
+    """
+
+    nodes: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    edges: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Rows per node label and per edge type."""
+        return {k: len(v) for k, v in self.nodes.items()}, {k: len(v) for k, v in self.edges.items()}

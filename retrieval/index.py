@@ -1,0 +1,122 @@
+"""What a strategy searches: an index over one corpus and its graph, and a batch of questions put to it.
+
+A batch computes what several strategies need (vectors, BM25 and dense candidates) once. Reads of the store are kept as
+well: the same query with the same parameters is not sent twice, and each strategy that asked for it is charged the
+round trip it would have cost alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from retrieval.embedding.base import Embedder, Vectors
+from retrieval.fusion import Scored
+from retrieval.graph.store import GraphStore, Record, rows_of
+from retrieval.search import DEPTH, Candidates, LexicalIndex, dense_top
+from retrieval.types import Chunk, Counters, Question
+
+KEPT_ROWS = 20_000_000
+
+
+@dataclass(eq=False)
+class Index:
+    """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk."""
+
+    chunks: Sequence[Chunk]
+    vectors: Vectors
+    store: GraphStore
+    embedder: Embedder
+    reads: ReadCache = field(default_factory=lambda: ReadCache())
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the chunks."""
+        return LexicalIndex([chunk.content for chunk in self.chunks])
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """Chunk id → row."""
+        return {chunk.id: row for row, chunk in enumerate(self.chunks)}
+
+    @cached_property
+    def passage_of(self) -> Mapping[str, str]:
+        """Chunk id → passage id."""
+        return {chunk.id: chunk.passage_id for chunk in self.chunks}
+
+    @classmethod
+    def build(cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder) -> Index:
+        """Embed the chunks (the cache has them after a graph build) and put everything together."""
+        return cls(chunks, embedder.embed([chunk.content for chunk in chunks]), store, embedder)
+
+
+class ReadCache:
+    """Records by query and parameters; the oldest go when more than `KEPT_ROWS` rows are kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[list[Record], int]] = OrderedDict()
+        self._rows = 0
+
+    def read(self, store: GraphStore, query: str, parameters: Mapping[str, object]) -> tuple[list[Record], int]:
+        """The records of a query and the rows in them."""
+        key = query + json.dumps(parameters, sort_keys=True)
+        if key not in self._kept:
+            records = store.read(query, **parameters)
+            self._kept[key] = records, sum(map(rows_of, records))
+            self._rows += self._kept[key][1]
+            while self._rows > KEPT_ROWS and len(self._kept) > 1:
+                self._rows -= self._kept.popitem(last=False)[1][1]
+        return self._kept[key]
+
+
+@dataclass(eq=False)
+class Batch:
+    """Questions put to an index together. `alone` keeps nothing for others: for measuring one call's latency."""
+
+    index: Index
+    questions: Sequence[Question]
+    alone: bool = False
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """Question vectors, shape (q, d)."""
+        return self.index.embedder.embed([question.text for question in self.questions])
+
+    @cached_property
+    def dense(self) -> list[Candidates]:
+        """The best `DEPTH` chunks of each question by cosine."""
+        return dense_top(self.vectors, self.index.vectors, DEPTH)
+
+    @cached_property
+    def lexical(self) -> list[Candidates]:
+        """The best `DEPTH` chunks of each question by BM25."""
+        return [self.index.lexical.top(question.text, DEPTH) for question in self.questions]
+
+    def named(self, candidates: Candidates) -> Scored:
+        """Candidates with chunk ids in place of rows."""
+        ids = self.index.chunks
+        return [(ids[row].id, float(score)) for row, score in zip(candidates.rows, candidates.scores, strict=True)]
+
+    def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Raw cosines of chunks with one question of the batch."""
+        rows = [self.index.row_of[chunk] for chunk in chunk_ids]
+        values = np.round((self.index.vectors[rows] @ self.vectors[question]).astype(float), 6)
+        return dict(zip(chunk_ids, values.tolist(), strict=True))
+
+    def read(self, counters: Counters, query: str, **parameters: object) -> list[Record]:
+        """Read from the store, charging `counters` a round trip and its rows."""
+        if self.alone:
+            records = self.index.store.read(query, **parameters)
+            rows = sum(map(rows_of, records))
+        else:
+            records, rows = self.index.reads.read(self.index.store, query, parameters)
+        counters.round_trips += 1
+        counters.rows += rows
+        return records

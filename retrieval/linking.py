@@ -1,0 +1,99 @@
+"""Which entities of the graph a question names: longest match of its words against all names, aliases and titles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from retrieval.entities import ALIAS_WEIGHT, PHRASE_WEIGHT, TITLE_WEIGHT
+from retrieval.graph import cypher
+from retrieval.index import Batch
+from retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
+from retrieval.types import Counters
+
+MAX_WORDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A name found in a question: words `start`..`end` mean `entity`, and the chunks of `title` when it was a full title."""
+
+    entity: str
+    weight: float
+    start: int
+    end: int
+    chunks: tuple[str, ...] = ()
+
+
+class Linker:
+    """Reads questions against the graph's names.
+
+    A full title with its parenthesis is tried first, then titles and aliases, then phrases. A single word must be
+    capitalised and no stop word; of several words one must be, unless the question has no capitals at all.
+    """
+
+    def __init__(self, names: Sequence[tuple[str, str, str, Sequence[str]]], titles: Sequence[tuple[str, str]]) -> None:
+        """`names` are (entity id, name, type, aliases); `titles` are (chunk id, title)."""
+        self._names: dict[tuple[str, ...], tuple[str, float]] = {}
+        self._full: dict[tuple[str, ...], list[str]] = {}
+        self._title_entity: dict[tuple[str, ...], str] = {}
+        for entity, name, kind, aliases in sorted(names):
+            self._offer(name_key(name), entity, PHRASE_WEIGHT if kind == "phrase" else TITLE_WEIGHT)
+            for alias in aliases:
+                self._offer(name_key(alias), entity, ALIAS_WEIGHT)
+        for chunk, title in sorted(titles):
+            if split_qualifier(title)[1]:
+                self._full.setdefault(name_key(title), []).append(chunk)
+                self._title_entity[name_key(title)] = "e:" + " ".join(name_key(split_qualifier(title)[0]))
+
+    def _offer(self, key: tuple[str, ...], entity: str, weight: float) -> None:
+        if key and weight > self._names.get(key, ("", 0.0))[1]:
+            self._names[key] = entity, weight
+
+    def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
+        """The names in a question, left to right, not overlapping; at each word the longest that fits."""
+        words = tokens(question)
+        capitals = any(word.capital for word in words[1:])
+        found: list[Link] = []
+        start = 0
+        while start < len(words):
+            link = self._longest(words, start, max_words, capitals)
+            if link is not None:
+                found.append(link)
+            start = link.end if link is not None else start + 1
+        return found
+
+    def _longest(self, words: Sequence[Token], start: int, max_words: int, capitals: bool) -> Link | None:
+        for length in range(min(max_words, len(words) - start), 0, -1):
+            span = words[start : start + length]
+            key = tuple(word.folded for word in span)
+            if key in self._full:
+                return Link(self._title_entity[key], TITLE_WEIGHT, start, start + length, tuple(self._full[key]))
+            known = self._names.get(key)
+            if known is not None and _looks_like_a_name(span, start, capitals):
+                return Link(*known, start, start + length)
+        return None
+
+
+def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool) -> bool:
+    if all(word.folded in STOP_WORDS for word in span) and not all(word.text[0].isupper() for word in span):
+        return False
+    if len(span) == 1:
+        word = span[0]
+        return word.text[0].isupper() and word.folded not in STOP_WORDS and len(word.folded) > 2
+    named = any(word.capital and (start + i > 0 or word.folded not in STOP_WORDS) for i, word in enumerate(span))
+    return named or (not capitals and sum(word.folded not in STOP_WORDS for word in span) > 1)
+
+
+def linker(batch: Batch, counters: Counters) -> Linker:
+    """The linker of the batch's graph; its names are read once per index, and charged to each batch that uses it."""
+    kept = batch.index.shared.get("linker")
+    if kept is None:
+        records = {record["kind"]: record for record in batch.index.store.read(cypher.NAMES)}
+        entity, document = records["Entity"], records["Document"]
+        names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
+        titles = list(zip(document["id"], document["name"], strict=True))
+        kept = batch.index.shared["linker"] = Linker(names, titles), len(names) + len(titles)
+    counters.round_trips += 1
+    counters.rows += kept[1]
+    return kept[0]  # type: ignore[no-any-return]

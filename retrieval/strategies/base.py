@@ -1,0 +1,108 @@
+"""What a strategy is: a frozen dataclass of bounded parameters that ranks chunks for a batch of questions."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from retrieval.errors import ParameterError
+from retrieval.fusion import Scored
+from retrieval.index import Batch
+from retrieval.types import Counters, Hit, Ranking
+
+FILL_TO = 20
+KEEP = 100
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What values a parameter takes: `low`..`high` for numbers, or one of `choices`."""
+
+    help: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """The bounds in words, as the lists and the errors print them."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        return "" if self.low is None else f"{self.low:g}..{self.high:g}"
+
+
+def param(
+    default: Any, help: str, low: float | None = None, high: float | None = None, choices: Sequence[str] = ()
+) -> Any:
+    """A strategy's field with its documented bounds."""
+    return field(default=default, metadata={"bounds": Bounds(help, low, high, tuple(choices))})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy(ABC):
+    """Ranks chunks for questions. Subclasses are frozen dataclasses whose fields are their parameters."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    edges: ClassVar[tuple[str, ...]] = ()
+
+    fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
+
+    def __post_init__(self) -> None:
+        """Refuse values outside the documented bounds."""
+        for spec in dataclasses.fields(self):
+            self._check(spec, getattr(self, spec.name))
+
+    def _check(self, spec: dataclasses.Field[Any], value: object) -> None:
+        bounds: Bounds = spec.metadata["bounds"]
+        wanted = type(spec.default)
+        fits = type(value) is wanted or (wanted is float and type(value) is int)
+        if fits and bounds.choices:
+            fits = value in bounds.choices
+        elif fits and bounds.low is not None and bounds.high is not None:
+            fits = bounds.low <= value <= bounds.high  # type: ignore[operator]
+        if not fits:
+            limits = bounds.describe() or f"a {wanted.__name__}"
+            raise ParameterError(f"{self.name}.{spec.name} = {value!r} is not allowed: it takes {limits}")
+
+    @classmethod
+    def parameters(cls) -> Mapping[str, dataclasses.Field[Any]]:
+        """The fields by name, in order of definition."""
+        return {spec.name: spec for spec in dataclasses.fields(cls)}
+
+    def spec(self) -> dict[str, Any]:
+        """All parameters with their values: enough to make the same strategy again."""
+        return dataclasses.asdict(self)
+
+    def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Rank every question of the batch, in its order; at most `KEEP` hits each, chunks unique."""
+        rankings = self.search(batch, counters)
+        for ranking, initial in zip(rankings, self.initial(batch), strict=True):
+            hits = list(ranking.hits)[:KEEP]
+            ranking.hits = _filled(hits, initial) if self.fill else hits
+        return rankings
+
+    @abstractmethod
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """The strategy's own algorithm: a ranking per question of the batch, in its order."""
+
+    @abstractmethod
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The hop-free ranking of each question from which the strategy starts and short rankings are completed."""
+
+
+def _filled(hits: list[Hit], initial: Scored) -> list[Hit]:
+    """Append the initial ranking's chunks that are not there yet until there are 20 hits."""
+    if len(hits) >= FILL_TO:
+        return hits
+    present = {hit.chunk_id for hit in hits}
+    lowest = min((hit.score for hit in hits), default=0.0)
+    missing = [(chunk, score) for chunk, score in initial if chunk not in present]
+    # A fill ranks below every hit whatever its initial score, which stands among the components.
+    fills = [
+        Hit(chunk, round(min(lowest, 0.0) - rank * 1e-6, 9), "fill", {"initial": score})
+        for rank, (chunk, score) in enumerate(missing[: FILL_TO - len(hits)], 1)
+    ]
+    return hits + fills

@@ -1,0 +1,87 @@
+"""The hop-free rankings that graph strategies must beat: vector, bm25 and their hybrid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from retrieval.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
+from retrieval.index import Batch
+from retrieval.strategies.base import Strategy, param
+from retrieval.types import Counters, Hit, Ranking
+
+
+def hybrid_ranking(batch: Batch, question: int, vector_weight: float, fusion: str = "weighted") -> Scored:
+    """Vector and BM25 top 100 as one ranking: weighted min-max scores, or reciprocal rank fusion."""
+    dense, lexical = batch.named(batch.dense[question]), batch.named(batch.lexical[question])
+    if fusion == "rrf":
+        return ordered(reciprocal_rank([[chunk for chunk, _ in dense], [chunk for chunk, _ in lexical]]))
+    return ordered(weighted([(vector_weight, dense), (1.0 - vector_weight, lexical)]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Baseline(Strategy):
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """The initial ranking itself."""
+        return [
+            Ranking(
+                question.id, [Hit(chunk, score, "seed", {self.name: score}) for chunk, score in scored], _seeds(scored)
+            )
+            for question, scored in zip(batch.questions, self.initial(batch), strict=True)
+        ]
+
+
+def _seeds(scored: Scored, count: int = 10) -> list[str]:
+    return [chunk for chunk, _ in scored[:count]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vector(_Baseline):
+    """Exact cosine between the question's and the chunks' embeddings."""
+
+    name: ClassVar[str] = "vector"
+    summary: ClassVar[str] = "exact cosine of question and chunk embeddings"
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """Chunks by cosine."""
+        return [batch.named(candidates) for candidates in batch.dense]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25(_Baseline):
+    """BM25 (Lucene, k1 1.5, b .75) over title and text, English stop words removed, no stemmer."""
+
+    name: ClassVar[str] = "bm25"
+    summary: ClassVar[str] = "BM25 (Lucene) over title and text"
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """Chunks by BM25."""
+        return [batch.named(candidates) for candidates in batch.lexical]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hybrid(Strategy):
+    """Vector and BM25 together: `vector_weight`·vector + rest·BM25, each min-max over its top 100; or RRF."""
+
+    name: ClassVar[str] = "hybrid"
+    summary: ClassVar[str] = "vector and BM25, min-max weighted or reciprocal rank fusion"
+
+    vector_weight: float = param(0.7, "weight of the vector score; BM25 has the rest", 0.0, 1.0)
+    fusion: str = param("weighted", "how both are joined", choices=("weighted", "rrf"))
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Both searches fused, each hit with its two normalised parts."""
+        rankings = []
+        for number, (question, scored) in enumerate(zip(batch.questions, self.initial(batch), strict=True)):
+            dense = min_max(batch.named(batch.dense[number]))
+            lexical = min_max(batch.named(batch.lexical[number]))
+            hits = [
+                Hit(chunk, score, "seed", {"vector": dense.get(chunk, 0.0), "bm25": lexical.get(chunk, 0.0)})
+                for chunk, score in scored
+            ]
+            rankings.append(Ranking(question.id, hits, _seeds(scored)))
+        return rankings
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """Chunks by the fused score."""
+        return [hybrid_ranking(batch, n, self.vector_weight, self.fusion) for n in range(len(batch.questions))]

@@ -1,0 +1,202 @@
+"""Document 1: vector search, then similar chunks and chunks of related entities, depth by depth.
+
+Decisions where the source contradicts itself (docs/strategies.md gives the reasons): initial_k 10; the path score is the
+product of strengths; the penalty falls linearly; a frontier chunk's routes are kept by their best score; max_expanded
+keeps the best, not the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from retrieval.fusion import DECIMALS, Scored, ordered
+from retrieval.graph import cypher
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from retrieval.graph.store import Record
+from retrieval.index import Batch
+from retrieval.strategies.base import Strategy, param
+from retrieval.types import Counters, Hit, Ranking, Step
+
+NEVER = 2.0  # above every similarity and strength: a threshold that no edge passes
+
+
+def penalty(depth: int, kind: str) -> float:
+    """Hop distance penalty: `linear` 1 − .2(d−1) gives 1, .8, .6; `reciprocal` 1/(1 + .2d) gives .833, .714, .625."""
+    return 1.0 - 0.2 * (depth - 1) if kind == "linear" else 1.0 / (1.0 + 0.2 * depth)
+
+
+def graph_score(similarity: float, path: float, depth: int, kind: str = "linear") -> float:
+    """max(similarity, path) · penalty. Similarity .75 at depth 2: .75 · .8 = .60 (linear), .75/1.4 = .536."""
+    return max(similarity, path) * penalty(depth, kind)
+
+
+def hybrid_score(vector: float, graph: float, chunk_weight: float = 0.7) -> float:
+    """chunk_weight · vector + (1 − chunk_weight) · graph. .92 and 0: .644; 0 and .9: .27."""
+    return vector * chunk_weight + graph * (1.0 - chunk_weight)
+
+
+@dataclass(slots=True)
+class Reached:
+    """A chunk at its depth with the best that led to it; 0 and "" where nothing of that kind did.
+
+    `similarity` is the last SIMILAR_TO edge's, from chunk `similar_to`; `path` the best entity route's score, through
+    the related entity `entity`, reached from chunk `source` by its entity `via`. `carried` is the best product of
+    RELATED_TO strengths over all routes here (1 where a route has none): what an entity hop goes on multiplying.
+    """
+
+    depth: int
+    similarity: float = 0.0
+    similar_to: str = ""
+    path: float = 0.0
+    source: str = ""
+    via: str = ""
+    entity: str = ""
+    strength: float = 0.0
+    mention: float = 0.0
+    carried: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphExpansion(Strategy):
+    """Document 1's graph expansion flow."""
+
+    name: ClassVar[str] = "graph_expansion"
+    summary: ClassVar[str] = "document 1: expand the vector top k by SIMILAR_TO and entity paths, depth by depth"
+    edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
+
+    initial_k: int = param(10, "chunks of the vector search to expand from", 1, 100)
+    max_depth: int = param(1, "expansion steps", 1, 3)
+    min_similarity: float = param(0.7, "SIMILAR_TO edges below this are not followed", 0.0, 1.0)
+    min_strength: float = param(0.5, "RELATED_TO edges below this are not followed", 0.0, 1.0)
+    max_expanded: int = param(50, "expanded chunks kept, best first", 0, 200)
+    chunk_weight: float = param(0.7, "weight of the vector score in the hybrid score", 0.0, 1.0)
+    path_strength: str = param("product", "strengths along a path: multiplied, or the last", choices=("product", "max"))
+    depth_penalty: str = param("linear", "1−.2(d−1), or 1/(1+.2d)", choices=("linear", "reciprocal"))
+    min_score: float = param(0.3, "expanded chunks with less evidence are dropped", 0.0, 1.0)
+    min_score_on: str = param(
+        "evidence", "evidence = max(vector, graph), or the hybrid score", choices=("evidence", "hybrid")
+    )
+    vector_scores: str = param(
+        "initial", "vector score of an expanded chunk: 0, or its own cosine", choices=("initial", "all")
+    )
+    use_similar: bool = param(True, "follow SIMILAR_TO")
+    use_related: bool = param(True, "follow entity paths")
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The vector ranking."""
+        return [batch.named(candidates) for candidates in batch.dense]
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Expand all questions of the batch together, a round trip a depth, then score each."""
+        seeds = [[chunk for chunk, _ in scored[: self.initial_k]] for scored in self.initial(batch)]
+        reached = [{chunk: Reached(0, carried=1.0) for chunk in chunks} for chunks in seeds]
+        frontiers: list[list[str]] = [sorted(chunks) for chunks in seeds]
+        for depth in range(1, self.max_depth + 1):
+            going = [
+                q for q, ids in enumerate(frontiers) if ids and len(reached[q]) - len(seeds[q]) < self.max_expanded
+            ]
+            if not going:
+                break
+            rows = [{"q": q, "ids": frontiers[q], "visited": sorted(reached[q])} for q in going]
+            records = batch.read(counters, cypher.EXPANSION_HOP, frontier=rows, **self._thresholds())
+            counters.edges_touched += sum(len(record["target"]) for record in records)
+            found = hop(records, reached, depth, self.path_strength)
+            for q in going:
+                frontiers[q] = sorted(found.get(q, {}))
+                reached[q].update(found.get(q, {}))
+        return [self._scored(batch, q, seeds[q], reached[q]) for q in range(len(seeds))]
+
+    def _thresholds(self) -> dict[str, float]:
+        return {
+            "min_similarity": self.min_similarity if self.use_similar else NEVER,
+            "min_strength": self.min_strength if self.use_related else NEVER,
+        }
+
+    def _scored(self, batch: Batch, q: int, seeds: Sequence[str], reached: Mapping[str, Reached]) -> Ranking:
+        graphs = {
+            chunk: round(graph_score(way.similarity, way.path, way.depth, self.depth_penalty), DECIMALS)
+            for chunk, way in reached.items()
+            if way.depth
+        }
+        vectors = batch.cosines(q, [*seeds, *sorted(graphs)] if self.vector_scores == "all" else seeds)
+        scores = {c: hybrid_score(vectors.get(c, 0.0), graphs.get(c, 0.0), self.chunk_weight) for c in reached}
+        evidence = {c: max(vectors.get(c, 0.0), g) for c, g in graphs.items()}
+        judged = evidence if self.min_score_on == "evidence" else scores
+        kept = ordered({c: scores[c] for c in graphs if judged[c] >= self.min_score})[: self.max_expanded]
+        hits = []
+        for chunk, score in ordered({**dict(kept), **{seed: scores[seed] for seed in seeds}}):
+            way = reached[chunk]
+            components = {"vector": vectors.get(chunk, 0.0), "graph": graphs.get(chunk, 0.0)}
+            if way.depth:
+                components |= {"similarity": way.similarity, "path": way.path, "depth": way.depth}
+            hits.append(Hit(chunk, score, "graph" if way.depth else "seed", components, steps_to(chunk, reached)))
+        notes = {"expanded": len(graphs), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
+        return Ranking(batch.questions[q].id, hits, seeds, notes)
+
+
+def hop(
+    records: Sequence[Record], reached: Sequence[Mapping[str, Reached]], depth: int, path_strength: str
+) -> dict[int, dict[str, Reached]]:
+    """Join one hop's raw rows into the chunks newly reached, per question; equal routes go to the smaller ids."""
+    parts: dict[int, dict[str, Record]] = {}
+    for record in records:
+        parts.setdefault(record["q"], {})[record["kind"]] = record
+    return {q: _reached(kinds, reached[q], depth, path_strength) for q, kinds in parts.items()}
+
+
+def _reached(
+    kinds: Mapping[str, Record], before: Mapping[str, Reached], depth: int, path_strength: str
+) -> dict[str, Reached]:
+    found: dict[str, Reached] = {}
+    for source, _, target, similarity in _edges(kinds, "S"):
+        here = found.setdefault(target, Reached(depth))
+        here.carried = max(here.carried, before[source].carried)
+        if (-similarity, source) < (-here.similarity, here.similar_to):
+            here.similarity, here.similar_to = similarity, source
+    ways = _entity_ways(_edges(kinds, "R"), before, path_strength)
+    for entity, _, target, weight in _edges(kinds, "M"):
+        lost, source, via, strength = ways[entity]
+        here = found.get(target) or found.setdefault(target, Reached(depth))
+        if (lost, entity) < (-here.path, here.entity):
+            here.path, here.entity, here.mention = -lost, entity, weight
+            here.source, here.via, here.strength = source, via, strength
+            here.carried = max(here.carried, -lost)
+    return found
+
+
+def _edges(kinds: Mapping[str, Record], kind: str) -> Iterator[tuple[str, str, str, float]]:
+    record = kinds.get(kind)
+    if record is not None:
+        yield from zip(record["source"], record["via"], record["target"], record["weight"], strict=True)
+
+
+def _entity_ways(
+    edges: Iterable[tuple[str, str, str, float]], before: Mapping[str, Reached], path_strength: str
+) -> dict[str, tuple[float, str, str, float]]:
+    """The best way to each related entity: (−path score, source chunk, its entity, the edge's strength)."""
+    ways: dict[str, tuple[float, str, str, float]] = {}
+    for source, via, related, strength in edges:
+        path = strength * before[source].carried if path_strength == "product" else strength
+        way = (-path, source, via, strength)
+        if related not in ways or way < ways[related]:
+            ways[related] = way
+    return ways
+
+
+def steps_to(chunk: str, reached: Mapping[str, Reached]) -> tuple[Step, ...]:
+    """The edges from a seed to a chunk: by the last hop that gave it its graph score."""
+    here = reached[chunk]
+    if not here.depth:
+        return ()
+    if here.similarity >= here.path:
+        last = Step(SIMILAR_TO, here.similar_to, chunk, here.similarity, here.similarity)
+        return (*steps_to(here.similar_to, reached), last)
+    carried = reached[here.source].carried
+    return (
+        *steps_to(here.source, reached),
+        Step(MENTIONED_IN, here.source, here.via, 1.0, carried),
+        Step(RELATED_TO, here.via, here.entity, here.strength, here.path),
+        Step(MENTIONED_IN, here.entity, chunk, here.mention, here.path),
+    )

@@ -1,0 +1,191 @@
+"""Strategies by name, their presets, and the labels by which runs speak of them.
+
+A label is `NAME` (the documented preset: the source's defaults), `NAME:tuned` (the preset file beside this module), or
+either with `[field=value,…]`. `pagerank` and `hoprank` have no source defaults: their plain label is the tuned preset.
+`all` stands for every plain label, `all:tuned` for the strategies that have a second preset.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from retrieval.errors import InputError, ParameterError, UnknownNameError
+from retrieval.strategies.base import Strategy
+from retrieval.strategies.baselines import BM25, Hybrid, Vector
+from retrieval.strategies.graph_expansion import GraphExpansion
+from retrieval.strategies.pagerank import PageRank
+
+BUILT_IN: tuple[type[Strategy], ...] = (Vector, BM25, Hybrid, GraphExpansion, PageRank)
+BASELINES = ("vector", "bm25", "hybrid")
+WITHOUT_SOURCE = ("pagerank", "hoprank")
+_LABEL = re.compile(r"^(?P<name>[^:\[\]]+)(?::(?P<preset>[^\[\]]+))?(?:\[(?P<changes>[^\[\]]*)\])?$")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Tuned parameters and how they were found (data digests, trials, objective, sweep file)."""
+
+    parameters: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+
+class Registry:
+    """Strategies by name; a second one of the same name is refused."""
+
+    def __init__(self, strategies: Iterable[type[Strategy]] = ()) -> None:
+        self._strategies: dict[str, type[Strategy]] = {}
+        for strategy in strategies:
+            self.register(strategy)
+
+    def register(self, strategy: type[Strategy]) -> type[Strategy]:
+        """Add a strategy class; usable as a decorator."""
+        known = self._strategies.get(strategy.name)
+        if known is not None:
+            raise ParameterError(
+                f"two strategies are named {strategy.name!r}: {known.__module__}, {strategy.__module__}"
+            )
+        self._strategies[strategy.name] = strategy
+        return strategy
+
+    def get(self, name: str) -> type[Strategy]:
+        """The class registered under `name`."""
+        if name not in self._strategies:
+            raise UnknownNameError("strategy", name, self._strategies)
+        return self._strategies[name]
+
+    def names(self) -> list[str]:
+        """All names in order of registration."""
+        return list(self._strategies)
+
+
+@cache
+def registry() -> Registry:
+    """The built-in strategies and those that installed packages offer under the entry point `hopbench.strategies`."""
+    found = Registry(BUILT_IN)
+    for point in entry_points(group="hopbench.strategies"):
+        found.register(point.load())
+    return found
+
+
+def preset(name: str) -> Preset | None:
+    """The tuned preset of a strategy, if it has one."""
+    file = files("retrieval.strategies") / "presets" / f"{name}.yaml"
+    if not file.is_file():
+        return None
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return Preset(content["parameters"], content["provenance"])
+
+
+def make(label: str) -> Strategy:
+    """The strategy that a label names, its parameters checked."""
+    match = _LABEL.match(label)
+    if match is None:
+        raise InputError(f"{label!r} is no strategy label: write NAME, NAME:tuned or NAME[field=value,…]")
+    name, chosen = match["name"], match["preset"]
+    strategy = registry().get(name)
+    parameters: dict[str, Any] = {}
+    if chosen is not None or name in WITHOUT_SOURCE:
+        parameters.update(_preset_parameters(name, chosen or "tuned"))
+    parameters.update(_changes(strategy, match["changes"] or ""))
+    _known_fields(strategy, parameters)
+    return strategy(**parameters)
+
+
+def _preset_parameters(name: str, chosen: str) -> Mapping[str, Any]:
+    if chosen == "documented" and name not in WITHOUT_SOURCE:
+        return {}
+    found = preset(name)
+    if chosen != "tuned" or (found is None and name not in WITHOUT_SOURCE):
+        having = "documented, tuned" if found else "documented"
+        raise InputError(f"strategy {name!r} has no preset {chosen!r}; it has: {having}")
+    return found.parameters if found else {}
+
+
+def _known_fields(strategy: type[Strategy], parameters: Mapping[str, object]) -> None:
+    for field in parameters:
+        if field not in strategy.parameters():
+            raise UnknownNameError(f"parameter of {strategy.name}", field, strategy.parameters())
+
+
+def _changes(strategy: type[Strategy], text: str) -> dict[str, Any]:
+    pairs = (part.partition("=") for part in text.split(",") if part.strip())
+    return {name.strip(): parse_value(strategy, name.strip(), value.strip()) for name, _, value in pairs}
+
+
+def parse_value(strategy: type[Strategy], name: str, text: str) -> Any:
+    """A parameter's value from the command line, by the type of its default."""
+    _known_fields(strategy, {name: text})
+    default = strategy.parameters()[name].default
+    value = yaml.safe_load(text) if text else text
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(default, float) and isinstance(value, str):  # YAML reads .5 as a number, but 1e-3 as text
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return text if isinstance(default, str) else value
+
+
+def label_of(name: str, preset_name: str | None, changes: Mapping[str, str]) -> str:
+    """The label of a strategy with changed parameters."""
+    listed = ",".join(f"{field}={value}" for field, value in changes.items())
+    return name + (f":{preset_name}" if preset_name else "") + (f"[{listed}]" if listed else "")
+
+
+def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
+    """Labels and strategies for `--strategies` (comma-separated, `all`, `all:tuned`) with `--set strategy.field=value`.
+
+    A change applies to every selected label of its strategy, and the label shows it.
+    """
+    by_strategy: dict[str, dict[str, str]] = {}
+    for change in changes:
+        target, equals, value = change.partition("=")
+        name, dot, field = target.partition(".")
+        if not equals or not dot:
+            raise InputError(
+                f"--set {change!r} cannot be read: write strategy.field=value, such as pagerank.restart=0.3"
+            )
+        registry().get(name)
+        by_strategy.setdefault(name, {})[field] = value
+    chosen: dict[str, Strategy] = {}
+    for label in _expand(selection):
+        name = label.partition("[")[0].partition(":")[0]
+        if name in by_strategy and "[" not in label:
+            label = label_of(name, label.partition(":")[2] or None, by_strategy[name])  # noqa: PLW2901
+        chosen[label] = make(label)
+    unused = [name for name in by_strategy if not any(strategy.name == name for strategy in chosen.values())]
+    if unused:
+        raise InputError(f"--set names {', '.join(unused)}, which --strategies {selection!r} does not select")
+    return chosen
+
+
+def _expand(selection: str) -> list[str]:
+    labels: list[str] = []
+    for part in re.split(r",(?![^\[]*\])", selection):
+        entry = part.strip()
+        if entry == "all":
+            labels += registry().names()
+        elif entry == "all:tuned":
+            labels += [f"{name}:tuned" for name in registry().names() if name not in WITHOUT_SOURCE and preset(name)]
+        elif entry:
+            labels.append(entry)
+    if not labels:
+        raise InputError(f"--strategies {selection!r} selects nothing; known: {', '.join(registry().names())}")
+    return list(dict.fromkeys(labels))
+
+
+def defaults(strategy: type[Strategy]) -> dict[str, Any]:
+    """The documented parameters of a strategy."""
+    return {
+        name: spec.default for name, spec in strategy.parameters().items() if spec.default is not dataclasses.MISSING
+    }

@@ -1,0 +1,114 @@
+"""The nouns every part of HopBench shares. Nothing here knows a benchmark's gold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One document of a corpus, as the benchmark gives it; `id` is its `_id`."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage, or one part of a long one; `id` equals `passage_id` unless the passage was split."""
+
+    id: str
+    passage_id: str
+    index: int
+    title: str
+    text: str
+
+    @property
+    def content(self) -> str:
+        """Title and text in one string: what BM25 and the embedder read."""
+        return f"{self.title}. {self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All that a strategy may know of a question."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A ready relation stated in one passage; `confidence` in 0..1 becomes the edge's strength."""
+
+    passage_id: str
+    subject: str
+    relation: str
+    object: str
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge of a hit's provenance: `weight` is the edge's own, `score` the path's value after it."""
+
+    edge: str
+    source: str
+    target: str
+    weight: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked chunk with what made its score.
+
+    `origin` says how it came into the ranking: `seed` (the strategy's own initial ranking), `graph` (an edge led
+    to it) or `fill` (completed from the initial ranking). `path` is empty for seeds and fills.
+    """
+
+    chunk_id: str
+    score: float
+    origin: str = "seed"
+    components: Mapping[str, float] = field(default_factory=dict)
+    path: tuple[Step, ...] = ()
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a strategy spent on a batch of questions."""
+
+    round_trips: int = 0
+    rows: int = 0
+    edges_touched: int = 0
+    llm_calls: int = 0
+    tokens: int = 0
+    terminations: Counter[str] = field(default_factory=Counter)
+    stage_seconds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Counters) -> None:
+        """Add another batch's spending to this one."""
+        for name in ("round_trips", "rows", "edges_touched", "llm_calls", "tokens"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.terminations.update(other.terminations)
+        self.stage_seconds.update(other.stage_seconds)
+
+
+@dataclass(slots=True)
+class Ranking:
+    """A strategy's answer to one question: hits in total order, best first.
+
+    `seeds` are the chunks from which the strategy expanded; `notes` says in plain words what an engineer needs to
+    know (entities recognised, fallbacks taken, limits reached); `graph_context` is the block a strategy wants to
+    put beside the passages (empty for most). `failure` is the reason when the question could not be answered.
+    """
+
+    question_id: str
+    hits: Sequence[Hit] = ()
+    seeds: Sequence[str] = ()
+    notes: Mapping[str, object] = field(default_factory=dict)
+    graph_context: str = ""
+    failure: str | None = None

@@ -1,0 +1,43 @@
+"""Fixtures that more than one test file needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from flows.prefect_runtime import PrefectRuntime
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def benchmarks_dir() -> Path:
+    """The folder of real benchmarks; skips where it is absent, fails where CI insists on it."""
+    folder = Path(os.environ.get("HOPBENCH_BENCHMARKS", ROOT.parent / "shared" / "benchmarks"))
+    if not folder.is_dir():
+        if os.environ.get("HOPBENCH_REQUIRE_ALL"):
+            pytest.fail(f"the real benchmarks are not at {folder}: set HOPBENCH_BENCHMARKS")
+        pytest.skip(f"no real benchmarks at {folder}: set HOPBENCH_BENCHMARKS to run this test")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def prefect_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectRuntime]:
+    """The one Prefect server of the whole session, with a home of its own; it needs about 10 s."""
+    from flows.home import Home
+    from flows.prefect_runtime import PrefectRuntime
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+            patch.delenv(name)
+        home = Home(tmp_path_factory.mktemp("prefect-home"))
+        for name, value in home.environment(os.environ).items():
+            patch.setenv(name, value)
+        with PrefectRuntime.start(home) as runtime:
+            runtime.wait()
+            yield runtime
