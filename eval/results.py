@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = "hopbench.results/1"
-DETAILED_HITS = 20
 
 
 def results(evaluation: Evaluation) -> dict[str, Any]:
@@ -143,8 +142,7 @@ def _hits(evaluation: Evaluation, trial: TrialOutcome, question: str) -> list[di
     first: dict[str, Hit] = {}
     for hit in trial.hits[question]:
         first.setdefault(passage_of[hit.chunk_id], hit)
-    shown = list(first.items())[:DETAILED_HITS]
-    return [_hit(passage, rank, hit) for rank, (passage, hit) in enumerate(shown, 1)]
+    return [_hit(passage, rank, hit) for rank, (passage, hit) in enumerate(first.items(), 1)]
 
 
 def _hit(passage: str, rank: int, hit: Hit) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH_CELLS = 50_000_000  # questions × chunks of one dense score matrix: 400 MB
 LATENCY_QUESTIONS = 50
+DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
 
 
 @dataclass
 class TrialOutcome:
-    """What a trial found and spent. `hits` and `notes` are by question id; `latency_ms` of the sampled questions."""
+    """What a trial found and spent. `hits` (the first 20) and `notes` are by question id; `latency_ms` of the sampled."""
 
     label: str
     strategy: str
@@ -63,7 +64,7 @@ def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Bu
         outcome.seconds += time.perf_counter() - begun
         for ranking in rankings:
             outcome.rankings[ranking.question_id] = to_passages(ranking, batch.index, budget)
-            outcome.hits[ranking.question_id] = ranking.hits
+            outcome.hits[ranking.question_id] = list(ranking.hits)[:DETAILED_HITS]
             outcome.notes[ranking.question_id] = ranking.notes
     return outcome
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flows.build_graph import built_graph, open_index
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime
+from flows.report_progress import Report, ReportedSteps, Silent
 from flows.run_record import run_facts, tracked_run, tracked_trials
 from flows.steps import Steps, run_flow
 from flows.tracking import Tracker
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from flows.options import RunOptions
 
 MAX_FAILED = 0.05
+FIXED_STEPS = 4  # fingerprint, candidates, score, write; building adds its own
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,13 @@ class Finished:
     incomplete: list[str]
 
 
-def run(options: RunOptions, flow: str = "evaluate") -> Finished:
+def run(options: RunOptions, flow: str = "evaluate", report: Report | None = None) -> Finished:
     """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else."""
     home = Home.resolve()
     home.apply_environment()
     benchmark = options.benchmark()
     strategies = resolve(options.strategies, options.changes)
+    report = report or Silent()
     home.prepare()
     _writable(options)
     with ExitStack() as stack:
@@ -50,14 +53,17 @@ def run(options: RunOptions, flow: str = "evaluate") -> Finished:
         from eval.unfinished import Unfinished
 
         begun = time.time()
+        report.expect(len(strategies) + FIXED_STEPS)
+        report.begin("embed and index")
         plan = options.graph_plan(benchmark, home)
         index = open_index(options, plan, home)
         kept = Unfinished(options.out / ".unfinished")
 
         def build(steps: Steps) -> tuple[Any, list[str]]:
-            return built_graph(plan, index, home, steps)
+            return built_graph(plan, index, home, ReportedSteps(steps, report))
 
-        def whole(steps: Steps) -> Finished:
+        def whole(flow_steps: Steps) -> Finished:
+            steps = ReportedSteps(flow_steps, report)
             record, warnings = run_flow("build_graph", build, runtime=runtime, parameters={"graph": plan.namespace})
             todo = Plan(benchmark, index, record, strategies, options.ragas, options.seed)
             evaluation = evaluate(todo, kept, steps)

@@ -29,6 +29,18 @@ class GraphOptions:
     triples: Path | None = None
     limit: int | None = None
 
+    def graph_settings(self) -> dict[str, str | int | None]:
+        """What a later command needs to find this benchmark and its graph again."""
+        triples = None if self.triples is None else str(self.triples)
+        return {
+            "dataset": self.dataset,
+            "store": self.store,
+            "embedder": self.embedder,
+            "extractor": self.extractor,
+            "triples": triples,
+            "limit": self.limit,
+        }
+
     def benchmark(self) -> Benchmark:
         """The benchmark, loaded and validated."""
         return load_benchmark(self.dataset, limit=self.limit)

@@ -7,8 +7,6 @@ ends when its standard input, a pipe from the parent, closes: that happens howev
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import gc
 import os
 import signal
@@ -16,8 +14,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
+
+from flows.home import exclusive
 
 STOP_SECONDS = 10
 
@@ -31,14 +30,6 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
-@contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold `path` as a lock between processes: two first starts must not migrate one database together."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def main(descriptor: int, lock: Path) -> None:
     """Serve the API on the listening socket `descriptor` until SIGTERM or the parent's end."""
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -49,7 +40,7 @@ def main(descriptor: int, lock: Path) -> None:
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            with exclusive(lock):
+            with exclusive(lock):  # two first starts must not migrate one database together
                 await super().startup(sockets=sockets)
             gc.enable()
             gc.freeze()

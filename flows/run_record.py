@@ -45,6 +45,7 @@ def run_facts(
         "embedder": evaluation.plan.index.embedder.name,
         "graph": {name: record[name] for name in ("nodes", "edges", "fingerprint", "build_key")},
         "seed": options.seed,
+        "settings": options.graph_settings(),
         "warnings": list(warnings),
     }
 

@@ -62,7 +62,11 @@ class Tracker:
         uri, log = tracking_uri(home), home.logs / "mlflow-writer.log"
         with log.open("wb") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "flows.tracking_writer", experiment, home.mlartifacts.as_uri()],
+                [
+                    sys.executable,
+                    *("-P", "-m", "flows.tracking_writer"),
+                    *(experiment, home.mlartifacts.as_uri(), str(home.scratch / "mlflow.lock")),
+                ],
                 # In the environment, not the arguments: a URI may hold a password. MLflow leaves locks in TMPDIR.
                 env=os.environ | {"MLFLOW_TRACKING_URI": uri, "TMPDIR": str(home.scratch)},
                 stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The one process that writes MLflow: `python -m flows.tracking_writer EXPERIMENT ARTIFACTS`.
+"""The one process that writes MLflow: `python -m flows.tracking_writer EXPERIMENT ARTIFACTS LOCK`.
 
 `import mlflow` takes 5 s and its first run on an empty database 3 s more, so this happens beside the main process.
 Each line of standard input is a message of `flows.tracking_payload.to_message`; each is answered by one line
@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from flows.home import exclusive
 from flows.tracking_payload import KEY_TAG, redact, secrets
 
 if TYPE_CHECKING:
@@ -28,12 +29,17 @@ METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
 
 
 class Writer:
-    """Creates and updates the runs of one experiment; `uri` is a tracking server or an SQLAlchemy database."""
+    """Creates and updates the runs of one experiment; `uri` is a tracking server or an SQLAlchemy database.
 
-    def __init__(self, uri: str, experiment: str, artifacts: str) -> None:
+    `lock` is held while a schema, an experiment or a run may come into being: MLflow's own lock lets two first starts
+    migrate one database together, and two writers of one key would each create its run.
+    """
+
+    def __init__(self, uri: str, experiment: str, artifacts: str, lock: Path) -> None:
         self._uri = uri
         self._experiment = experiment
         self._artifacts = artifacts
+        self._lock = lock
         self._hidden = secrets()
         self._run_ids: dict[str, str] = {}
         self._open: set[str] = set()
@@ -57,9 +63,15 @@ class Writer:
         location = None if self._uri.startswith(("http://", "https://", "databricks")) else self._artifacts
         return str(self.client.create_experiment(self._experiment, artifact_location=location))
 
+    def prepare(self) -> str:
+        """Create the database's schema and the experiment where they are missing; returns the experiment's id."""
+        with exclusive(self._lock):
+            return self.experiment_id
+
     def write(self, message: dict[str, Any]) -> str:
         """Create or update one run; returns its MLflow id."""
-        run_id = self._find(message["key"]) or self._create(message)
+        with exclusive(self._lock):
+            run_id = self._find(message["key"]) or self._create(message)
         self._run_ids[message["key"]] = run_id
         self._open.add(run_id)
         self._log_values(run_id, message)
@@ -136,7 +148,7 @@ def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
 def _obey(writer: Writer, message: dict[str, Any]) -> str | None:
     match message["op"]:
         case "prepare":
-            return writer.experiment_id
+            return writer.prepare()
         case "end":
             writer.end(message["status"])
             return None
@@ -156,12 +168,13 @@ def serve(writer: Writer, lines: Iterable[str], answers: TextIO) -> None:
         writer.end("KILLED")
 
 
-def main(experiment: str, artifacts: str) -> None:
+def main(experiment: str, artifacts: str, lock: str) -> None:
     """Serve standard input for the store that MLFLOW_TRACKING_URI names."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints must not look like an answer
-    serve(Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts), sys.stdin, answers)
+    writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock))
+    serve(writer, sys.stdin, answers)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

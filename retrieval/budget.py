@@ -22,10 +22,12 @@ class Budget:
     def fit(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], str]:
         """The chunks that are read, best first, and the context they make.
 
-        The graph block comes first and counts. The chunk at which the tokens run out is cut, and is the last.
+        The graph block comes first and counts; alone beyond the budget, it is cut. The chunk at which the tokens run
+        out is cut, and is the last.
         """
-        parts = [graph_context] if graph_context else []
-        left = self.tokens - count_tokens(graph_context)
+        block = first_tokens(graph_context, self.tokens)
+        parts = [block] if block else []
+        left = self.tokens - count_tokens(block)
         read = []
         for chunk, text in self._cut(ranked, left):
             read.append(chunk)

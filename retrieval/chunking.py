@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from retrieval.errors import InputError
 from retrieval.text import sentences
@@ -19,9 +20,9 @@ def count_tokens(text: str) -> int:
 
 
 def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) -> list[Chunk]:
-    """The chunks of a corpus, sorted by id; a passage over `max_tokens` is split at sentence ends into `ID#0`, `ID#1` …"""
+    """The chunks of a corpus, sorted by id; a passage over `max_tokens` is split at sentence ends: `ID#0`, `ID#1` …"""
     chunks = sorted((chunk for passage in passages for chunk in _split(passage, max_tokens)), key=lambda c: c.id)
-    for before, after in zip(chunks, chunks[1:], strict=False):
+    for before, after in pairwise(chunks):
         if before.id == after.id:
             raise InputError(
                 f"two chunks have the id {after.id!r}: rename the passage whose id ends in '#' and a number"

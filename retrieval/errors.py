@@ -43,7 +43,7 @@ class MissingExtraError(InputError):
         super().__init__(f"{feature} needs the optional packages of {extra!r}: pip install 'hopbench[{extra}]'")
 
 
-class RegressionFound(HopBenchError):
+class RegressionError(HopBenchError):
     """A nightly run is significantly worse than the run it is compared with."""
 
     exit_code = 3

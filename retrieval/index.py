@@ -25,6 +25,25 @@ from retrieval.types import Chunk, Counters, Question
 KEPT_ROWS = 20_000_000
 
 
+class ReadCache:
+    """Records by query and parameters; the oldest go when more than `KEPT_ROWS` rows are kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[list[Record], int]] = OrderedDict()
+        self._rows = 0
+
+    def read(self, store: GraphStore, query: str, parameters: Mapping[str, object]) -> tuple[list[Record], int]:
+        """The records of a query and the rows in them."""
+        key = query + json.dumps(parameters, sort_keys=True)
+        if key not in self._kept:
+            records = store.read(query, **parameters)
+            self._kept[key] = records, sum(map(rows_of, records))
+            self._rows += self._kept[key][1]
+            while self._rows > KEPT_ROWS and len(self._kept) > 1:
+                self._rows -= self._kept.popitem(last=False)[1][1]
+        return self._kept[key]
+
+
 @dataclass(eq=False)
 class Index:
     """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk."""
@@ -33,7 +52,7 @@ class Index:
     vectors: Vectors
     store: GraphStore
     embedder: Embedder
-    reads: ReadCache = field(default_factory=lambda: ReadCache())
+    reads: ReadCache = field(default_factory=ReadCache)
     shared: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -57,25 +76,6 @@ class Index:
         return cls(chunks, embedder.embed([chunk.content for chunk in chunks]), store, embedder)
 
 
-class ReadCache:
-    """Records by query and parameters; the oldest go when more than `KEPT_ROWS` rows are kept."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[list[Record], int]] = OrderedDict()
-        self._rows = 0
-
-    def read(self, store: GraphStore, query: str, parameters: Mapping[str, object]) -> tuple[list[Record], int]:
-        """The records of a query and the rows in them."""
-        key = query + json.dumps(parameters, sort_keys=True)
-        if key not in self._kept:
-            records = store.read(query, **parameters)
-            self._kept[key] = records, sum(map(rows_of, records))
-            self._rows += self._kept[key][1]
-            while self._rows > KEPT_ROWS and len(self._kept) > 1:
-                self._rows -= self._kept.popitem(last=False)[1][1]
-        return self._kept[key]
-
-
 @dataclass(eq=False)
 class Batch:
     """Questions put to an index together. `alone` keeps nothing for others: for measuring one call's latency."""
@@ -97,7 +97,7 @@ class Batch:
     @cached_property
     def lexical(self) -> list[Candidates]:
         """The best `DEPTH` chunks of each question by BM25."""
-        return [self.index.lexical.top(question.text, DEPTH) for question in self.questions]
+        return self.index.lexical.top([question.text for question in self.questions], DEPTH)
 
     def named(self, candidates: Candidates) -> Scored:
         """Candidates with chunk ids in place of rows."""

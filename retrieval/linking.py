@@ -16,7 +16,7 @@ MAX_WORDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A name found in a question: words `start`..`end` mean `entity`, and the chunks of `title` when it was a full title."""
+    """A name in a question: words `start`..`end` mean `entity`; `chunks` are those of a full title with its qualifier."""
 
     entity: str
     weight: float
@@ -37,6 +37,7 @@ class Linker:
         self._names: dict[tuple[str, ...], tuple[str, float]] = {}
         self._full: dict[tuple[str, ...], list[str]] = {}
         self._title_entity: dict[tuple[str, ...], str] = {}
+        self.name_of = {entity: name for entity, name, _, _ in sorted(names)}
         for entity, name, kind, aliases in sorted(names):
             self._offer(name_key(name), entity, PHRASE_WEIGHT if kind == "phrase" else TITLE_WEIGHT)
             for alias in aliases:
@@ -49,6 +50,10 @@ class Linker:
     def _offer(self, key: tuple[str, ...], entity: str, weight: float) -> None:
         if key and weight > self._names.get(key, ("", 0.0))[1]:
             self._names[key] = entity, weight
+
+    def resolve(self, name: str) -> str | None:
+        """The entity that a name or an alias stands for, case and accents aside; None when the graph has none."""
+        return self._names.get(name_key(name), (None, 0.0))[0]
 
     def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
         """The names in a question, left to right, not overlapping; at each word the longest that fits."""
@@ -87,7 +92,7 @@ def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool) -> boo
 
 def linker(batch: Batch, counters: Counters) -> Linker:
     """The linker of the batch's graph; its names are read once per index, and charged to each batch that uses it."""
-    kept = batch.index.shared.get("linker")
+    kept: tuple[Linker, int] | None = batch.index.shared.get("linker")
     if kept is None:
         records = {record["kind"]: record for record in batch.index.store.read(cypher.NAMES)}
         entity, document = records["Entity"], records["Document"]
@@ -96,4 +101,4 @@ def linker(batch: Batch, counters: Counters) -> Linker:
         kept = batch.index.shared["linker"] = Linker(names, titles), len(names) + len(titles)
     counters.round_trips += 1
     counters.rows += kept[1]
-    return kept[0]  # type: ignore[no-any-return]
+    return kept[0]

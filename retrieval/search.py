@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,43 +25,49 @@ class Candidates:
 
 
 class LexicalIndex:
-    """BM25 over title and text as bm25s computes it: Lucene's variant, k1 1.5, b .75, English stop words, no stemmer."""
+    """BM25 over title and text by bm25s: Lucene's variant, k1 1.5, b .75, English stop words, no stemmer."""
 
     def __init__(self, contents: Sequence[str]) -> None:
         import bm25s
 
-        self._tokenize = lambda texts: bm25s.tokenize(texts, stopwords="en", show_progress=False, return_ids=False)
-        self._index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-        tokens = self._tokenize(list(contents))
-        self._empty = not any(tokens)
-        if not self._empty:
-            self._index.index(tokens, show_progress=False)
+        self._tokenize: Callable[[list[str]], list[list[str]]] = partial(
+            bm25s.tokenize, stopwords="en", show_progress=False, return_ids=False
+        )
         self._size = len(contents)
+        tokens = self._tokenize(list(contents))
+        self._index: Any = bm25s.BM25(method="lucene", k1=1.5, b=0.75) if any(tokens) else None
+        if self._index is not None:
+            self._index.index(tokens, show_progress=False)
 
-    def scores(self, question: str) -> NDArray[np.float64]:
+    def top(self, questions: Sequence[str], depth: int = DEPTH) -> list[Candidates]:
+        """Each question's best chunks with a positive score."""
+        found = []
+        for tokens in self._tokenize(list(questions)) if questions else []:
+            scores = self._scores(tokens)
+            (rows,) = best_rows(scores[None, :], depth)
+            rows = rows[scores[rows] > 0]
+            found.append(Candidates(rows, scores[rows]))
+        return found
+
+    def _scores(self, tokens: Sequence[str]) -> NDArray[np.float64]:
         """BM25 of every chunk, shape (n,)."""
-        (tokens,) = self._tokenize([question])
-        known = [token for token in tokens if token in self._index.vocab_dict] if not self._empty else []
+        known = [token for token in tokens if token in self._index.vocab_dict] if self._index is not None else []
         if not known:
             return np.zeros(self._size)
-        scores = self._index.get_scores(known).astype(np.float64)
-        return np.asarray(np.round(scores, FLOAT32_DECIMALS), np.float64)
-
-    def top(self, question: str, depth: int = DEPTH) -> Candidates:
-        """The best chunks with a positive score."""
-        scores = self.scores(question)
-        rows = best_rows(scores[None, :], depth)[0]
-        rows = rows[scores[rows] > 0]
-        return Candidates(rows, scores[rows])
+        scores = np.round(self._index.get_scores(known), FLOAT32_DECIMALS)
+        return np.asarray(scores, np.float64)
 
 
 def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[Candidates]:
     """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors, both of unit length."""
-    scores = np.round((questions @ chunks.T).astype(np.float64), FLOAT32_DECIMALS)
-    return [Candidates(rows, scores[i, rows]) for i, rows in enumerate(best_rows(scores, depth))]
+    scores = np.round(questions @ chunks.T, FLOAT32_DECIMALS)
+    return [
+        Candidates(rows, scores[i, rows].astype(np.float64).round(FLOAT32_DECIMALS))
+        for i, rows in enumerate(best_rows(scores, depth))
+    ]
 
 
-def best_rows(scores: NDArray[np.float64], depth: int) -> list[NDArray[np.intp]]:
+def best_rows(scores: NDArray[np.floating[Any]], depth: int) -> list[NDArray[np.intp]]:
     """Column indices of each row's `depth` best values of a (q, n) matrix, best first, ties to the lower index."""
     rows, columns = top_columns(scores, depth)
     return np.split(columns, np.searchsorted(rows, np.arange(1, len(scores))))

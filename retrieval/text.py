@@ -18,7 +18,8 @@ STOP_WORDS = frozenset(
     more most other some such only own same both each few all any s t d ll m o re ve y""".split()
 )
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr st jr sr no vs lt col gen prof rev capt sgt maj hon inc ltd co bros mt ft vol ed op cf ca c b d feat".split()
+    """mr mrs ms dr st jr sr no vs lt col gen prof rev capt sgt maj hon inc ltd co bros mt ft vol ed op cf ca c b d
+    feat""".split()
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]{2,})?")
 _SENTENCE_END = re.compile(r"([.!?])[\"'’”)]*\s+(?=[\"“'(]*[^\W\d_a-z]|[\"“'(]*\d)")
@@ -42,18 +43,19 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=1 << 18)
 def fold(word: str) -> str:
-    """Lower-case `word` and strip its accents, so that "Björk" and "bjork" compare equal."""
-    lower = word.lower().translate(_FOLDS)
-    if lower.isascii():
-        return lower
-    plain = "".join(c for c in unicodedata.normalize("NFKD", lower) if not unicodedata.combining(c))
-    return plain or lower
+    """Lower-case `word` and strip its accents, so that "Björk" and "bjork" compare equal; the result has no spaces."""
+    if word.isascii():
+        return word.lower()
+    letters = (c for c in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(c))
+    return "".join("".join(letters).lower().translate(_FOLDS).split()) or word
 
 
 def tokens(sentence: str) -> list[Token]:
     """The words of a sentence in order. A possessive 's is no token: "Wood's" is "Wood", "O'Neal" stays whole."""
     found: list[Token] = []
     end = 0
+    if not sentence.isascii():  # an accent that is a character of its own would end the word
+        sentence = unicodedata.normalize("NFC", sentence)
     for match in _WORD.finditer(sentence):
         word, start = match.group(), match.start()
         if word in ("s", "S") and start and sentence[start - 1] in "'’":

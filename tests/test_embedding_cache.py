@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from retrieval.embedding import CachedEmbedder, EmbeddingCache, get_embedder
 from retrieval.embedding.base import Vectors, embed_with
-from retrieval.embedding.cache import text_key
+from retrieval.embedding.cache import VectorTable, text_key
 from retrieval.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -167,6 +167,25 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match=r"file.*embeddings.*Make sure that the folder can be written"):
         CachedEmbedder(HashEmbedder(), EmbeddingCache(tmp_path / "file" / "embeddings")).embed(["a"])
+
+
+def test_a_first_vector_stored_while_reading_is_not_half_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Between the reader's look at the dimension and its look at the vectors another process stores the first one.
+    cache = EmbeddingCache(tmp_path)
+    with cache.open("m@1") as reader, cache.open("m@1") as writer:
+        dimension = VectorTable.dimension
+
+        def then_write(table: VectorTable) -> int | None:
+            seen = dimension(table)
+            if table is reader:
+                writer.write([text_key("a")], np.ones((1, 2), np.float32))
+            return seen
+
+        monkeypatch.setattr(VectorTable, "dimension", then_write)
+        before, known_before = reader.read([text_key("a")])
+        after, known_after = reader.read([text_key("a")])
+    assert (before.shape, known_before.tolist()) == ((1, 0), [False])
+    assert (after.tolist(), known_after.tolist()) == ([[1, 1]], [True])
 
 
 def test_threads_share_one_embedder(tmp_path: Path) -> None:

@@ -23,6 +23,10 @@ from retrieval.errors import InputError
 FILES = ("README.md", "corpus.jsonl", "qrels/test.jsonl", "qrels/test.tsv", "queries.jsonl")
 
 
+def lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines()
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in FILES}
 
@@ -42,7 +46,7 @@ def test_the_same_seed_gives_the_same_bytes_under_any_hash_seed(tmp_path: Path) 
 def test_another_seed_gives_another_world(tmp_path: Path) -> None:
     for seed in (5, 6, 21):  # 5 and 21 take their names from the same sixteenth
         write_benchmark(tmp_path / str(seed), seed, 300, 10)
-    corpora = [{json.loads(line)["text"] for line in (tmp_path / s / "corpus.jsonl").open()} for s in ("5", "6", "21")]
+    corpora = [{json.loads(line)["text"] for line in lines(tmp_path / s / "corpus.jsonl")} for s in ("5", "6", "21")]
     assert corpora[0].isdisjoint(corpora[1])
     assert corpora[0].isdisjoint(corpora[2])
 
@@ -50,9 +54,9 @@ def test_another_seed_gives_another_world(tmp_path: Path) -> None:
 @pytest.mark.parametrize("passages", [200, 333, 1000])
 def test_any_size_is_met_exactly(tmp_path: Path, passages: int) -> None:
     write_benchmark(tmp_path, 9, passages, 20)
-    ids = [json.loads(line)["_id"] for line in (tmp_path / "corpus.jsonl").open()]
+    ids = [json.loads(line)["_id"] for line in lines(tmp_path / "corpus.jsonl")]
     assert passages == len(ids) == len(set(ids))
-    assert sum(1 for _ in (tmp_path / "queries.jsonl").open()) == 20
+    assert len(lines(tmp_path / "queries.jsonl")) == 20
 
 
 @pytest.mark.parametrize(("passages", "questions"), [(199, 10), (300, 0), (300, 151)])
@@ -136,7 +140,7 @@ def test_every_fact_has_six_plans_on_each_side_it_can_be_told() -> None:
 
 
 def test_every_relation_can_be_asked_for() -> None:
-    assert set(plans.FORWARD) <= set(phrasing.ASK) | {"spouse"}
+    assert set(plans.FORWARD) <= set(phrasing.ASK)
     assert set(phrasing.PHRASE) <= set(plans.FORWARD)
     for table in (phrasing.PHRASE, phrasing.INVERSE_PHRASE, phrasing.ASK, phrasing.INVERSE_ASK):
         assert all(slots(wording) <= {"x", "k"} for wordings in table.values() for wording in wordings)

@@ -34,15 +34,23 @@ def shipped(name: str) -> Benchmark:
     return load_benchmark(DATASETS / name)
 
 
+def lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines()
+
+
 def evidences(question: BenchmarkQuestion) -> list[list[str]]:
     found = question.metadata["evidences"]
     assert isinstance(found, list)
     return found
 
 
+@cache
+def passages_of(name: str) -> dict[str, str]:
+    return {p.id: f"{p.title}. {p.text}" for p in shipped(name).passages}
+
+
 def texts(name: str, question: BenchmarkQuestion) -> list[str]:
-    passages = {p.id: f"{p.title}. {p.text}" for p in shipped(name).passages}
-    return [passages[gold] for gold in question.gold]
+    return [passages_of(name)[gold] for gold in question.gold]
 
 
 @both
@@ -156,7 +164,7 @@ def test_hugging_face_datasets_loads_the_folder(tmp_path: Path) -> None:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(tmp_path)}
     command = [sys.executable, "-c", code, str(DATASETS / "hopworld"), str(tmp_path)]
     done = subprocess.run(command, check=True, env=environment, cwd=tmp_path, capture_output=True, text=True)
-    judged = sum(1 for _ in (DATASETS / "hopworld" / "qrels" / "test.tsv").open()) - 1
+    judged = len(lines(DATASETS / "hopworld" / "qrels" / "test.tsv")) - 1
     assert done.stdout.splitlines() == [
         "corpus 2500 _id title text",
         "queries 400 _id text metadata",
@@ -166,8 +174,8 @@ def test_hugging_face_datasets_loads_the_folder(tmp_path: Path) -> None:
 
 def test_both_forms_of_the_judgements_agree() -> None:
     folder = DATASETS / "hopworld" / "qrels"
-    tsv = [line.rstrip("\n").split("\t") for line in (folder / "test.tsv").open()]
-    jsonl = [json.loads(line) for line in (folder / "test.jsonl").open()]
+    tsv = [line.split("\t") for line in lines(folder / "test.tsv")]
+    jsonl = [json.loads(line) for line in lines(folder / "test.jsonl")]
     assert [[str(value) for value in row.values()] for row in jsonl] == tsv[1:]
     assert list(jsonl[0]) == tsv[0]
 

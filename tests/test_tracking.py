@@ -133,7 +133,8 @@ def test_the_same_key_updates(home: Home, client: MlflowClient) -> None:
     first = RunPayload("once", "once", params={"k": 10}, metrics={"recall@5": 0.5}, ended_at=1000.0)
     later = RunPayload("once", "once", metrics={"recall@5": 0.75}, tags={"champion": "yes"}, ended_at=2000.0)
     for payload in (first, first, later):  # each by a writer that remembers nothing
-        Writer(tracking_uri(home), "again", home.mlartifacts.as_uri()).write(to_message(payload))
+        writer = Writer(tracking_uri(home), "again", home.mlartifacts.as_uri(), home.scratch / "mlflow.lock")
+        writer.write(to_message(payload))
     (run,) = runs(client, "again")
     assert (run.data.params, run.data.metrics) == ({"k": "10"}, {"recall_at_5": 0.75})
     assert run.data.tags["champion"] == "yes"
@@ -162,8 +163,8 @@ def test_what_was_not_written_is_told_and_the_rest_is_written(home: Home, client
     tracker.close()  # a second close is harmless
 
 
-def test_a_store_that_does_not_open_is_an_answer() -> None:
-    reply = answer(Writer("nonsense://me:pw@nowhere", "none", ""), {"op": "prepare"})
+def test_a_store_that_does_not_open_is_an_answer(tmp_path: Path) -> None:
+    reply = answer(Writer("nonsense://me:pw@nowhere", "none", "", tmp_path / "lock"), {"op": "prepare"})
     assert reply["run_id"] is None
     assert "nonsense://[redacted]@nowhere" in str(reply["error"])
 
@@ -207,6 +208,18 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
         time.sleep(0.05)
 
 
+def test_two_first_starts_share_one_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    empty = Home(tmp_path)
+    trackers = [Tracker.start(empty, "shared") for _ in range(2)]
+    for tracker in trackers:
+        tracker.log(RunPayload("same", "same", metrics={"m": 1.0}, ended_at=1000.0))
+    for tracker in trackers:
+        tracker.close()
+    assert trackers[0].run_ids == trackers[1].run_ids
+    assert list(trackers[0].run_ids) == ["same"]
+
+
 def test_only_the_writer_imports_mlflow() -> None:
     code = "import sys, flows.tracking; print('mlflow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -246,7 +259,7 @@ def test_an_error_stays_itself_and_nothing_is_left_outside_the_home(
 def test_input_that_closes_without_an_end_kills_what_is_open() -> None:
     class Recorder(Writer):
         def __init__(self) -> None:
-            super().__init__("", "", "")
+            super().__init__("", "", "", Path())
             self.calls: list[str] = []
 
         def write(self, message: dict[str, Any]) -> str:

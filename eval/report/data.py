@@ -23,7 +23,7 @@ class ReportData:
     """Everything that one report shows; `results` and `questions` are the contract files of a run.
 
     `comparisons` holds a dict per label: label, baseline, metric, effect, ci_low, ci_high, p, p_adjusted, mde,
-    verdict, n, wins, losses, ties (effect, interval and mde in the metric's own unit, 0..1).
+    verdict, n, wins, losses, ties (effect, interval and mde in the metric's own unit, 0..1; None where n is too small).
     `intervals` is label → metric → (low, high): confidence intervals of the means.
     `paths` is (question id, label) → hits as dicts: passage_id, rank, score, origin, components, path; a path is a
     list of edges: edge, source, target, weight, score. `names` gives nodes of paths (entities, parts of passages) a

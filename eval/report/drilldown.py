@@ -88,11 +88,11 @@ class _Batch:
     def pack(self, questions: list[BenchmarkQuestion]) -> str:
         self.gold = {gold for q in questions for gold in q.gold}
         details = [self._question(q) for q in questions]
-        titles, names = self.data.benchmark.titles, self.data.names
+        titles = self.data.benchmark.titles
         content = {
             "questions": details,
             "passages": [[key, titles.get(key, key), self._text(key)] for key in self.passages],
-            "nodes": [[names.get(key) or titles.get(key, key), int(key in titles)] for key in self.nodes],
+            "nodes": [[self._name(key), int(key in titles)] for key in self.nodes],
         }
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
@@ -134,6 +134,10 @@ class _Batch:
 
     def _node(self, key: str) -> int:
         return self.nodes.setdefault(key, len(self.nodes))
+
+    def _name(self, node: str) -> str:
+        """A node as a reader knows it; an entity's id without its prefix reads well enough where no name is given."""
+        return self.data.names.get(node) or self.data.benchmark.titles.get(node) or node.removeprefix("e:")
 
     def _text(self, key: str) -> str:
         text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if key in self.gold else SNIPPET_CHARACTERS

@@ -15,7 +15,8 @@ from eval.report.charts import figures
 from eval.report.data import ReportData
 from eval.report.drilldown import packed_batches, question_index
 from eval.report.folder import write_atomically
-from eval.report.summary import board, conclusion, cost_columns, failures, metric_columns, points
+from eval.report.leaderboard import board, cost_columns, failures, metric_columns, reach
+from eval.report.summary import conclusion, points
 
 SCRIPTS = ("page.js", "charts.js", "questions.js")
 
@@ -35,7 +36,7 @@ def write_report(data: ReportData, path: Path) -> None:
         metric_columns=metric_columns(data),
         cost_columns=cost_columns(data),
         breakdowns=split,
-        reach=_reach(data),
+        reach=reach(data),
         failures=failures(data),
         figures=figures(data, split),
         index=question_index(data, len(batches)),
@@ -68,11 +69,6 @@ def render_page(template: str, **context: Any) -> str:
         script_hashes=[_hash(script), library_hash],
         **context,
     )
-
-
-def _reach(data: ReportData) -> list[str]:
-    """Names of the graph's own ceilings, where any label has them: reach@1, reach@1_share, …"""
-    return sorted({name for entry in data.strategies.values() for name in entry.get("reach") or {}})
 
 
 @cache

@@ -90,20 +90,21 @@ class VectorTable:
 
     def read(self, keys: Sequence[bytes]) -> tuple[Vectors, npt.NDArray[np.bool_]]:
         """Vectors of unique `keys`, shape (len(keys), dimension), and a mask of those stored (rows of others are 0)."""
-        vectors = np.zeros((len(keys), self.dimension() or 0), dtype=np.float32)
-        found = np.zeros(len(keys), dtype=np.bool_)
-        for start in range(0, len(keys), READ_BATCH):
-            row_of = {key: start + offset for offset, key in enumerate(keys[start : start + READ_BATCH])}
-            rows = self._select(list(row_of))
-            at = [row_of[key] for key, _ in rows]
-            vectors[at] = self._decoded(b"".join(vector for _, vector in rows), len(rows), vectors.shape[1])
-            found[at] = True
+        with _explained(self.file), self.connection:
+            self.connection.execute("BEGIN")  # one snapshot: another writer may store the first vectors meanwhile
+            vectors = np.zeros((len(keys), self.dimension() or 0), dtype=np.float32)
+            found = np.zeros(len(keys), dtype=np.bool_)
+            for start in range(0, len(keys), READ_BATCH):
+                row_of = {key: start + offset for offset, key in enumerate(keys[start : start + READ_BATCH])}
+                rows = self._select(list(row_of))
+                at = [row_of[key] for key, _ in rows]
+                vectors[at] = self._decoded(b"".join(vector for _, vector in rows), len(rows), vectors.shape[1])
+                found[at] = True
         return vectors, found
 
     def _select(self, keys: list[bytes]) -> list[tuple[bytes, bytes]]:
         marks = ",".join("?" * len(keys))
-        with _explained(self.file):
-            return self.connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", keys).fetchall()
+        return self.connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", keys).fetchall()
 
     def _decoded(self, content: bytes, count: int, dimension: int) -> Vectors:
         if len(content) != count * dimension * STORED.itemsize:

@@ -42,12 +42,12 @@ class Adjacency:
 
 def adjacency(batch: Batch, counters: Counters) -> Adjacency:
     """The graph's adjacency; read once per index, and charged to each batch that uses it as it would cost alone."""
-    kept = batch.index.shared.get("adjacency")
+    kept: Adjacency | None = batch.index.shared.get("adjacency")
     if kept is None:
         kept = batch.index.shared["adjacency"] = _read(batch)
     counters.round_trips += 1
     counters.rows += kept.rows
-    return kept  # type: ignore[no-any-return]
+    return kept
 
 
 def _read(batch: Batch) -> Adjacency:

@@ -42,7 +42,7 @@ from retrieval.graph.triples import triple_tables
 from retrieval.text import Tagger
 from retrieval.types import Chunk, Passage, Triple
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 T = TypeVar("T")
 
 

@@ -1,8 +1,8 @@
 """Every Cypher text of HopBench, one dialect for kglite and Neo4j.
 
 Conventions. `$namespace` binds each query to one graph: the far end is compared with it and the near end with the far
-one, which lets both engines enter by the index on `id` (comparing both with `$namespace` makes kglite scan). `$frontier`
-is a list with a row per question: `q` (its index in the batch), `ids`, and what the traversal needs beside them. A
+one, which lets both engines enter by the index on `id` (comparing both with `$namespace` makes kglite scan).
+`$frontier` is a list with a row per question: `q` (its index in the batch), `ids`, and what the traversal needs beside them. A
 traversal comes back as one record per question (and kind of edge) whose columns are parallel lists: a hop of a whole
 batch is one round trip. Values reach a query only as parameters.
 """
@@ -88,4 +88,163 @@ RETURN 'Entity' AS kind, collect(e.id) AS id, collect(e.name) AS name, collect(e
 UNION ALL
 MATCH (d:Document)-[:CONTAINS]->(c:Chunk) WHERE c.namespace = $namespace AND d.namespace = c.namespace
 RETURN 'Document' AS kind, collect(c.id) AS id, collect(d.title) AS name, [] AS type, [] AS aliases
+"""
+
+# One step over RELATED_TO, a record per entity: a neighbourhood is the same for every question that asks for it, so a
+# batch asks for each of its entities once (500 HotpotQA questions: 16,000 rows instead of 73,000).
+_RELATED = """
+  MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
+  WHERE x.namespace = $namespace AND e.namespace = x.namespace AND r.strength >= $min_strength
+    AND (size($rel_types) = 0 OR any(name IN r.types WHERE name IN $rel_types))"""
+_STANDS_IN = """
+  MATCH (e:Entity {id: id})-[m:MENTIONED_IN]->(c:Chunk)
+  WHERE c.namespace = $namespace AND e.namespace = c.namespace"""
+
+# Document 4, stage 2: the related entities of each entity, with the strength of the relation.
+RELATED_ENTITIES = f"""
+UNWIND $ids AS id
+CALL (id) {{{_RELATED}
+  RETURN collect(x.id) AS target, collect(r.strength) AS weight
+}}
+RETURN id, target, weight
+"""
+
+# Document 4's entity→chunk expansion: where each entity is mentioned. Python counts the matched entities of a chunk.
+ENTITY_CHUNKS = f"""
+UNWIND $ids AS id
+CALL (id) {{{_STANDS_IN}
+  RETURN collect(c.id) AS target, collect(m.weight) AS weight
+}}
+RETURN id, target, weight
+"""
+
+# Document 5's hop: kind R as above; kind M, for each entity newly related, where it is mentioned and how often.
+NEIGHBORHOOD_HOP = f"""
+UNWIND $ids AS id
+CALL (id) {{{_RELATED}
+  RETURN collect(x.id) AS target, collect(r.strength) AS weight
+}}
+RETURN 'R' AS kind, id, target, weight
+UNION ALL
+UNWIND $ids AS id{_RELATED}
+WITH collect(DISTINCT x.id) AS related
+UNWIND related AS id
+CALL (id) {{{_STANDS_IN}
+  RETURN collect(c.id) AS target, collect(m.count) AS weight
+}}
+RETURN 'M' AS kind, id, target, weight
+"""
+
+# What is known of entities: type, description, and in how many chunks they are mentioned.
+ENTITY_CARDS = f"""
+UNWIND $ids AS id
+CALL (id) {{{_STANDS_IN}
+  RETURN min(e.type) AS type, min(e.description) AS description, count(c) AS frequency
+}}
+RETURN id, type, description, frequency
+"""
+
+# Each entity's strongest relations with their wording, for the graph context block.
+STRONGEST_RELATIONS = f"""
+UNWIND $ids AS id
+CALL (id) {{{_RELATED}
+  WITH r, x ORDER BY r.strength DESC, x.id LIMIT $limit
+  RETURN collect(x.id) AS target, collect(x.name) AS name, collect(r.strength) AS weight,
+         collect(r.types) AS types, collect(r.description) AS description
+}}
+RETURN id, target, name, weight, types, description
+"""
+
+# Document 3's hop. A frontier row has `chunks` and `entities`, each a list of {id, activation}, the question's `tags`
+# and the ids `visited`. Part "nodes" says which frontier nodes exist and whether they have edges; part "edges" gives the
+# edges that could pass more than $min_activation on if all tags agreed, or that lead back to what is visited (which
+# tells a dead end from a path too weak). Edges outside the thresholds count neither as edges nor in `degree`.
+ACTIVATION_HOP = """
+UNWIND $frontier AS f
+CALL (f) {
+  UNWIND f.chunks AS n
+  MATCH (c:Chunk {id: n.id})
+  WITH n, c, c.namespace AS space
+  WHERE space = $namespace
+  WITH n, EXISTS {
+    (c)-[r:SIMILAR_TO|MENTIONED_IN]-() WHERE r.similarity >= $min_similarity OR r.weight >= $min_mention
+  } AS connected
+  RETURN 'nodes' AS part, collect(n.id) AS source, collect(connected) AS degree, [] AS kind, [] AS target,
+         [] AS weight, [] AS edge_tags, [] AS shared
+UNION ALL
+  UNWIND f.entities AS n
+  MATCH (c:Entity {id: n.id})
+  WITH n, c, c.namespace AS space
+  WHERE space = $namespace
+  WITH n, EXISTS {
+    (c)-[r:RELATED_TO|MENTIONED_IN]-() WHERE r.strength >= $min_strength OR r.weight >= $min_mention
+  } AS connected
+  RETURN 'nodes' AS part, collect(n.id) AS source, collect(connected) AS degree, [] AS kind, [] AS target,
+         [] AS weight, [] AS edge_tags, [] AS shared
+UNION ALL
+  UNWIND f.chunks AS n
+  MATCH (c:Chunk {id: n.id})
+  WITH f, n, c, COUNT {
+    (c)-[r:SIMILAR_TO|MENTIONED_IN]-() WHERE r.similarity >= $min_similarity OR r.weight >= $min_mention
+  } AS degree
+  WHERE n.activation > $min_activation * sqrt(degree) OR degree <= size(f.visited)
+  MATCH (c)-[r:SIMILAR_TO|MENTIONED_IN]-(d)
+  WHERE (r.similarity >= $min_similarity OR r.weight >= $min_mention)
+    AND d.namespace = $namespace AND c.namespace = d.namespace
+  WITH f, n, degree, r, d, coalesce(r.similarity, r.weight) AS weight
+  WHERE n.activation * weight > $min_activation * sqrt(degree)
+     OR n.activation * $min_weight > $min_activation * sqrt(degree) OR d.id IN f.visited
+  RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
+         collect(d.id) AS target, collect(weight) AS weight, collect(size(coalesce(r.tags, []))) AS edge_tags,
+         collect(size([t IN coalesce(r.tags, []) WHERE t IN f.tags])) AS shared
+UNION ALL
+  UNWIND f.entities AS n
+  MATCH (c:Entity {id: n.id})
+  WITH f, n, c, COUNT {
+    (c)-[r:RELATED_TO|MENTIONED_IN]-() WHERE r.strength >= $min_strength OR r.weight >= $min_mention
+  } AS degree
+  WHERE n.activation > $min_activation * sqrt(degree) OR degree <= size(f.visited)
+  MATCH (c)-[r:RELATED_TO|MENTIONED_IN]-(d)
+  WHERE (r.strength >= $min_strength OR r.weight >= $min_mention)
+    AND d.namespace = $namespace AND c.namespace = d.namespace
+  WITH f, n, degree, r, d, coalesce(r.strength, r.weight) AS weight
+  WHERE n.activation * weight > $min_activation * sqrt(degree)
+     OR n.activation * $min_weight > $min_activation * sqrt(degree) OR d.id IN f.visited
+  RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
+         collect(d.id) AS target, collect(weight) AS weight, collect(size(coalesce(r.tags, []))) AS edge_tags,
+         collect(size([t IN coalesce(r.tags, []) WHERE t IN f.tags])) AS shared
+}
+RETURN f.q AS q, part, source, degree, kind, target, weight, edge_tags, shared
+"""
+
+# Document 3's section 6.2 as a person pastes it into a Neo4j browser for one level of one seed: the energies are
+# computed by the engine. $frontier is a list of {node_id, activation}. Strategies use ACTIVATION_HOP instead.
+ACTIVATION_PASTE = """
+UNWIND $frontier AS f
+MATCH (current:Node {id: f.node_id})
+WITH current, current.namespace AS space, f.node_id AS parent_id, f.activation AS activation, COUNT {
+  (current)-[e:SIMILAR_TO|RELATED_TO|MENTIONED_IN]-()
+  WHERE e.similarity >= $min_similarity OR e.strength >= $min_strength OR e.weight >= $min_mention
+} AS degree
+WHERE space = $namespace
+MATCH (current)-[r:SIMILAR_TO|RELATED_TO|MENTIONED_IN]-(neighbor)
+WHERE (r.similarity >= $min_similarity OR r.strength >= $min_strength OR r.weight >= $min_mention)
+  AND neighbor.namespace = $namespace AND NOT neighbor.id IN $visited_ids
+WITH parent_id, r, neighbor, activation, degree, coalesce(r.tags, []) AS eTags,
+     coalesce(r.similarity, r.strength, r.weight) AS stored
+WITH parent_id, r, neighbor, activation, degree, eTags,
+     CASE WHEN stored > $min_weight THEN stored ELSE $min_weight END AS weight,
+     size([t IN eTags WHERE t IN $query_tags]) AS inter_count
+WITH parent_id, r, neighbor, activation, degree, weight,
+     CASE
+       WHEN $query_tags_count = 0 THEN 1.0
+       WHEN size(eTags) = 0 THEN $tag_sim_floor
+       ELSE $tag_sim_floor
+            + (1.0 - $tag_sim_floor) * toFloat(inter_count) / (size(eTags) + $query_tags_count - inter_count)
+     END AS tag_sim
+WITH parent_id, r, neighbor, weight, (activation * weight / sqrt(toFloat(degree))) * tag_sim AS transfer_energy
+WHERE transfer_energy > $min_threshold
+RETURN parent_id, neighbor.id AS neighbor_id, labels(neighbor) AS neighbor_labels, type(r) AS edge_type, weight,
+       transfer_energy
+ORDER BY parent_id, transfer_energy DESC, neighbor_id
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import math
+from typing import Any
 
 import pandas as pd
 
@@ -40,13 +41,14 @@ def fingerprint(tables: GraphTables) -> str:
 
 
 def _lines(table: pd.DataFrame) -> list[str]:
-    columns = [[_plain(name, value) for value in table[name].tolist()] for name in table.columns]
-    return ["\t".join(row) for row in zip(*columns, strict=True)]
+    columns = [_texts(name, table[name].tolist()) for name in table.columns]
+    return list(map("\x1f".join, zip(*columns, strict=True)))
 
 
-def _plain(name: str, value: object) -> str:
+def _texts(name: str, values: list[Any]) -> list[str]:
+    """One column's values as text; columns are joined by a separator that text does not contain."""
     if name in LIST_COLUMNS:
-        return json.dumps(sorted(value), ensure_ascii=False) if isinstance(value, list) else "[]"
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.6f}"  # noqa: PLR0124 (NaN is a missing value)
-    return "" if value is None else str(value)
+        return ["\x1e".join(sorted(value)) if isinstance(value, list) else "" for value in values]
+    if values and isinstance(values[0], float):
+        return ["" if math.isnan(value) else f"{value:.6f}" for value in values]
+    return ["" if value is None else str(value) for value in values]

@@ -68,6 +68,11 @@ class KgliteStore:
         rows = self.read(cypher.BUILD_RECORD)
         return json.loads(rows[0]["record"]) if rows else None
 
+    def drop(self) -> None:
+        """See `GraphStore.drop`."""
+        self._graph = None
+        self.path.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Forget the graph; the file stays."""
         self._graph = None

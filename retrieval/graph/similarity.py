@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,7 +49,7 @@ def nearest_pairs(vectors: NDArray[np.float32], *, top_k: int, floor: float) -> 
     return dict(sorted(pairs.items()))
 
 
-def top_columns(scores: NDArray[np.float32], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def top_columns(scores: NDArray[np.floating[Any]], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The k best columns of each row of an (m, n) matrix, ties to the lower column: (row indices, column indices)."""
     k = min(k, scores.shape[1])
     if k == 0:

@@ -11,7 +11,7 @@ Record = Mapping[str, Any]
 
 
 class GraphStore(Protocol):
-    """A graph of one namespace in some engine. Reads are single round trips; writing the same tables twice is one write."""
+    """A graph of one namespace in some engine. A read is one round trip; writing the same tables twice is one write."""
 
     engine: str
     namespace: str
@@ -26,6 +26,10 @@ class GraphStore(Protocol):
 
     def record(self) -> Mapping[str, Any] | None:
         """The build record of a completely written graph, or None."""
+        ...
+
+    def drop(self) -> None:
+        """Remove the namespace's content, if there is any."""
         ...
 
     def close(self) -> None:

@@ -50,7 +50,9 @@ def triple_tables(chunks: Sequence[Chunk], triples: Sequence[Triple], tagger: Ta
             found.update(key for key in set(ends) if key)
         mentions.extend(_mention_rows(chunk, subject, found, read, tagger))
     names.pop((), None)
-    entities = [(entity_id(key), name, kind, "", []) for key, (name, kind) in names.items()]
+    entities: list[tuple[str, str, str, str, list[str]]] = [
+        (entity_id(key), name, kind, "", []) for key, (name, kind) in names.items()
+    ]
     return {
         ENTITY: pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY])),
         MENTIONED_IN: pd.DataFrame(mentions, columns=list(EDGE_COLUMNS[MENTIONED_IN])),

@@ -134,7 +134,8 @@ def transitions(graph: Adjacency, mention: float, related: float, similar: float
     pattern.data[:] = 1.0
     scale = mention * idf / np.sqrt(np.maximum(graph.frequency, 1))
     links = sparse.csr_array(sparse.diags_array(scale) @ pattern)
-    whole = sparse.csr_array(sparse.block_array([[related * graph.related, links], [links.T, similar * graph.similar]]))
+    top, bottom = sparse.hstack([related * graph.related, links]), sparse.hstack([links.T, similar * graph.similar])
+    whole = sparse.csr_array(sparse.vstack([top, bottom]))
     degree = np.asarray(whole.sum(axis=0)).ravel()
     inverse = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
     walk = sparse.csr_array(whole @ sparse.diags_array(inverse))

@@ -19,7 +19,8 @@ from eval.report import ReportData, read_run, write_details, write_report
 from eval.report.breakdown import breakdowns, ceiling, zero_filled
 from eval.report.charts import figures, pareto
 from eval.report.drilldown import BATCH, found, packed_batches, question_index
-from eval.report.summary import conclusion, failures, points
+from eval.report.leaderboard import failures, reach
+from eval.report.summary import conclusion, points
 from retrieval.errors import InputError
 
 MakeReport = Callable[..., ReportData]
@@ -42,7 +43,7 @@ def unpacked(batch: str) -> Any:
         ("all_gold@5", 4, 1.0),
         ("recall@2", 4, 0.5),  # 2 of 4
         ("recall@5", 3, 1.0),
-        ("nDCG@10", 2, None),
+        ("ndcg@10", 2, None),
         ("all_gold@2", 0, None),  # no gold, no ceiling
     ],
 )
@@ -97,6 +98,26 @@ def test_conclusion_is_honest_when_nothing_is_distinguishable(make_report: MakeR
     text = conclusion(against(make_report(), "pagerank", "bm25", 0.01, "not distinguishable"))
     assert "but that is not distinguishable from the best hop-free baseline bm25: +1.0 points [−2.0, +4.0]." in text
     assert text.endswith("With 300 questions, this comparison would reliably show a difference of 4.2 points or more.")
+
+
+def test_too_few_questions_for_an_interval_are_reported(make_report: MakeReport, tmp_path: Path) -> None:
+    data = make_report(count=40)
+    unknown = dict.fromkeys(("effect", "ci_low", "ci_high", "mde"))
+    names = {"label": data.labels[0], "baseline": data.labels[1], "verdict": "not distinguishable"}
+    few = replace(data, comparisons=[COMPARED | names | unknown | {"n": 1}])
+    assert conclusion(few).endswith("1 shared questions are too few for an interval.")
+    write_report(few, tmp_path / "report.html")
+
+
+def test_reach_reads_in_steps_wherever_results_keep_it(make_report: MakeReport) -> None:
+    data = make_report()
+    assert list(reach(data)["pagerank"]) == ["reach@1", "reach@1_share", "reach@2", "reach@2_share"]
+    assert "bm25" not in reach(data)
+    measured = data.strategies["bm25"]["metrics"] | {"reach_share@1": 0.1, "reach@2": 0.9, "reach@1": 0.7}
+    strategies = {"bm25": data.strategies["bm25"] | {"metrics": measured}}
+    own = reach(replace(data, results=dict(data.results) | {"strategies": strategies}))["bm25"]
+    assert own == {"reach@1": 0.7, "reach_share@1": 0.1, "reach@2": 0.9}
+    assert list(own) == ["reach@1", "reach_share@1", "reach@2"]
 
 
 def test_conclusion_says_when_the_baseline_leads(make_report: MakeReport) -> None:
@@ -212,7 +233,7 @@ def test_a_run_without_gold_or_comparisons_is_reported(make_report: MakeReport, 
     data = make_report(count=40)
     bare = {label: entry | {"metrics": {}, "answered": {}, "reach": {}} for label, entry in data.strategies.items()}
     questions = data.questions.drop(
-        columns=[c for c in data.questions.columns if "@" in c or c in ("MRR", "has_answer")]
+        columns=[c for c in data.questions.columns if "@" in c or c in ("mrr", "has_answer")]
     )
     unjudged = replace(
         data,

@@ -11,22 +11,23 @@ from retrieval.errors import HopBenchError, InputError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the command line; returns the exit code."""
+    """Parse the command line; returns the exit code (1 when a check finds a promise broken)."""
     parser = ArgumentParser(prog="python -m eval.benchmarks.hopworld", description=__doc__)
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--out", type=Path, metavar="DIR", help="write a benchmark into this folder")
     action.add_argument("--check", type=Path, metavar="DIR", help="measure the difficulty of this benchmark")
     parser.add_argument("--seed", type=int, default=1, help="worlds with seeds that differ modulo 16 share no name")
-    parser.add_argument("--passages", type=int, default=2400)
+    parser.add_argument("--passages", type=int, default=2500)
     parser.add_argument("--questions", type=int, default=400)
     given = parser.parse_args(arguments)
     try:
         if given.check:
             from eval.benchmarks.hopworld.check import check, table
 
-            print(table(check(given.check)))  # noqa: T201 - the command's output
-        else:
-            write_benchmark(given.out, given.seed, given.passages, given.questions)
+            measured = check(given.check)
+            print(table(measured))  # noqa: T201 - the command's output
+            return 1 if measured.problems else 0
+        write_benchmark(given.out, given.seed, given.passages, given.questions)
     except HopBenchError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return error.exit_code

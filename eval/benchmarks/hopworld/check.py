@@ -89,7 +89,8 @@ def _rankings(benchmark: Benchmark, chunks: Sequence[Chunk]) -> dict[str, list[l
     questions = [question.text for question in benchmark.questions]
     lexical, embedder = LexicalIndex(contents), get_embedder("wordllama")
     dense = dense_top(embedder.embed(questions), embedder.embed(contents))
-    pairs = [(_named(lexical.top(q), chunks), _named(d, chunks)) for q, d in zip(questions, dense, strict=True)]
+    found = zip(lexical.top(questions), dense, strict=True)
+    pairs = [(_named(b, chunks), _named(d, chunks)) for b, d in found]
     ranked = {"bm25": [_top(b) for b, _ in pairs], "vector": [_top(d) for _, d in pairs]}
     for w in WEIGHTS:
         hybrids = (ordered(weighted([(w, d), (1 - w, b)])) for b, d in pairs)

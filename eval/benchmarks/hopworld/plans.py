@@ -296,7 +296,7 @@ FORWARD: dict[str, tuple[str, ...]] = {
         "Its editor was {o}.",
         "{o} edited it for a generation.",
         "The editorial chair belonged to {o}.",
-        "Under the editor {o} it doubled its sales.",
+        "With {o} as editor it doubled its sales.",
     ),
     "river": (
         "{S} lies on the {o}.",

@@ -1,0 +1,34 @@
+"""Why one question's gold passages were found or lost: re-runs a strategy, relaxes its limits, walks the graph."""
+
+from eval.explain.answer import Answer, Placed, answer
+from eval.explain.changes import Change, Helped, changes_of
+from eval.explain.examine import Examiner
+from eval.explain.fates import Fate, Kind, Rival
+from eval.explain.linked import Linked, Names, linked_entities
+from eval.explain.queries import Query, browser_text, literal, queries_of
+from eval.explain.routes import Route, Routes
+from eval.explain.versus import Versus, versus
+
+__all__ = [
+    "Answer",
+    "Change",
+    "Examiner",
+    "Fate",
+    "Helped",
+    "Kind",
+    "Linked",
+    "Names",
+    "Placed",
+    "Query",
+    "Rival",
+    "Route",
+    "Routes",
+    "Versus",
+    "answer",
+    "browser_text",
+    "changes_of",
+    "linked_entities",
+    "literal",
+    "queries_of",
+    "versus",
+]

@@ -1,0 +1,88 @@
+"""One question's ranking by one strategy, in passages, with what led to each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from eval.trial import run_trial
+from retrieval.budget import Budget
+from retrieval.index import Batch, Index
+from retrieval.strategies.base import Strategy
+from retrieval.types import Counters, Hit
+
+FILL = "fill"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A passage at its rank (from 1), by the first of its chunks."""
+
+    passage: str
+    rank: int
+    hit: Hit
+
+    @property
+    def candidate(self) -> bool:
+        """Whether the strategy itself ranked it; the rest only completes a short ranking."""
+        return self.hit.origin != FILL
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a strategy said to one question. `seeds` are passages, best first; `initial` is passage → initial rank."""
+
+    label: str
+    strategy: Strategy
+    places: Sequence[Placed] = ()
+    seeds: Sequence[str] = ()
+    initial: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
+    failure: str | None = None
+
+    @cached_property
+    def _place_of(self) -> Mapping[str, Placed]:
+        return {place.passage: place for place in self.places}
+
+    def place(self, passage: str) -> Placed | None:
+        """Where a passage stands, None when it is not in the ranking."""
+        return self._place_of.get(passage)
+
+    def rank(self, passage: str) -> int | None:
+        """The rank of a passage, from 1."""
+        place = self.place(passage)
+        return place.rank if place else None
+
+
+def answer(label: str, strategy: Strategy, batch: Batch) -> Answer:
+    """Rank the batch's one question. A strategy's exception becomes `failure`; HopBenchErrors are raised."""
+    (question,) = batch.questions
+    outcome = run_trial(label, strategy, [batch], Budget())
+    ranking = outcome.rankings[question.id]
+    if ranking.failure is not None:
+        return Answer(label, strategy, counters=outcome.counters, failure=ranking.failure)
+    return Answer(
+        label,
+        strategy,
+        places(outcome.hits[question.id], batch.index),
+        ranking.seeds,
+        _initial_ranks(strategy, batch),
+        outcome.notes[question.id],
+        outcome.counters,
+    )
+
+
+def places(hits: Sequence[Hit], index: Index) -> tuple[Placed, ...]:
+    """Chunks as passages: a passage ranks where its first chunk does."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(index.passage_of[hit.chunk_id], hit)
+    return tuple(Placed(passage, rank, hit) for rank, (passage, hit) in enumerate(first.items(), 1))
+
+
+def _initial_ranks(strategy: Strategy, batch: Batch) -> dict[str, int]:
+    (scored,) = strategy.initial(batch)
+    unique = dict.fromkeys(batch.index.passage_of[chunk] for chunk, _ in scored)
+    return {passage: rank for rank, passage in enumerate(unique, 1)}

@@ -1,0 +1,74 @@
+"""Decides the fate of passages under one strategy, running what that takes only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from eval.explain.answer import Answer, Placed
+from eval.explain.changes import Change, answers_after, helpful
+from eval.explain.fates import Fate, rivals
+from eval.explain.routes import EVERY_KIND, Routes
+from retrieval.index import Batch
+
+
+@dataclass(eq=False)
+class Examiner:
+    """One question, answered by one strategy; `top` is the k that counts as found."""
+
+    batch: Batch
+    answer: Answer
+    top: int = 10
+
+    @cached_property
+    def outcomes(self) -> list[tuple[Change, Answer]]:
+        """The answers under every single change of a parameter."""
+        return answers_after(self.answer, self.batch)
+
+    @cached_property
+    def _routes(self) -> Routes:
+        return Routes(self.batch.index, self.answer.seeds, self._entities, self.answer.strategy.edges)
+
+    @cached_property
+    def _all_routes(self) -> Routes:
+        return Routes(self.batch.index, self.answer.seeds, self._entities, EVERY_KIND)
+
+    @property
+    def _entities(self) -> Sequence[str]:
+        """Entities from which the strategy starts beside its chunks, where its notes name them."""
+        named = self.answer.notes.get("entities", ())
+        return [str(entity) for entity in named] if isinstance(named, list | tuple) else []
+
+    def fate(self, passage: str) -> Fate:
+        """What became of a passage; gold is known here and in no strategy."""
+        answer = self.answer
+        if answer.failure is not None:
+            return Fate(passage, "failed")
+        place, initial = answer.place(passage), answer.initial.get(passage)
+        if place is not None and place.rank <= self.top:
+            kind = "filled" if not place.candidate else "reached" if place.hit.origin == "graph" else "seed"
+            return Fate(passage, kind, place, initial)  # type: ignore[arg-type]  # one of three words of Kind
+        if place is not None and place.candidate:
+            return Fate(
+                passage,
+                "out-ranked",
+                place,
+                initial,
+                rivals(answer, place, self.top),
+                helpful(passage, self.outcomes, self.top),
+            )
+        return self._lost(passage, place, initial)
+
+    def _lost(self, passage: str, place: Placed | None, initial: int | None) -> Fate:
+        """The fate of a passage that the strategy itself did not rank."""
+        changes = helpful(passage, self.outcomes)
+        if not self.answer.strategy.edges:
+            return Fate(passage, "not ranked", place, initial, changes=changes)
+        if changes:
+            return Fate(passage, "pruned", place, initial, changes=changes, route=self._routes.to(passage))
+        route = self._routes.to(passage)
+        if route is not None:
+            return Fate(passage, "not followed", place, initial, route=route)
+        route = self._all_routes.to(passage)
+        return Fate(passage, "other edges" if route else "never linked", place, initial, route=route)

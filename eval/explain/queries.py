@@ -1,0 +1,80 @@
+"""The Cypher that a strategy sends for one question, as text to paste into a Neo4j browser."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from retrieval.graph.store import GraphStore, Record
+from retrieval.index import Batch, Index, ReadCache
+from retrieval.strategies.base import Strategy
+from retrieval.types import Counters, Question
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One round trip: the text and its parameters, `namespace` among them."""
+
+    text: str
+    parameters: Mapping[str, object]
+
+
+class _Recording:
+    """A store that writes down what it is asked to read."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+        self.queries: list[Query] = []
+
+    def read(self, query: str, **parameters: object) -> list[Record]:
+        self.queries.append(Query(query, {"namespace": self._store.namespace, **parameters}))
+        return self._store.read(query, **parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def queries_of(strategy: Strategy, index: Index, question: Question) -> Sequence[Query]:
+    """What a strategy reads for one question when nothing is remembered from other questions."""
+    recording = _Recording(index.store)
+    bare = copy.copy(index)  # keeps the vectors and the BM25 index, which are not read from the store
+    bare.store, bare.reads = cast("GraphStore", recording), ReadCache()
+    # What fills a seam (a language model's extractor) stays; what was read from the graph is to be read again.
+    bare.shared = {name: kept for name, kept in index.shared.items() if callable(kept)}
+    strategy.rank(Batch(bare, [question]), Counters())
+    return recording.queries
+
+
+def browser_text(queries: Sequence[Query]) -> str:
+    """`:param` lines and the query, for each round trip; values stand in the lines as literals, never in the query."""
+    blocks = []
+    for number, query in enumerate(queries, 1):
+        lines = [f"// round trip {number} of {len(queries)}"]
+        lines += [f":param {name} => {literal(value)};" for name, value in query.parameters.items()]
+        blocks.append("\n".join([*lines, f"{query.text.strip()};"]))
+    return "\n\n".join(blocks)
+
+
+def literal(value: object) -> str:
+    """A value as a Cypher literal on one line: strings quoted, with everything but ASCII escaped.
+
+    >>> literal({"q": 0, "ids": ["it's"]})
+    '{q: 0, ids: ["it\\'s"]}'
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(str(name))}: {literal(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    return json.dumps(value)
+
+
+def _key(name: str) -> str:
+    return name if _IDENTIFIER.fullmatch(name) else "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,31 @@
+"""`--config FILE`: any flag of a command from YAML, so that a schedule is one file; flags on the line win."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+import yaml
+
+from retrieval.errors import InputError, UnknownNameError
+
+
+def read_config(context: typer.Context, file: Path | None) -> Path | None:
+    """Make the file's values the defaults of the command's flags; names are the flags' own, with - or _."""
+    if file is None:
+        return None
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"--config {file}: cannot be read as YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"--config {file}: a mapping of flags to values is wanted, not {type(content).__name__}")
+    flags = {option.lstrip("-").replace("-", "_"): p for p in context.command.params for option in p.opts}
+    values = {}
+    for name, value in content.items():
+        parameter = flags.get(str(name).replace("-", "_"))
+        if parameter is None or parameter.name is None:
+            raise UnknownNameError(f"flag in {file}", str(name), flags)
+        values[parameter.name] = value
+    context.default_map = {**(context.default_map or {}), **values}
+    return file

@@ -1,0 +1,52 @@
+"""`hopbench graph build|info`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from flows.cli.run import Config, Dataset, Embedder, Extractor, NoPrefect, Store, Triples
+from flows.home import Home
+from flows.options import GraphOptions
+
+app = typer.Typer(help="Build a benchmark's graph, or look at one.", no_args_is_help=True)
+
+
+@app.command("build")
+def build_command(
+    dataset: Dataset = "hopworld",
+    store: Store = "kglite",
+    embedder: Embedder = "wordllama",
+    extractor: Extractor = "rules",
+    triples: Triples = None,
+    force: Annotated[bool, typer.Option("--force", help="Build it again even if it is there.")] = False,
+    no_prefect: NoPrefect = False,
+    config: Config = None,
+) -> None:
+    """Build the graph of a benchmark; an interrupted build goes on where it stopped."""
+    from flows.cli.progress import terminal_progress
+    from flows.graph_commands import build
+
+    options = GraphOptions(dataset=dataset, store=store, embedder=embedder, extractor=extractor, triples=triples)
+    with terminal_progress() as progress:
+        record = build(options, Home.resolve(), progress, force=force, prefect=not no_prefect)
+    typer.echo(f"graph {record['build_key'][:12]} fingerprint {record['fingerprint']}")
+    typer.echo(f"nodes {record['nodes']}\nedges {record['edges']}\nbuilt in {record['build_seconds']} s")
+
+
+@app.command("info")
+def info_command(
+    dataset: Dataset = "hopworld",
+    store: Store = "kglite",
+    embedder: Embedder = "wordllama",
+    extractor: Extractor = "rules",
+    triples: Triples = None,
+    config: Config = None,
+) -> None:
+    """Print a graph's fingerprint, counts, degrees, similarities and isolated chunks."""
+    from flows.cli.graph_info import print_info
+    from flows.graph_commands import inspect
+
+    options = GraphOptions(dataset=dataset, store=store, embedder=embedder, extractor=extractor, triples=triples)
+    print_info(inspect(options, Home.resolve()))

@@ -1,0 +1,48 @@
+"""How `hopbench graph info` prints a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from flows.graph_commands import QUANTILES, GraphInfo
+
+MAX_LISTED = 10
+
+
+def print_info(info: GraphInfo) -> None:
+    """Fingerprint, counts, quantiles, what each threshold keeps, and a warning of isolated chunks."""
+    console = Console(highlight=False)
+    console.print(f"graph       {info.namespace}\nbuild key   {info.record['build_key']}", markup=False)
+    console.print(f"fingerprint {info.fingerprint}", markup=False)
+    if info.fingerprint != info.record["fingerprint"]:
+        console.print("warning: this is not the fingerprint that was written; the graph was changed", style="yellow")
+    console.print(_counts("nodes", info.nodes), _counts("edges", info.edges))
+    console.print(_quantile_table("degree", info.degrees), _quantile_table("weight", info.weights))
+    kept = Table("SIMILAR_TO ≥", "chunks that keep a neighbour", box=None, pad_edge=False)
+    for threshold, share in info.kept.items():
+        kept.add_row(f"{threshold:.1f}", f"{share:.1%}")
+    console.print(kept)
+    if info.isolated:
+        listed = ", ".join(info.isolated[:MAX_LISTED])
+        console.print(
+            f"warning: {len(info.isolated)} chunks have no edge and only a hop-free ranking finds them: {listed}",
+            style="yellow",
+            markup=False,
+        )
+
+
+def _counts(title: str, counts: Mapping[str, int]) -> Table:
+    table = Table(title, "count", box=None, pad_edge=False)
+    for name, count in counts.items():
+        table.add_row(name, f"{count:,}")
+    return table
+
+
+def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
+    table = Table(title, *(f"{q:.0%}" for q in QUANTILES), box=None, pad_edge=False)
+    for name, values in rows.items():
+        table.add_row(name, *(f"{value:g}" for value in values))
+    return table

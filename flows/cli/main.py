@@ -1,0 +1,65 @@
+"""The command `hopbench`: Typer commands, and errors as one plain message with the right exit code."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import click
+import typer
+from rich.console import Console
+
+from flows.cli import graph, run
+from retrieval.errors import HopBenchError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="hopbench",
+    help="Measures graph-expansion retrieval for multi-hop questions, and says which differences are real.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("run")(run.run_command)
+app.command("nightly")(run.nightly_command)
+app.add_typer(graph.app, name="graph")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hopbench {version('hopbench')}")
+        raise typer.Exit
+
+
+@app.callback()
+def hopbench(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Measures graph-expansion retrieval for multi-hop questions, and says which differences are real."""
+
+
+def main() -> None:
+    """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
+    try:
+        app(standalone_mode=False)
+    except HopBenchError as error:
+        _fail(str(error), error.exit_code)
+    except click.exceptions.Abort:
+        _fail("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
+
+
+def _fail(message: str, code: int) -> None:
+    # No markup: messages quote what users wrote, brackets and all.
+    Console(stderr=True).print(f"hopbench: {message}", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

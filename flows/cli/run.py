@@ -1,0 +1,125 @@
+"""`hopbench run` and `hopbench nightly`."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.config import read_config
+from flows.cli.table import print_finished
+from flows.home import Home
+from flows.options import RunOptions
+
+if TYPE_CHECKING:
+    from flows.evaluate import Finished
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", callback=read_config, is_eager=True, help="YAML file with any of these flags; flags win."),
+]
+Dataset = Annotated[str, typer.Option(help="A shipped benchmark's name, a folder, an official file or a Hub name.")]
+Strategies = Annotated[str, typer.Option(help="Labels, comma-separated; all; all:tuned.")]
+Changes = Annotated[list[str] | None, typer.Option("--set", help="strategy.field=value; may be repeated.")]
+Store = Annotated[str, typer.Option(help="Where the graph is kept: kglite.")]
+Embedder = Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")]
+Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules.")]
+Triples = Annotated[Path | None, typer.Option(help="Ready triples (JSONL) in place of the extractor.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")]
+Seed = Annotated[int, typer.Option(help="Seed of samples and resampling.")]
+NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run the same functions without a Prefect server.")]
+
+
+def run_command(
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option(help="Folder for results.json, questions.parquet and report.html.")],
+    strategies: Strategies = "all",
+    changes: Changes = None,
+    store: Store = "kglite",
+    embedder: Embedder = "wordllama",
+    extractor: Extractor = "rules",
+    triples: Triples = None,
+    limit: Limit = None,
+    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
+    seed: Seed = 0,
+    no_prefect: NoPrefect = False,
+    config: Config = None,
+) -> None:
+    """Run strategies over a benchmark: rank, score, compare, track, report."""
+    options = RunOptions(
+        dataset=dataset,
+        store=store,
+        embedder=embedder,
+        extractor=extractor,
+        triples=triples,
+        limit=limit,
+        out=out,
+        strategies=strategies,
+        changes=tuple(changes or ()),
+        ragas=ragas,
+        seed=seed,
+        prefect=not no_prefect,
+        command=_command("run"),
+    )
+    _execute(options, "evaluate")
+
+
+def nightly_command(
+    dataset: Dataset = "hopworld",
+    out: Annotated[Path | None, typer.Option(help="Folder for the files of this night (default: under home).")] = None,
+    strategies: Strategies = "all",
+    changes: Changes = None,
+    store: Store = "kglite",
+    embedder: Embedder = "wordllama",
+    extractor: Extractor = "rules",
+    triples: Triples = None,
+    limit: Limit = None,
+    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
+    seed: Seed = 0,
+    no_prefect: NoPrefect = False,
+    config: Config = None,
+) -> None:
+    """Build if needed, run all strategies, score, track, report, compare with the last good run."""
+    night = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
+    options = RunOptions(
+        dataset=dataset,
+        store=store,
+        embedder=embedder,
+        extractor=extractor,
+        triples=triples,
+        limit=limit,
+        out=out or Home.resolve().root / "nightly" / f"{Path(dataset).name}-{night}",
+        strategies=strategies,
+        changes=tuple(changes or ()),
+        ragas=ragas,
+        seed=seed,
+        prefect=not no_prefect,
+        command=_command("nightly"),
+    )
+    finished = _execute(options, "nightly")
+    from flows.nightly import judge, refuse_regression
+
+    verdict = judge(finished.evaluation, options.out, Home.resolve().root / "nightly")
+    then = (
+        f"compared with {verdict.previous.name}" if verdict.previous else "first good night: recorded as the baseline"
+    )
+    typer.echo(then)
+    refuse_regression(verdict)
+
+
+def _execute(options: RunOptions, flow: str) -> Finished:
+    from flows.cli.progress import terminal_progress
+    from flows.evaluate import refuse_incomplete, run
+
+    with terminal_progress() as progress:
+        finished = run(options, flow, progress)
+    print_finished(finished, options)
+    refuse_incomplete(finished)
+    return finished
+
+
+def _command(name: str) -> str:
+    return " ".join(["hopbench", name, *sys.argv[2:]])

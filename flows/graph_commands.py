@@ -1,0 +1,110 @@
+"""What `hopbench graph build|info` do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flows.build_graph import built_graph, open_index
+from flows.home import Home
+from flows.options import GraphOptions
+from flows.prefect_runtime import PrefectRuntime
+from flows.report_progress import Report, ReportedSteps
+from flows.steps import Steps, run_flow
+from retrieval.errors import InputError
+from retrieval.graph.fingerprint import export, fingerprint
+from retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
+
+THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+@dataclass(frozen=True)
+class GraphInfo:
+    """What a graph looks like. Quantiles are at `QUANTILES`; `kept` is the share of chunks by SIMILAR_TO threshold."""
+
+    namespace: str
+    record: Mapping[str, Any]
+    fingerprint: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    degrees: Mapping[str, list[float]]
+    weights: Mapping[str, list[float]]
+    kept: Mapping[float, float]
+    isolated: list[str]
+
+
+def build(
+    options: GraphOptions, home: Home, report: Report, *, force: bool = False, prefect: bool = True
+) -> Mapping[str, Any]:
+    """Build a benchmark's graph; returns the build record."""
+    home.apply_environment()
+    benchmark = options.benchmark()
+    home.prepare()
+    with ExitStack() as stack:
+        runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
+        plan = options.graph_plan(benchmark, home)
+        index = open_index(options, plan, home)
+        if force:
+            index.store.drop()
+
+        def body(steps: Steps) -> Mapping[str, Any]:
+            return built_graph(plan, index, home, ReportedSteps(steps, report))[0]
+
+        return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
+
+
+def inspect(options: GraphOptions, home: Home) -> GraphInfo:
+    """Read a built graph back and describe it."""
+    home.apply_environment()
+    plan = options.graph_plan(options.benchmark(), home)
+    store = options.open_store(plan, home)
+    record = store.record()
+    if record is None:
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: hopbench graph build")
+    tables = export(store)
+    nodes, edges = tables.counts()
+    degrees = {
+        f"{label} {kind}": _quantiles(_degrees(tables, label, kind))
+        for label, kind in ((CHUNK, SIMILAR_TO), (CHUNK, MENTIONED_IN), (ENTITY, MENTIONED_IN), (ENTITY, RELATED_TO))
+    }
+    weights = {
+        f"{kind}.{name}": _quantiles(tables.edges[kind][name].to_numpy(float)) for kind, name in WEIGHT_OF.items()
+    }
+    every = _degrees(tables, CHUNK, SIMILAR_TO) + _degrees(tables, CHUNK, MENTIONED_IN)
+    isolated = sorted(np.asarray(tables.nodes[CHUNK]["id"], dtype=object)[every == 0].tolist())
+    return GraphInfo(
+        store.namespace, record, fingerprint(tables), nodes, edges, degrees, weights, _kept(tables), isolated
+    )
+
+
+def _degrees(tables: GraphTables, label: str, kind: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    edges = tables.edges[kind]
+    ids = tables.nodes[label]["id"]
+    ends = (
+        [edges["source"], edges["target"]]
+        if kind != MENTIONED_IN
+        else [edges["source" if label == ENTITY else "target"]]
+    )
+    counts = sum(
+        (end.value_counts().reindex(ids, fill_value=0) for end in ends[1:]),
+        ends[0].value_counts().reindex(ids, fill_value=0),
+    )
+    return np.asarray(counts.to_numpy(), dtype=np.int64)
+
+
+def _quantiles(values: np.ndarray[Any, Any]) -> list[float]:
+    return [round(float(q), 3) for q in np.quantile(values, QUANTILES)] if len(values) else []
+
+
+def _kept(tables: GraphTables) -> dict[float, float]:
+    edges, chunks = tables.edges[SIMILAR_TO], len(tables.nodes[CHUNK])
+    kept = {}
+    for threshold in THRESHOLDS:
+        above = edges[edges["similarity"] >= threshold]
+        kept[threshold] = round(len({*above["source"], *above["target"]}) / chunks, 4) if chunks else 0.0
+    return kept

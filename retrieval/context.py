@@ -1,0 +1,179 @@
+"""The graph context block of document 5: what the graph knows of the question's entities, in few tokens.
+
+The block competes with the passages for the reader's budget, so it is capped, and it holds whole entities and whole
+relationships only: a cut line would state what the graph does not.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from retrieval.chunking import count_tokens
+from retrieval.graph import cypher
+from retrieval.graph.store import Record
+from retrieval.index import Batch
+from retrieval.recognition import Card
+from retrieval.types import Counters
+
+MAX_TOKENS = 500
+MAX_DESCRIPTION = 160  # characters; the source reckons with 50 to 100 tokens an entity
+SHOWN_RELATIONS = 5  # per entity, the strongest; the source shows three and four
+_WIDTH = 84  # where the source's example wraps
+_GLUE = "\u00a0"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """An entity's neighbour: the relation's type, and its weight 1..10 where it is known."""
+
+    name: str
+    type: str
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntityCard:
+    """What the block says of one entity."""
+
+    name: str
+    type: str = ""
+    related: Sequence[Related] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """One relation in words; `weight` 1..10 is what the block calls its strength."""
+
+    source: str
+    target: str
+    type: str
+    description: str
+    weight: float
+
+
+def format_context(
+    cards: Sequence[EntityCard], relationships: Sequence[Relationship], max_tokens: int = MAX_TOKENS
+) -> str:
+    """The block for the question's entities, at most `max_tokens` as `count_tokens` counts; "" when nothing fits.
+
+    Entities go in by their order, then relationships by theirs, up to the first that does not fit whole.
+    """
+    cards = list(cards)
+    while cards and count_tokens(_head(cards)) > max_tokens:
+        cards.pop()
+    if not cards:
+        return ""
+    left = max_tokens - count_tokens(_head(cards))
+    sections, left = _fitting(map(_section, cards), left)
+    title = "### Relevant Relationships"
+    lines, _ = _fitting(map(_line, relationships), left - count_tokens(title))
+    parts = [_head(cards), *sections]
+    return "\n\n".join([*parts, "\n".join([title, *lines])] if lines else parts)
+
+
+def _fitting(texts: Iterable[str], budget: int) -> tuple[list[str], int]:
+    """The texts before the first that does not fit, and what they leave of the budget."""
+    taken = []
+    for text in texts:
+        tokens = count_tokens(text)
+        if tokens > budget:
+            break
+        taken.append(text)
+        budget -= tokens
+    return taken, budget
+
+
+def _head(cards: Sequence[EntityCard]) -> str:
+    names = ", ".join(_one_line(card.name) for card in cards)
+    return f"## Knowledge Graph Context\n{_wrapped(f'Query entities: [{names}]')}"
+
+
+def _section(card: EntityCard) -> str:
+    lines = [f"### {_one_line(card.name)}" + (f" ({_one_line(card.type)})" if card.type else "")]
+    if card.related:
+        # The source wraps between neighbours, never inside one.
+        items = [_neighbour(one).replace(" ", _GLUE) for one in card.related]
+        lines.append(_wrapped("Related: " + ", ".join(items)))
+    if card.description:
+        lines.append(_wrapped(f"Description: {_short(card.description)}"))
+    return "\n".join(lines)
+
+
+def _neighbour(related: Related) -> str:
+    weight = "" if related.weight is None else f", weight: {related.weight:g}"
+    return _one_line(f"{related.name} ({related.type}{weight})")
+
+
+def _line(relation: Relationship) -> str:
+    ends = f'- {relation.source} -> {relation.target}: "{relation.type}"'
+    said = f" -- {_short(relation.description)}" if relation.description else ""
+    return _wrapped(_one_line(f"{ends}{said} (strength: {relation.weight:g})"))
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, MAX_DESCRIPTION, placeholder="...")
+
+
+def _one_line(text: str) -> str:
+    """A name or text may hold line breaks, which would begin sections of their own."""
+    return " ".join(text.split())
+
+
+def _wrapped(text: str) -> str:
+    filled = textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return filled.replace(_GLUE, " ")
+
+
+def context_blocks(
+    batch: Batch,
+    counters: Counters,
+    entities: Sequence[Sequence[str]],
+    cards: Mapping[str, Card],
+    min_strength: float = 0.0,
+    rel_types: Sequence[str] = (),
+) -> list[str]:
+    """A block per question for its entities (ids, each with a card) and their relations that pass; "" without entities."""
+    wanted = sorted({entity for ids in entities for entity in ids})
+    if not wanted:
+        return [""] * len(entities)
+    query = {"ids": wanted, "limit": SHOWN_RELATIONS, "min_strength": min_strength, "rel_types": list(rel_types)}
+    relations = {record["id"]: record for record in batch.read(counters, cypher.STRONGEST_RELATIONS, **query)}
+    shown = {entity: _card(cards[entity], relations[entity]) for entity in wanted}
+    return [
+        format_context([shown[entity] for entity in ids], _relationships(ids, cards, relations)) for ids in entities
+    ]
+
+
+def _card(card: Card, relations: Record) -> EntityCard:
+    related = [Related(name, _kinds(types), _weight(strength)) for _, name, strength, types, _ in _rows(relations)]
+    return EntityCard(card.name, card.type, related, card.description)
+
+
+def _relationships(
+    entities: Sequence[str], cards: Mapping[str, Card], relations: Mapping[str, Record]
+) -> list[Relationship]:
+    """The shown relations, each pair once, strongest first."""
+    found: dict[frozenset[str], Relationship] = {}
+    for entity in entities:
+        for target, name, strength, types, description in _rows(relations[entity]):
+            relation = Relationship(cards[entity].name, name, _kinds(types), description, _weight(strength))
+            found.setdefault(frozenset((entity, target)), relation)
+    return sorted(found.values(), key=lambda one: -one.weight)
+
+
+def _rows(record: Record) -> list[tuple[str, str, float, list[str], str]]:
+    """The relations of an entity, strongest first, equal ones by the neighbour's id, whatever order the store gave."""
+    columns = (record[name] for name in ("target", "name", "weight", "types", "description"))
+    return sorted(zip(*columns, strict=True), key=lambda row: (-row[2], row[0]))
+
+
+def _kinds(types: Sequence[str]) -> str:
+    return ", ".join(sorted(types))
+
+
+def _weight(strength: float) -> float:
+    """Strength 0..1 as the weight 1..10 of the source, one decimal."""
+    return round(10.0 * strength, 1)

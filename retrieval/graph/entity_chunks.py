@@ -1,0 +1,83 @@
+"""Chunks by the entities they mention: document 4's entity→chunk expansion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.graph import cypher
+from retrieval.index import Batch
+from retrieval.types import Counters
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Standing(NamedTuple):
+    """Where an entity is mentioned: chunks as index rows, ascending, with the weights of the mentions."""
+
+    rows: Ints
+    weights: Floats
+
+
+def read_standing(batch: Batch, counters: Counters, entities: Sequence[str]) -> dict[str, Standing]:
+    """Where each of a batch's entities is mentioned, in one round trip."""
+    if not entities:
+        return {}
+    found = {}
+    for record in batch.read(counters, cypher.ENTITY_CHUNKS, ids=list(entities)):
+        counters.edges_touched += len(record["target"])
+        rows = np.array([batch.index.row_of[chunk] for chunk in record["target"]], dtype=np.int64)
+        order = np.argsort(rows)
+        found[record["id"]] = Standing(rows[order], np.array(record["weight"], dtype=np.float64)[order])
+    return found
+
+
+def inverse_frequency(standing: Standing, chunks: int) -> float:
+    """ln((N + 1)/df): what a matched entity tells when df of N chunks mention it."""
+    return math.log((chunks + 1) / max(len(standing.rows), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The chunks that mention a question's entities: index rows, ascending, and what each has.
+
+    `values` is the sum over the distinct entities matched of 1 (or of their idf), `cosines` the similarity to the
+    question. `begins` and `owners` list the matched entities of row i: `owners[begins[i]:begins[i + 1]]`, numbers into
+    the question's entities.
+    """
+
+    rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    values: Floats = field(default_factory=lambda: np.zeros(0))
+    cosines: Floats = field(default_factory=lambda: np.zeros(0))
+    begins: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    owners: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def scores(self) -> Floats:
+        """Value + (1 + cosine)/4. Below half a count, so chunks are ranked by matched entities, ties by cosine."""
+        return self.values + (1.0 + self.cosines) / 4.0
+
+    def matched(self, place: int) -> list[int]:
+        """The numbers of the entities that the chunk at a place mentions, ascending."""
+        return [int(owner) for owner in self.owners[self.begins[place] : self.begins[place + 1]]]
+
+
+def matches(batch: Batch, q: int, entities: Sequence[str], standing: Mapping[str, Standing], idf: bool) -> Matches:
+    """Count the distinct entities of a question that each chunk mentions."""
+    places = [standing[entity] for entity in entities]
+    if not any(len(place.rows) for place in places):
+        return Matches()
+    values = np.array([inverse_frequency(p, len(batch.index.chunks)) if idf else 1.0 for p in places])
+    sizes = [len(place.rows) for place in places]
+    rows, owners = np.concatenate([place.rows for place in places]), np.repeat(np.arange(len(places)), sizes)
+    order = np.argsort(rows, kind="stable")  # owners stay ascending within a row
+    unique, begins = np.unique(rows[order], return_index=True)
+    total = np.add.reduceat(values[owners[order]], begins)
+    cosines = np.round((batch.index.vectors[unique] @ batch.vectors[q]).astype(np.float64), 6)
+    return Matches(unique, total, cosines, np.append(begins, len(rows)).astype(np.int64), owners[order])

@@ -1,0 +1,97 @@
+"""Document 5's query entity recognition: n-grams against entity names, else the names nearest the whole question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from retrieval.graph import cypher
+from retrieval.index import Batch
+from retrieval.linking import Linker, linker
+from retrieval.question_entities import name_vectors
+from retrieval.text import STOP_WORDS, tokens
+from retrieval.types import Counters
+
+MAX_NGRAM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A question's entities, and how they were found: by "ngrams", "names", "embedding", or "nothing" did."""
+
+    entities: Sequence[str]
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the graph says of an entity; `frequency` is the number of chunks that mention it."""
+
+    name: str
+    type: str
+    description: str
+    frequency: int
+
+
+def recognise(
+    batch: Batch, counters: Counters, limit: int, names_only: bool, nearest: int, minimum: float
+) -> tuple[list[Recognised], dict[str, Card]]:
+    """The entities of each question, longest match first, then the rarest, at most `limit`; and their cards.
+
+    `names_only` takes the longest capitalised names (`linking`) in place of all n-grams. A question in which neither
+    stands gets the `nearest` entities whose names have a cosine of at least `minimum` with it.
+    """
+    reader = linker(batch, counters)
+    find, by = (_names, "names") if names_only else (_ngrams, "ngrams")
+    found = [find(reader, question.text) for question in batch.questions]
+    similar = {
+        number: _similar(batch, number, reader, nearest, minimum) for number, words in enumerate(found) if not words
+    }
+    mentioned = {entity for words in (*found, *similar.values()) for entity in words}
+    cards = read_cards(batch, counters, reader, sorted(mentioned))
+    recognised = []
+    for number, words in enumerate(found):
+        if words:
+            first = sorted(words, key=lambda one: (-words[one], cards[one].frequency, one))
+            recognised.append(Recognised(first[:limit], by))
+        else:
+            recognised.append(Recognised(similar[number], "embedding" if similar[number] else "nothing"))
+    return recognised, cards
+
+
+def _ngrams(reader: Linker, question: str) -> dict[str, int]:
+    """Entity → words of the longest run of 1-3 that is its name or alias; stop words alone ("it") are no name."""
+    words = [token.folded for token in tokens(question)]
+    found: dict[str, int] = {}
+    for length in range(1, MAX_NGRAM + 1):
+        for start in range(len(words) - length + 1):
+            gram = words[start : start + length]
+            entity = None if STOP_WORDS.issuperset(gram) else reader.resolve(" ".join(gram))
+            if entity is not None:
+                found[entity] = length
+    return found
+
+
+def _names(reader: Linker, question: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for link in reader.links(question):
+        found[link.entity] = max(found.get(link.entity, 0), link.end - link.start)
+    return found
+
+
+def _similar(batch: Batch, number: int, reader: Linker, nearest: int, minimum: float) -> list[str]:
+    """The entities whose names are nearest to the whole question, best first."""
+    names = name_vectors(batch.index, reader)
+    return [names.entities[row] for row in names.nearest(batch.vectors[number], nearest, minimum)]
+
+
+def read_cards(batch: Batch, counters: Counters, reader: Linker, entities: Sequence[str]) -> dict[str, Card]:
+    """The cards of entities, in one round trip."""
+    if not entities:
+        return {}
+    return {
+        record["id"]: Card(
+            reader.name_of[record["id"]], record["type"] or "", record["description"] or "", record["frequency"]
+        )
+        for record in batch.read(counters, cypher.ENTITY_CARDS, ids=entities)
+    }

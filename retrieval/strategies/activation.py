@@ -1,0 +1,219 @@
+"""Document 3: energy spreads from the best hybrid hits along tagged edges, fading with degree and with what is off topic.
+
+Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
+- A seed's R is its weighted hybrid score; a chunk with R ≤ 0 starts nothing, but stays a candidate.
+- Chunks and entities both carry energy, only chunks are ranked: seeds by R, what was reached by the most energy that
+  any path of any seed brought it, both on the one scale of energy. A seed reached by another keeps its R.
+- A candidate belongs to whoever passes it most energy before the branches are taken; what its owner does not take
+  stays out for this level.
+- A node without any edge is a dead end; so is one whose every candidate was claimed by another branch.
+- Edges with stored weight below .25 pass on as if they had .25, the least weight the source knows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from retrieval.errors import ParameterError
+from retrieval.fusion import Scored, ordered
+from retrieval.graph import cypher
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from retrieval.graph.store import Record
+from retrieval.index import Batch, Index
+from retrieval.strategies.activation_energy import (
+    NOT_COUNTED,
+    Branch,
+    Edge,
+    Exploration,
+    Neighbourhood,
+    floored_jaccard,
+)
+from retrieval.strategies.base import Strategy, param
+from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.text import Tagger
+from retrieval.types import Counters, Hit, Ranking
+
+NEVER = 2.0  # above every similarity, strength and weight: a threshold that no edge passes
+Around = dict[str, Neighbourhood]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activation(Strategy):
+    """Document 3's activation energy: T = R·w/√degree · tag_sim."""
+
+    name: ClassVar[str] = "activation"
+    summary: ClassVar[str] = (
+        "document 3: energy spreads from the hybrid top 5 along edges that share the question's tags"
+    )
+    edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
+
+    seeds: int = param(5, "chunks of the hybrid ranking that energy starts from", 1, 20)
+    vector_weight: float = param(0.7, "weight of the vector score in the hybrid score; BM25 has the rest", 0.0, 1.0)
+    fusion: str = param("weighted", "how the hybrid score is made; RRF gives ranks, no energy", choices=("weighted",))
+    max_depth: int = param(5, "hops of the longest path", 1, 5)
+    max_branches: int = param(3, "neighbours that a node passes its energy to", 1, 20)
+    min_activation: float = param(0.005, "energy that a hop must exceed", 0.0, 1.0)
+    tag_floor: float = param(0.15, "tag similarity without any common tag", 0.0, 1.0)
+    max_tags: int = param(8, "tags of the question, the rarest first; 0 = no tags, every edge is on topic", 0, 32)
+    min_weight: float = param(0.25, "least weight of an edge", 0.0, 1.0)
+    min_similarity: float = param(0.7, "SIMILAR_TO edges below this do not exist", 0.0, 1.0)
+    min_strength: float = param(0.5, "RELATED_TO edges below this do not exist", 0.0, 1.0)
+    use_similar: bool = param(True, "follow SIMILAR_TO")
+    use_related: bool = param(True, "follow RELATED_TO")
+    use_mentioned: bool = param(True, "follow MENTIONED_IN")
+    ranking: str = param(
+        "energy", "seeds and reached by energy, or blended with all hybrid scores", choices=("energy", "blend")
+    )
+    energy_weight: float = param(0.3, "share of the relative energy in a blended score", 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Refuse values outside the bounds, and say why RRF is."""
+        if self.fusion == "rrf":
+            raise ParameterError(
+                "activation.fusion = 'rrf' is refused: R is a seed's energy in 0..1 and an RRF score, at most 2/61, says "
+                "only its rank; use 'weighted'"
+            )
+        super().__post_init__()
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The weighted hybrid ranking."""
+        return [hybrid_ranking(batch, q, self.vector_weight) for q in range(len(batch.questions))]
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Spread from all seeds of all questions together, a round trip a level."""
+        initial = self.initial(batch)
+        tagger = chunk_tagger(batch.index)
+        tags = [tagger.tags(question.text, self.max_tags) for question in batch.questions]
+        spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
+        for _ in range(self.max_depth):
+            rows = [self._row(q, tags[q], spreads[q], batch.index) for q in range(len(spreads)) if _active(spreads[q])]
+            if not rows:
+                break
+            records = batch.read(counters, cypher.ACTIVATION_HOP, frontier=rows, **self._thresholds())
+            around = self._around(records, tags, counters)
+            for row in rows:
+                for spread in spreads[row["q"]]:
+                    spread.advance(around.get(row["q"], {}), self.min_activation, self.max_branches)
+        for spread in (spread for each in spreads for spread in each):
+            spread.finish()
+            counters.terminations.update(spread.terminations())
+        return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
+
+    @staticmethod
+    def _row(q: int, tags: Sequence[str], spreads: Sequence[Exploration], index: Index) -> dict[str, Any]:
+        activation: dict[str, float] = {}
+        for branch in (branch for spread in spreads for branch in spread.frontier):
+            activation[branch.node] = max(activation.get(branch.node, 0.0), branch.energy)
+        nodes = [{"id": node, "activation": activation[node]} for node in sorted(activation)]
+        return {
+            "q": q,
+            "tags": list(tags),
+            "visited": sorted(set().union(*(spread.visited for spread in spreads))),
+            "chunks": [node for node in nodes if node["id"] in index.row_of],
+            "entities": [node for node in nodes if node["id"] not in index.row_of],
+        }
+
+    def _thresholds(self) -> dict[str, float]:
+        return {
+            "min_similarity": self.min_similarity if self.use_similar else NEVER,
+            "min_strength": self.min_strength if self.use_related else NEVER,
+            "min_mention": 0.0 if self.use_mentioned else NEVER,
+            # Energies are rounded before they are compared, so the engine is asked for a little more.
+            "min_activation": max(self.min_activation - 1e-9, 0.0),
+            "min_weight": self.min_weight,
+        }
+
+    def _around(
+        self, records: Sequence[Record], tags: Sequence[Sequence[str]], counters: Counters
+    ) -> dict[int, Around]:
+        """What one level read: question → frontier node → its neighbourhood."""
+        around: dict[int, Around] = {}
+        for record in records:
+            if record["part"] == "nodes":
+                for node, connected in zip(record["source"], record["degree"], strict=True):
+                    here = around.setdefault(record["q"], {}).setdefault(node, Neighbourhood(0))
+                    here.degree = here.degree or (NOT_COUNTED if connected else 0)
+        for record in (record for record in records if record["part"] == "edges"):
+            nodes, question = around[record["q"]], len(tags[record["q"]])
+            counters.edges_touched += len(record["target"])
+            columns = ("source", "degree", "kind", "target", "weight", "edge_tags", "shared")
+            for source, degree, kind, target, weight, edge_tags, shared in zip(
+                *(record[column] for column in columns), strict=True
+            ):
+                similarity = floored_jaccard(shared, edge_tags, question, self.tag_floor)
+                nodes[source].degree = degree
+                nodes[source].edges.append(Edge(kind, target, max(self.min_weight, weight), similarity))
+        return around
+
+    def _ranking(
+        self, batch: Batch, q: int, initial: Scored, tags: Sequence[str], spreads: Sequence[Exploration]
+    ) -> Ranking:
+        best = strongest(spreads, batch.index.row_of)
+        seeds = [spread.seed.node for spread in spreads]
+        hybrid = dict(initial)
+        hits = []
+        for chunk, score in ordered(self._scores(initial, best)):
+            components = {"hybrid": hybrid.get(chunk, 0.0)}
+            way = best.get(chunk)
+            if way is not None:
+                components |= {"energy": way.energy, "depth": way.depth}
+            reached = way is not None and chunk not in seeds
+            hits.append(Hit(chunk, score, "graph" if reached else "seed", components, way.steps() if way else ()))
+        return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads))
+
+    def _scores(self, initial: Scored, best: Mapping[str, Branch]) -> dict[str, float]:
+        received = {chunk: branch.energy for chunk, branch in best.items()}
+        if self.ranking == "energy":
+            kept = dict(initial[: self.seeds])
+            return {**received, **{c: r if r > 0 else received.get(c, r) for c, r in kept.items()}}
+        most = max(received.values(), default=0.0) or 1.0
+        hybrid = dict(initial)
+        return {
+            chunk: (1.0 - self.energy_weight) * hybrid.get(chunk, 0.0)
+            + self.energy_weight * received.get(chunk, 0.0) / most
+            for chunk in {**hybrid, **received}
+        }
+
+
+def chunk_tagger(index: Index) -> Tagger:
+    """The tagger that gave the graph's edges their tags: fitted on the chunks' contents, once per index."""
+    if "tagger" not in index.shared:
+        index.shared["tagger"] = Tagger(chunk.content for chunk in index.chunks)
+    return index.shared["tagger"]  # type: ignore[no-any-return]
+
+
+def strongest(spreads: Sequence[Exploration], chunks: Mapping[str, int]) -> dict[str, Branch]:
+    """For each chunk reached, the branch that brought it most energy; ties to the better seed."""
+    best: dict[str, Branch] = {}
+    for branch in (branch for spread in spreads for branch in spread.reached):
+        if branch.node in chunks and (branch.node not in best or branch.energy > best[branch.node].energy):
+            best[branch.node] = branch
+    return best
+
+
+def _active(spreads: Sequence[Exploration]) -> bool:
+    return any(spread.frontier for spread in spreads)
+
+
+def _notes(tags: Sequence[str], spreads: Sequence[Exploration]) -> dict[str, object]:
+    ended = [(branch, why) for spread in spreads for branch, why in spread.ended]
+    lengths = Counter(branch.depth for branch, _ in ended)
+    return {
+        "question_tags": list(tags),
+        "terminations": dict(sorted(Counter(why for spread in spreads for why in spread.terminations()).items())),
+        "path_lengths": {str(length): lengths[length] for length in sorted(lengths)},
+        "paths": [_path(branch, why) for branch, why in ended if branch.depth],
+    }
+
+
+def _path(last: Branch, why: str) -> dict[str, object]:
+    line = last.line()
+    return {
+        "nodes": [branch.node for branch in line],
+        "edges": [branch.kind for branch in line[1:]],
+        "energies": [branch.energy for branch in line],
+        "ended": why,
+    }

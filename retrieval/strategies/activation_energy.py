@@ -1,0 +1,159 @@
+"""Document 3's activation energy: what an edge passes on, and how one seed's energy spreads level by level.
+
+Nothing here reads a store or knows a question: the strategy in `activation` feeds the neighbourhoods it read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from retrieval.fusion import DECIMALS
+from retrieval.types import Step
+
+MAX_DEPTH, BELOW_THRESHOLD, DEAD_END = "max_depth", "below_threshold", "dead_end"
+EMPTY_FRONTIER, SEED_NOT_FOUND = "empty_frontier", "seed_not_found"
+TERMINATIONS = (MAX_DEPTH, BELOW_THRESHOLD, DEAD_END, EMPTY_FRONTIER, SEED_NOT_FOUND)
+NOT_COUNTED = -1
+
+
+def floored_jaccard(shared: int, edge: int, question: int, floor: float = 0.15) -> float:
+    """Document 3's tag similarity from the sizes of both tag lists and of what they share.
+
+    1 without question tags, `floor` for an untagged edge, else floor + (1 − floor)·Jaccard: 1 of 6 gives
+    .15 + .85/6 = .292, no overlap .15.
+    """
+    if question == 0:
+        return 1.0
+    if edge == 0:
+        return floor
+    return floor + (1.0 - floor) * shared / (edge + question - shared)
+
+
+def tag_similarity(edge: Collection[str], question: Collection[str], floor: float = 0.15) -> float:
+    """`floored_jaccard` of two tag lists, each without repetitions."""
+    return floored_jaccard(len(set(edge) & set(question)), len(edge), len(question), floor)
+
+
+def transfer_energy(activation: float, weight: float, degree: int, similarity: float) -> float:
+    """T = R·w/√d · tag_sim, rounded to 9 decimals. 1·1/√4·.292 = .146."""
+    return round(activation * weight / math.sqrt(degree) * similarity, DECIMALS)
+
+
+class Edge(NamedTuple):
+    """An edge as its source sees it: `weight` is floored, `similarity` is its tags' with the question's."""
+
+    kind: str
+    target: str
+    weight: float
+    similarity: float
+
+
+@dataclass(slots=True)
+class Neighbourhood:
+    """A node's edges that may pass enough energy on or lead to what is visited; `degree` counts all of them.
+
+    `NOT_COUNTED` stands for the degree of a node that has edges, none of which came back: they are all too weak.
+    """
+
+    degree: int
+    edges: list[Edge] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A node of a path with the energy that reached it and the edge by which it came; a seed has no parent."""
+
+    node: str
+    energy: float
+    depth: int = 0
+    parent: Branch | None = None
+    kind: str = ""
+    weight: float = 0.0
+
+    def line(self) -> list[Branch]:
+        """From the seed to here."""
+        return [*self.parent.line(), self] if self.parent else [self]
+
+    def steps(self) -> tuple[Step, ...]:
+        """The edges from the seed to here, each with the energy after it."""
+        line = self.line()
+        return tuple(Step(b.kind, a.node, b.node, b.weight, b.energy) for a, b in zip(line[:-1], line[1:], strict=True))
+
+
+@dataclass(slots=True)
+class Exploration:
+    """One seed's breadth-first spread. `ended` are the complete paths, each by its last node, with why it ended."""
+
+    seed: Branch
+    frontier: list[Branch]
+    visited: set[str]
+    reached: list[Branch] = field(default_factory=list)
+    ended: list[tuple[Branch, str]] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, seed: str, activation: float) -> Exploration:
+        """At the seed, with R as its energy."""
+        branch = Branch(seed, activation)
+        return cls(branch, [branch], {seed})
+
+    def advance(self, around: Mapping[str, Neighbourhood], min_activation: float, max_branches: int) -> None:
+        """One level: every frontier node's candidates, whose each is, the best of them, and the paths that end.
+
+        A candidate belongs to the frontier node that passes it most energy, ties to the smaller node id, before any
+        node takes its best `max_branches`: who loses a candidate takes its next. Equal energies go to the smaller id.
+        """
+        offers = {b.node: self._offers(b, around, min_activation) for b in self.frontier if b.node in around}
+        owner = _owners(offers)
+        taken: list[Branch] = []
+        for branch in self.frontier:
+            mine = [(-t, e.target, e) for t, e in offers.get(branch.node, ()) if owner[e.target] == branch.node]
+            for lost, target, edge in sorted(mine)[:max_branches]:
+                taken.append(Branch(target, -lost, branch.depth + 1, branch, edge.kind, edge.weight))
+            if not mine:
+                self.ended.append((branch, self._why(branch, around, offers)))
+        self.frontier = taken
+        self.reached += taken
+        self.visited.update(branch.node for branch in taken)
+
+    def finish(self) -> None:
+        """What is still in the frontier has reached the maximum depth."""
+        self.ended += [(branch, MAX_DEPTH) for branch in self.frontier]
+        self.frontier = []
+
+    def terminations(self) -> list[str]:
+        """Why each path ended, and `empty_frontier` when all did before the maximum depth."""
+        reasons = [why for _, why in self.ended]
+        early = not {MAX_DEPTH, SEED_NOT_FOUND} & set(reasons)
+        return [*reasons, EMPTY_FRONTIER] if early else reasons
+
+    def _offers(
+        self, branch: Branch, around: Mapping[str, Neighbourhood], min_activation: float
+    ) -> list[tuple[float, Edge]]:
+        here = around[branch.node]
+        energies = (
+            (transfer_energy(branch.energy, edge.weight, here.degree, edge.similarity), edge)
+            for edge in here.edges
+            if edge.target not in self.visited
+        )
+        return [offer for offer in energies if offer[0] > min_activation]
+
+    def _why(self, branch: Branch, around: Mapping[str, Neighbourhood], offers: Mapping[str, Sequence[object]]) -> str:
+        if branch.node not in around:
+            return SEED_NOT_FOUND
+        here = around[branch.node]
+        back = sum(edge.target in self.visited for edge in here.edges)
+        # A candidate lost to another branch is visited by now: all that could be entered has been.
+        return DEAD_END if offers[branch.node] or back == here.degree else BELOW_THRESHOLD
+
+
+def _owners(offers: Mapping[str, Iterable[tuple[float, Edge]]]) -> dict[str, str]:
+    best: dict[str, tuple[float, str]] = {}
+    for node, candidates in offers.items():
+        for energy, edge in candidates:
+            claim = (-energy, node)
+            if edge.target not in best or claim < best[edge.target]:
+                best[edge.target] = claim
+    return {target: node for target, (_, node) in best.items()}

@@ -1,0 +1,137 @@
+"""Document 5: the hybrid ranking, enriched with passages of the neighbours of the entities that the question names.
+
+Decisions where the source is silent (docs/strategies.md gives the reasons): each recognised entity has a neighbourhood
+of its own, so one recognised entity can be another's neighbour; a neighbour's hop is its shortest, its weight the best
+bottleneck among the shortest paths; an added chunk has hybrid score 0, as it is not among the hybrid results; an n-gram
+of stop words alone is no name, and an n-gram inside a longer match is still looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from retrieval.context import context_blocks
+from retrieval.fusion import DECIMALS, Scored, ordered
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from retrieval.graph.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
+from retrieval.index import Batch
+from retrieval.recognition import recognise
+from retrieval.strategies.base import Strategy, param
+from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.timing import stage
+from retrieval.types import Counters, Hit, Ranking, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighborhood(Strategy):
+    """Document 5's graph-augmented hybrid search."""
+
+    name: ClassVar[str] = "neighborhood"
+    summary: ClassVar[str] = "document 5: hybrid search plus chunks of the neighbours of the question's entities"
+    edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+
+    initial_k: int = param(10, "chunks of the hybrid ranking, all kept", 1, 100)
+    vector_weight: float = param(0.7, "weight of the vector score in the hybrid ranking", 0.0, 1.0)
+    max_entities: int = param(5, "recognised entities, longest name first, then rarest", 1, 20)
+    max_hops: int = param(1, "steps over RELATED_TO", 1, 3)
+    rel_types: str = param("", "follow only relations of these types, separated by |; all when empty")
+    min_strength: float = param(0.0, "relations weaker than this are not followed", 0.0, 1.0)
+    fallback_entities: int = param(3, "entities nearest to a question that names none", 0, 20)
+    fallback_cosine: float = param(0.75, "cosine that such an entity needs", 0.0, 1.0)
+    alpha: float = param(0.7, "weight of the hybrid score", 0.0, 1.0)
+    beta: float = param(0.3, "weight of the graph score", 0.0, 1.0)
+    max_graph_chunks: int = param(4, "chunks added to the hybrid ones", 0, 50)
+    use_graph: bool = param(True, "false leaves the hybrid ranking as it is")
+    recognition: str = param("ngrams", "n-grams of 1-3 words, or the longest names", choices=("ngrams", "names"))
+    hybrid_scores: str = param("initial", "hybrid score of an added chunk: 0, or its own", choices=("initial", "all"))
+    rarity: float = param(0.0, "exponent of the neighbour's rarity in the graph score; 0 leaves it out", 0.0, 4.0)
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The hybrid ranking."""
+        return [hybrid_ranking(batch, q, self.vector_weight) for q in range(len(batch.questions))]
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Recognise entities, read their surroundings a round trip a hop, then merge question by question."""
+        with stage(counters, "hybrid"):
+            initial = self.initial(batch)
+        if not self.use_graph:
+            nothing = AroundQuestion(), Surroundings()
+            return [self._merged(batch, q, scored, *nothing) for q, scored in enumerate(initial)]
+        with stage(counters, "entities"):
+            limits = self.max_entities, self.recognition == "names", self.fallback_entities, self.fallback_cosine
+            recognised, cards = recognise(batch, counters, *limits)
+        with stage(counters, "graph"):
+            starts = sorted({entity for found in recognised for entity in found.entities})
+            types = [name.strip() for name in self.rel_types.split("|") if name.strip()]
+            around = read_surroundings(batch, counters, starts, self.max_hops, self.min_strength, types)
+        with stage(counters, "merge"):
+            rankings = []
+            for q, (scored, found) in enumerate(zip(initial, recognised, strict=True)):
+                graph = around_question(found.entities, around, self.rarity, len(batch.index.chunks))
+                rankings.append(self._merged(batch, q, scored, graph, around))
+                rankings[-1].notes = {"entities": found.entities, "recognised_by": found.by, **rankings[-1].notes}
+        with stage(counters, "context"):
+            told = [found.entities if contributes(r) else () for r, found in zip(rankings, recognised, strict=True)]
+            blocks = context_blocks(batch, counters, told, cards, self.min_strength, types)
+            for ranking, block in zip(rankings, blocks, strict=True):
+                ranking.graph_context = block
+        return rankings
+
+    def _merged(self, batch: Batch, q: int, initial: Scored, graph: AroundQuestion, around: Surroundings) -> Ranking:
+        """The hybrid top k, re-scored where the graph reaches it, and the best `max_graph_chunks` others."""
+        seeds = [chunk for chunk, _ in initial[: self.initial_k]]
+        known = initial[: self.initial_k] if self.hybrid_scores == "initial" else initial
+        hybrid = {batch.index.row_of[chunk]: score for chunk, score in known}
+        combined = self.beta * graph.scores
+        for row, score in hybrid.items():
+            place = graph.place(row)
+            if place is not None:
+                combined[place] += self.alpha * score
+        places = {row: graph.place(row) for row in (batch.index.row_of[chunk] for chunk in seeds)}
+        others = self._best_others(np.round(combined, DECIMALS), graph, places)
+        scores = {
+            batch.index.chunks[row].id: self.alpha * hybrid[row] if place is None else float(combined[place])
+            for row, place in (places | others).items()
+        }
+        hits = []
+        for chunk, score in ordered(scores):
+            row = batch.index.row_of[chunk]
+            origin, place = ("seed", places[row]) if row in places else ("graph", others[row])
+            parts, path = _evidence(graph, place, around, chunk)
+            hits.append(Hit(chunk, score, origin, {"hybrid": hybrid.get(row, 0.0), **parts}, path))
+        return Ranking(batch.questions[q].id, hits, seeds, {"graph_chunks": len(others)})
+
+    def _best_others(
+        self,
+        combined: np.ndarray[tuple[int], np.dtype[np.float64]],
+        graph: AroundQuestion,
+        seeds: Mapping[int, int | None],
+    ) -> dict[int, int]:
+        """Rows of the best chunks that are no seeds, with their places; equal scores go to the smaller id."""
+        order = np.argsort(-combined, kind="stable")[: self.max_graph_chunks + len(seeds)]
+        others = [(int(graph.rows[place]), int(place)) for place in order if int(graph.rows[place]) not in seeds]
+        return dict(others[: self.max_graph_chunks])
+
+
+def contributes(ranking: Ranking) -> bool:
+    """Whether the graph gave any chunk of the ranking a score."""
+    return any(hit.components["graph"] > 0 for hit in ranking.hits)
+
+
+def _evidence(
+    graph: AroundQuestion, place: int | None, around: Surroundings, chunk: str
+) -> tuple[dict[str, float], tuple[Step, ...]]:
+    """The graph's part of a chunk's score, and the edges from the recognised entity to the chunk."""
+    if place is None:
+        return {"graph": 0.0}, ()
+    owner = int(graph.owners[place])
+    start, entity, score = graph.starts[owner], graph.entities[owner], float(graph.scores[place])
+    mentions = around.mentions[entity]
+    count = int(mentions.counts[np.searchsorted(mentions.rows, graph.rows[place])])
+    way = around.ways[start][entity]
+    parts = {"graph": score, "weight": way.weight, "hop": way.hop, "mentions": count}
+    return parts, (*around.path(start, entity), Step(MENTIONED_IN, entity, chunk, count, score))
