@@ -12,8 +12,8 @@ import numpy as np
 
 from eval.compare import PairResult
 from eval.evaluate import Evaluation
+from eval.files import write_atomically
 from eval.report import ReportData, write_details, write_report
-from eval.report.folder import write_atomically
 from eval.trial import TrialOutcome
 from retrieval.chunking import count_tokens
 from retrieval.types import Hit

@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.report.folder import write_atomically
+from eval.files import write_atomically
 from eval.trial import TrialOutcome
 
 

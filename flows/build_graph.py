@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from eval.files import write_atomically
 from flows.home import Home
 from flows.options import GraphOptions
 from flows.steps import Steps
 from retrieval.chunking import chunk_passages
 from retrieval.graph.build import GraphPlan, build_graph
 from retrieval.graph.fingerprint import export, fingerprint
+from retrieval.graph.store import GraphStore
 from retrieval.index import Index
 
 
@@ -26,16 +29,30 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
 def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tuple[Mapping[str, Any], list[str]]:
     """Build what is missing; returns the build record and warnings.
 
-    The fingerprint in the record is the one read back from the store, so that a graph changed behind our back shows.
+    Fingerprint and counts in the record are those of what the store holds now, so that a graph changed behind our
+    back shows.
     """
     record = build_graph(plan, index.store, home.root / "staging", steps)
-    tables = steps("fingerprint", lambda: export(index.store))
-    found = fingerprint(tables)
-    if found == record["fingerprint"]:
+    held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
+    if held["fingerprint"] == record["fingerprint"]:
         return record, []
-    nodes, edges = replace(tables).counts()
     warning = (
-        f"the graph {index.store.namespace} is not what was built: its fingerprint is {found[:12]}, "
-        f"{str(record['fingerprint'])[:12]} was written. Rebuild it with: hopbench graph build --force"
+        f"the graph {index.store.namespace} is not what was built: its fingerprint is {held['fingerprint'][:12]}, "
+        f"{str(record['fingerprint'])[:12]} was written. Build it again with: hopbench graph build --force"
     )
-    return {**record, "fingerprint": found, "nodes": nodes, "edges": edges}, [warning]
+    return {**record, **held}, [warning]
+
+
+def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
+    """Fingerprint and counts of what a store holds: read back from it, unless its stamp says nothing has changed."""
+    stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
+    if stamp is not None and note.is_file():
+        known = json.loads(note.read_text(encoding="utf-8"))
+        if known["stamp"] == stamp:
+            return {name: known[name] for name in ("fingerprint", "nodes", "edges")}
+    tables = export(store)
+    nodes, edges = tables.counts()
+    held = {"fingerprint": fingerprint(tables), "nodes": nodes, "edges": edges}
+    if stamp is not None:
+        write_atomically(note, json.dumps({"stamp": stamp, **held}).encode())
+    return held

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from flows.build_graph import built_graph, open_index
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
-from flows.run_record import run_facts, tracked_run, tracked_trials
 from flows.steps import Steps, run_flow
 from flows.tracking import Tracker
 from retrieval.errors import IncompleteError
-from retrieval.strategies.registry import resolve
 
 if TYPE_CHECKING:
     from eval.evaluate import Evaluation
@@ -40,7 +37,10 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
     home = Home.resolve()
     home.apply_environment()
     benchmark = options.benchmark()
+    from retrieval.strategies.registry import resolve  # loads scipy; a missing file is told before
+
     strategies = resolve(options.strategies, options.changes)
+    options.open_embedder(home)
     report = report or Silent()
     home.prepare()
     _writable(options)
@@ -51,6 +51,8 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
         from eval.evaluate import Plan, evaluate
         from eval.results import write_results
         from eval.unfinished import Unfinished
+        from flows.build_graph import built_graph, open_index
+        from flows.run_record import run_facts, tracked_run, tracked_trials
 
         begun = time.time()
         report.expect(len(strategies) + FIXED_STEPS)
@@ -85,7 +87,7 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
 
 
 def _writable(options: RunOptions) -> None:
-    from eval.report.folder import write_atomically
+    from eval.files import write_atomically
 
     probe = options.out / ".writable"
     write_atomically(probe, b"")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.compare import Comparison, compare
-from eval.report.folder import write_atomically
+from eval.files import write_atomically
 from retrieval.errors import RegressionError
 
 if TYPE_CHECKING:

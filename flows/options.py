@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
 from flows.home import Home
-from retrieval.embedding import EmbeddingCache, get_embedder
-from retrieval.errors import UnknownNameError
-from retrieval.graph.build import BuildSettings, GraphPlan
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.store import GraphStore
+from retrieval.embedding import Embedder, EmbeddingCache, get_embedder
+from retrieval.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from retrieval.graph.build import GraphPlan
+    from retrieval.graph.store import GraphStore
 
 STORES = ("kglite",)
+EXTRACTORS = ("rules",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,17 +48,28 @@ class GraphOptions:
         """The benchmark, loaded and validated."""
         return load_benchmark(self.dataset, limit=self.limit)
 
+    def open_embedder(self, home: Home) -> Embedder:
+        """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""
+        if self.store not in STORES:
+            raise UnknownNameError("store", self.store, STORES)
+        if self.extractor not in EXTRACTORS:
+            raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
+        if self.triples and not self.triples.is_file():
+            raise InputError(f"--triples {self.triples}: there is no such file")
+        return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
+
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The graph to build or to find built."""
+        from retrieval.graph.build import BuildSettings, GraphPlan  # loads pandas
+
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         settings = BuildSettings(extractor="triples" if triples else self.extractor)
-        embedder = get_embedder(self.embedder, EmbeddingCache(home.embeddings))
-        return GraphPlan(benchmark.name, benchmark.passages, settings, embedder, triples)
+        return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""
-        if self.store != "kglite":
-            raise UnknownNameError("store", self.store, STORES)
+        from retrieval.graph.kglite_store import KgliteStore
+
         return KgliteStore(home.graphs, plan.namespace)
 
 

@@ -135,7 +135,7 @@ def context_blocks(
     min_strength: float = 0.0,
     rel_types: Sequence[str] = (),
 ) -> list[str]:
-    """A block per question for its entities (ids, each with a card) and their relations that pass; "" without entities."""
+    """A block per question for its entities (ids, each with a card) and their passing relations; "" without any."""
     wanted = sorted({entity for ids in entities for entity in ids})
     if not wanted:
         return [""] * len(entities)

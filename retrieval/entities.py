@@ -122,7 +122,7 @@ def _aliases_of(chunk: Chunk, base: Key) -> Iterator[Key]:
     if comma and " of " not in rest:  # "Tulsa, Oklahoma" is Tulsa; "John, King of England" is not every John
         yield name_key(place)
     match = _FIRST_NAME.match(chunk.text)
-    if match:
+    if match and len(sentences(match.group(1))) == 1:
         alias = name_key(match.group(1))
         if 2 <= len(alias) <= 7 and set(alias) & set(base) - STOP_WORDS:
             yield alias
@@ -166,8 +166,9 @@ def _read_sentence(read: ReadChunk, number: int, words: list[Token], table: Alia
         if position >= phrase_end and words[position].text[0].isupper() and words[position].folded not in STOP_WORDS:
             end = phrase_end = _phrase_end(words, position)
         if hit is None:
-            if _is_phrase(words, position, end):
-                read.phrases.append((_key(words, position, end), Span(number, position, end - position)))
+            phrase = _key(words, position, end)
+            if _is_phrase(words, position, end) and (number or phrase != read.subject):
+                read.phrases.append((phrase, Span(number, position, end - position)))
             position += 1
             continue
         length, key, weight = hit

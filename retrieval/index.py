@@ -99,8 +99,22 @@ class Batch:
         """The best `DEPTH` chunks of each question by BM25."""
         return self.index.lexical.top([question.text for question in self.questions], DEPTH)
 
+    @cached_property
+    def vector_rankings(self) -> list[Scored]:
+        """Each question's dense candidates with chunk ids in place of rows."""
+        return [self.named(candidates) for candidates in self.dense]
+
+    @cached_property
+    def bm25_rankings(self) -> list[Scored]:
+        """Each question's BM25 candidates with chunk ids in place of rows."""
+        return [self.named(candidates) for candidates in self.lexical]
+
+    @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What strategies computed from the batch and others may use again, by a name that tells its parameters."""
+        return {}
+
     def named(self, candidates: Candidates) -> Scored:
-        """Candidates with chunk ids in place of rows."""
         ids = self.index.chunks
         return [(ids[row].id, float(score)) for row, score in zip(candidates.rows, candidates.scores, strict=True)]
 

@@ -20,6 +20,7 @@ from retrieval.linking import Linker
 from retrieval.search import FLOAT32_DECIMALS, best_rows
 from retrieval.types import Counters
 
+BLOCK = 64  # questions compared with all names at once: bounds the memory
 QUESTION_ENTITIES, SYNONYMS = "question_entities", "synonyms"
 
 
@@ -35,7 +36,7 @@ class Synonyms(Protocol):
     """Proposes other names for entities (document 4, stage 3); the caller checks them."""
 
     def __call__(
-        self, batch: Batch, counters: Counters, wanted: Sequence[tuple[int, str]], limit: int
+        self, batch: Batch, counters: Counters, reader: Linker, wanted: Sequence[tuple[int, str]], limit: int
     ) -> list[list[str]]:
         """For each (question's number in the batch, entity id) at most `limit` names, best first."""
         ...
@@ -61,7 +62,9 @@ def nearest_names(
 ) -> list[list[str]]:
     """The entity names whose embeddings are nearest to each entity's, its own left out."""
     known = name_vectors(batch.index, reader)
-    nearest = {e: known.nearest(known.vectors[known.row_of[e]], limit, skip=e) for e in sorted({e for _, e in wanted})}
+    entities = sorted({entity for _, entity in wanted})
+    rows = [known.row_of[entity] for entity in entities]
+    nearest = dict(zip(entities, known.nearest(known.vectors[rows], limit, skip=rows), strict=True))
     return [[known.names[row] for row in nearest[entity]] for _, entity in wanted]
 
 
@@ -82,17 +85,24 @@ class NameVectors:
         """Cosines of some rows with a vector of shape (d,)."""
         return np.asarray(np.round((self.vectors[rows] @ vector).astype(np.float64), FLOAT32_DECIMALS))
 
-    def nearest(self, vector: Vectors, limit: int, minimum: float = -1.0, skip: str | None = None) -> list[int]:
-        """Rows of the `limit` nearest names with a cosine of at least `minimum`, best first, ties to the smaller id."""
-        scores = np.round((self.vectors @ vector).astype(np.float64), FLOAT32_DECIMALS)
-        if skip is not None:
-            scores[self.row_of[skip]] = -2.0
-        (best,) = best_rows(scores[None, :], limit)
-        return [int(row) for row in best if scores[row] >= minimum]
+    def nearest(self, vectors: Vectors, limit: int, minimum: float = -1.0, skip: Sequence[int] = ()) -> list[list[int]]:
+        """For each vector, shape (k, d), the rows of the `limit` nearest names, best first, ties to the smaller id.
+
+        Only cosines of at least `minimum` count, and never the row that `skip` names for the vector.
+        """
+        found: list[list[int]] = []
+        for begin in range(0, len(vectors), BLOCK):
+            block = vectors[begin : begin + BLOCK]
+            scores = np.round((block @ self.vectors.T).astype(np.float64), FLOAT32_DECIMALS)
+            if skip:
+                scores[np.arange(len(block)), list(skip[begin : begin + BLOCK])] = -2.0
+            for line, best in zip(scores, best_rows(scores, limit), strict=True):
+                found.append([int(row) for row in best if line[row] >= minimum])
+        return found
 
 
 def name_vectors(index: Index, names: Linker) -> NameVectors:
-    """The embeddings of the graph's entity names, computed once per index (the embedding cache has them after a build)."""
+    """The embeddings of the graph's entity names, computed once per index."""
     if "name_vectors" not in index.shared:
         entities = sorted(names.name_of)
         spelled = [names.name_of[entity] for entity in entities]

@@ -44,9 +44,8 @@ def recognise(
     reader = linker(batch, counters)
     find, by = (_names, "names") if names_only else (_ngrams, "ngrams")
     found = [find(reader, question.text) for question in batch.questions]
-    similar = {
-        number: _similar(batch, number, reader, nearest, minimum) for number, words in enumerate(found) if not words
-    }
+    unnamed = [number for number, words in enumerate(found) if not words]
+    similar = dict(zip(unnamed, _similar(batch, unnamed, reader, nearest, minimum), strict=True))
     mentioned = {entity for words in (*found, *similar.values()) for entity in words}
     cards = read_cards(batch, counters, reader, sorted(mentioned))
     recognised = []
@@ -79,10 +78,12 @@ def _names(reader: Linker, question: str) -> dict[str, int]:
     return found
 
 
-def _similar(batch: Batch, number: int, reader: Linker, nearest: int, minimum: float) -> list[str]:
-    """The entities whose names are nearest to the whole question, best first."""
-    names = name_vectors(batch.index, reader)
-    return [names.entities[row] for row in names.nearest(batch.vectors[number], nearest, minimum)]
+def _similar(batch: Batch, numbers: Sequence[int], reader: Linker, nearest: int, minimum: float) -> list[list[str]]:
+    """The entities whose names are nearest to each of these questions as a whole, best first."""
+    if not numbers or not nearest:
+        return [[] for _ in numbers]
+    known = name_vectors(batch.index, reader)
+    return [[known.entities[row] for row in rows] for rows in known.nearest(batch.vectors[numbers], nearest, minimum)]
 
 
 def read_cards(batch: Batch, counters: Counters, reader: Linker, entities: Sequence[str]) -> dict[str, Card]:

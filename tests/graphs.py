@@ -13,7 +13,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from retrieval.chunking import chunk_passages
-from retrieval.embedding.base import Vectors
+from retrieval.embedding.base import Embedder, Vectors
 from retrieval.graph.build import BuildSettings, GraphPlan, build_graph
 from retrieval.graph.kglite_store import KgliteStore
 from retrieval.graph.schema import (
@@ -158,7 +158,7 @@ def plan_of(
     passages: Sequence[Passage],
     *,
     triples: Sequence[Triple] = (),
-    embedder: WordEmbedder | None = None,
+    embedder: Embedder | None = None,
     name: str = "small",
     **settings: Any,
 ) -> GraphPlan:

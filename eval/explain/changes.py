@@ -63,8 +63,9 @@ def _others(before: object, spec: dataclasses.Field[object]) -> list[object]:
         return [choice for choice in bounds.choices if choice != before]
     if bounds.low is None or bounds.high is None:
         return []
-    kind = type(spec.default)
-    ends = dict.fromkeys((kind(bounds.low), kind(bounds.high)))
+    ends = dict.fromkeys((bounds.low, bounds.high))
+    if isinstance(spec.default, int):
+        ends = dict.fromkeys((int(bounds.low), int(bounds.high)))
     return [end for end in ends if end != before]
 
 
@@ -73,7 +74,7 @@ def answers_after(base: Answer, batch: Batch) -> list[tuple[Change, Answer]]:
     found = []
     for change in changes_of(base.strategy):
         try:
-            changed = dataclasses.replace(base.strategy, **{change.parameter: change.after})
+            changed = type(base.strategy)(**{**base.strategy.spec(), change.parameter: change.after})
             found.append((change, answer(base.label, changed, batch)))
         except InputError:  # refused beside the other parameters, or below what the graph was built with
             continue

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 
+from eval.files import write_atomically
 from eval.report.data import ReportData
 from eval.types import Benchmark
 from retrieval.errors import InputError
 
 DETAILS_SCHEMA = "hopbench.details/1"
 DETAILS_FILE = "details.json.gz"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename: a reader never sees half a file.
-
-    Raises InputError when the folder cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}: choose a folder you may write to") from error
-    finally:
-        if temporary.parent.is_dir():
-            temporary.unlink(missing_ok=True)
 
 
 def write_details(data: ReportData, folder: Path) -> Path:

@@ -10,11 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from eval.files import write_atomically
 from eval.report.breakdown import breakdowns
 from eval.report.charts import figures
 from eval.report.data import ReportData
 from eval.report.drilldown import packed_batches, question_index
-from eval.report.folder import write_atomically
 from eval.report.leaderboard import board, cost_columns, failures, metric_columns, reach
 from eval.report.summary import conclusion, points
 

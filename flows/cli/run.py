@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.config import read_config
-from flows.cli.table import print_finished
 from flows.home import Home
 from flows.options import RunOptions
 
@@ -112,6 +111,7 @@ def nightly_command(
 
 def _execute(options: RunOptions, flow: str) -> Finished:
     from flows.cli.progress import terminal_progress
+    from flows.cli.table import print_finished
     from flows.evaluate import refuse_incomplete, run
 
     with terminal_progress() as progress:

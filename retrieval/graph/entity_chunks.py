@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from retrieval.graph import cypher
 from retrieval.index import Batch
+from retrieval.search import FLOAT32_DECIMALS
 from retrieval.types import Counters
 
 Ints = NDArray[np.int64]
@@ -48,8 +49,8 @@ class Matches:
     """The chunks that mention a question's entities: index rows, ascending, and what each has.
 
     `values` is the sum over the distinct entities matched of 1 (or of their idf), `cosines` the similarity to the
-    question. `begins` and `owners` list the matched entities of row i: `owners[begins[i]:begins[i + 1]]`, numbers into
-    the question's entities.
+    question. The matched entities of row i are `owners[begins[i]:begins[i + 1]]`, numbers into the question's entities,
+    and `weights` those of their mentions.
     """
 
     rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -57,15 +58,17 @@ class Matches:
     cosines: Floats = field(default_factory=lambda: np.zeros(0))
     begins: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
     owners: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    weights: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def scores(self) -> Floats:
         """Value + (1 + cosine)/4. Below half a count, so chunks are ranked by matched entities, ties by cosine."""
         return self.values + (1.0 + self.cosines) / 4.0
 
-    def matched(self, place: int) -> list[int]:
-        """The numbers of the entities that the chunk at a place mentions, ascending."""
-        return [int(owner) for owner in self.owners[self.begins[place] : self.begins[place + 1]]]
+    def matched(self, place: int) -> list[tuple[int, float]]:
+        """(number of the entity, weight of its mention) for what the chunk at a place mentions, ascending."""
+        part = slice(self.begins[place], self.begins[place + 1])
+        return list(zip(self.owners[part].tolist(), self.weights[part].tolist(), strict=True))
 
 
 def matches(batch: Batch, q: int, entities: Sequence[str], standing: Mapping[str, Standing], idf: bool) -> Matches:
@@ -79,5 +82,6 @@ def matches(batch: Batch, q: int, entities: Sequence[str], standing: Mapping[str
     order = np.argsort(rows, kind="stable")  # owners stay ascending within a row
     unique, begins = np.unique(rows[order], return_index=True)
     total = np.add.reduceat(values[owners[order]], begins)
-    cosines = np.round((batch.index.vectors[unique] @ batch.vectors[q]).astype(np.float64), 6)
-    return Matches(unique, total, cosines, np.append(begins, len(rows)).astype(np.int64), owners[order])
+    cosines = np.round((batch.index.vectors[unique] @ batch.vectors[q]).astype(np.float64), FLOAT32_DECIMALS)
+    weights = np.concatenate([place.weights for place in places])[order]
+    return Matches(unique, total, cosines, np.append(begins, len(rows)).astype(np.int64), owners[order], weights)

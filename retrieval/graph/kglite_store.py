@@ -6,6 +6,7 @@ part. Nothing here is shared between processes but that file.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,6 +68,11 @@ class KgliteStore:
             return None
         rows = self.read(cypher.BUILD_RECORD)
         return json.loads(rows[0]["record"]) if rows else None
+
+    def stamp(self) -> str | None:
+        """The SHA-256 of the file."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def drop(self) -> None:
         """See `GraphStore.drop`."""

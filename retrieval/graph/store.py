@@ -28,6 +28,10 @@ class GraphStore(Protocol):
         """The build record of a completely written graph, or None."""
         ...
 
+    def stamp(self) -> str | None:
+        """A digest that changes whenever the stored content may have, or None where that cannot be told cheaply."""
+        ...
+
     def drop(self) -> None:
         """Remove the namespace's content, if there is any."""
         ...

@@ -34,7 +34,7 @@ def graph_score(weight: float, hop: int, mentions: int) -> float:
 
 
 class Way(NamedTuple):
-    """How a neighbour was reached: the path's smallest weight (0..10), its edges, the entity before the last of them."""
+    """How a neighbour was reached: the path's smallest weight (0..10), its number of edges, the entity before."""
 
     weight: float
     hop: int
@@ -67,7 +67,7 @@ class Mentions(NamedTuple):
 
 @dataclass(slots=True)
 class Surroundings:
-    """What a batch read: relations (target → strength) by entity, mentions by neighbour, and the ways from each start."""
+    """What a batch read: relations (target → strength) by entity, mentions by neighbour, ways from each start."""
 
     related: dict[str, dict[str, float]] = field(default_factory=dict)
     mentions: dict[str, Mentions] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from retrieval.strategies.activation_energy import (
     floored_jaccard,
 )
 from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.text import Tagger
 from retrieval.types import Counters, Hit, Ranking
 
@@ -80,7 +80,7 @@ class Activation(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The weighted hybrid ranking."""
-        return [hybrid_ranking(batch, q, self.vector_weight) for q in range(len(batch.questions))]
+        return hybrid_rankings(batch, self.vector_weight)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Spread from all seeds of all questions together, a round trip a level."""

@@ -11,12 +11,25 @@ from retrieval.strategies.base import Strategy, param
 from retrieval.types import Counters, Hit, Ranking
 
 
-def hybrid_ranking(batch: Batch, question: int, vector_weight: float, fusion: str = "weighted") -> Scored:
-    """Vector and BM25 top 100 as one ranking: weighted min-max scores, or reciprocal rank fusion."""
-    dense, lexical = batch.named(batch.dense[question]), batch.named(batch.lexical[question])
+def hybrid_rankings(batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted") -> list[Scored]:
+    """Each question's vector and BM25 top 100 as one ranking: weighted min-max scores, or reciprocal rank fusion."""
+    key = f"hybrid {fusion} {vector_weight}"
+    if key not in batch.kept:
+        pairs = zip(batch.vector_rankings, batch.bm25_rankings, strict=True)
+        batch.kept[key] = [_fused(dense, lexical, vector_weight, fusion) for dense, lexical in pairs]
+    rankings: list[Scored] = batch.kept[key]
+    return rankings
+
+
+def _fused(dense: Scored, lexical: Scored, vector_weight: float, fusion: str) -> Scored:
     if fusion == "rrf":
         return ordered(reciprocal_rank([[chunk for chunk, _ in dense], [chunk for chunk, _ in lexical]]))
     return ordered(weighted([(vector_weight, dense), (1.0 - vector_weight, lexical)]))
+
+
+def hybrid_ranking(batch: Batch, question: int, vector_weight: float, fusion: str = "weighted") -> Scored:
+    """One question's entry of `hybrid_rankings`."""
+    return hybrid_rankings(batch, vector_weight, fusion)[question]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +57,7 @@ class Vector(_Baseline):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """Chunks by cosine."""
-        return [batch.named(candidates) for candidates in batch.dense]
+        return batch.vector_rankings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +69,7 @@ class BM25(_Baseline):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """Chunks by BM25."""
-        return [batch.named(candidates) for candidates in batch.lexical]
+        return batch.bm25_rankings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +86,8 @@ class Hybrid(Strategy):
         """Both searches fused, each hit with its two normalised parts."""
         rankings = []
         for number, (question, scored) in enumerate(zip(batch.questions, self.initial(batch), strict=True)):
-            dense = min_max(batch.named(batch.dense[number]))
-            lexical = min_max(batch.named(batch.lexical[number]))
+            dense = min_max(batch.vector_rankings[number])
+            lexical = min_max(batch.bm25_rankings[number])
             hits = [
                 Hit(chunk, score, "seed", {"vector": dense.get(chunk, 0.0), "bm25": lexical.get(chunk, 0.0)})
                 for chunk, score in scored
@@ -84,4 +97,4 @@ class Hybrid(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """Chunks by the fused score."""
-        return [hybrid_ranking(batch, n, self.vector_weight, self.fusion) for n in range(len(batch.questions))]
+        return hybrid_rankings(batch, self.vector_weight, self.fusion)

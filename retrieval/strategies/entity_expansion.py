@@ -13,16 +13,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from retrieval.fusion import DECIMALS, Scored, min_max, ordered
+from retrieval.fusion import DECIMALS, Scored, min_max
 from retrieval.graph import cypher
-from retrieval.graph.entity_chunks import Matches, Standing, matches, read_standing
+from retrieval.graph.entity_chunks import Floats, Ints, Matches, Standing, matches, read_standing
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch
-from retrieval.linking import linker
+from retrieval.linking import Linker, linker
 from retrieval.question_entities import name_vectors, question_entities, synonyms
 from retrieval.search import FLOAT32_DECIMALS
 from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
 
@@ -95,9 +95,7 @@ class EntityExpansion(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or the hybrid one)."""
-        if self.initial_ranking == "hybrid":
-            return [hybrid_ranking(batch, q, 0.7) for q in range(len(batch.questions))]
-        return [batch.named(candidates) for candidates in batch.dense]
+        return hybrid_rankings(batch) if self.initial_ranking == "hybrid" else batch.vector_rankings
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """The four stages for the whole batch, then chunks by matched entities."""
@@ -181,57 +179,51 @@ class EntityExpansion(Strategy):
             flag = f"the question names no entity: the {self.initial_ranking} ranking"
             return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], {"entities": [], "fallback": flag})
         found = matches(batch, q, kept, standing, self.count == "idf")
-        known = {batch.index.row_of[chunk]: score for chunk, score in initial} if self.initial_weight else {}
-        final = self._blended(found, known)
-        places = {batch.index.chunks[row].id: place for place, row in enumerate(found.rows.tolist())}
+        rows, scores = self._blended(batch, found, initial)
         hits = []
-        for chunk, score in ordered({batch.index.chunks[row].id: score for row, score in final.items()})[:KEEP]:
-            parts, path = _evidence(found, places.get(chunk), chunk, expanded, kept, standing)
-            hits.append(Hit(chunk, score, "graph" if path else "seed", parts, path))
-        direct = [
-            hit.chunk_id for hit in hits if any(s.edge == MENTIONED_IN and s.source in expanded.seeds for s in hit.path)
-        ]
+        for place in np.lexsort((rows, -scores))[:KEEP]:
+            row = int(rows[place])
+            parts, path = _evidence(found, row, batch.index.chunks[row].id, expanded, kept)
+            hits.append(Hit(batch.index.chunks[row].id, float(scores[place]), "graph" if path else "seed", parts, path))
         notes = {
             "entities": expanded.seeds,
             "related": len(expanded.ways) - len(expanded.synonyms),
             "synonyms": expanded.synonyms,
             "matched_on": list(kept),
         }
-        return Ranking(question, hits, direct, notes)
+        return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
 
-    def _blended(self, found: Matches, initial: Mapping[int, float]) -> dict[int, float]:
-        """Final score by row: the matches' own, or their share of the best blended with the initial ranking's."""
-        scores = dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True))
+    def _blended(self, batch: Batch, found: Matches, initial: Scored) -> tuple[Ints, Floats]:
+        """Rows with final scores: the matches' own, or their share of the best blended with the initial ranking's."""
         if not self.initial_weight:
-            return scores
-        best = max(scores.values(), default=1.0)
-        stretched = min_max([(str(row), score) for row, score in initial.items()])
-        return {
-            row: (1.0 - self.initial_weight) * scores.get(row, 0.0) / best
-            + self.initial_weight * stretched.get(str(row), 0.0)
-            for row in scores.keys() | initial.keys()
-        }
+            return found.rows, np.round(found.scores, DECIMALS)
+        stretched = {batch.index.row_of[chunk]: score for chunk, score in min_max(initial).items()}
+        rows = np.union1d(found.rows, np.array(list(stretched), dtype=np.int64))
+        scores = self.initial_weight * np.array([stretched.get(row, 0.0) for row in rows.tolist()])
+        share = found.scores / found.scores.max(initial=1.0)
+        scores[np.searchsorted(rows, found.rows)] += (1.0 - self.initial_weight) * share
+        return rows, np.round(scores, DECIMALS)
+
+
+def _mentioning(hits: Sequence[Hit], entities: Sequence[str]) -> list[str]:
+    """The chunks that mention the question's own entities: where the search begins."""
+    own = set(entities)
+    return [hit.chunk_id for hit in hits if any(s.edge == MENTIONED_IN and s.source in own for s in hit.path)]
 
 
 def _evidence(
-    found: Matches,
-    place: int | None,
-    chunk: str,
-    expanded: Expanded,
-    kept: Sequence[str],
-    standing: Mapping[str, Standing],
+    found: Matches, row: int, chunk: str, expanded: Expanded, kept: Sequence[str]
 ) -> tuple[dict[str, float], tuple[Step, ...]]:
     """The parts of a chunk's score, and per matched entity the way from its seed to the chunk.
 
     The score of a step to the chunk is the number of entities matched so far.
     """
-    if place is None:
+    place = int(np.searchsorted(found.rows, row))
+    if place == len(found.rows) or found.rows[place] != row:
         return {"entity_count": 0.0}, ()
-    owners = found.matched(place)
+    matched = found.matched(place)
     path: list[Step] = []
-    for count, entity in enumerate((kept[owner] for owner in owners), 1):
-        where = standing[entity]
-        weight = float(where.weights[np.searchsorted(where.rows, found.rows[place])])
-        path += (*expanded.path(entity), Step(MENTIONED_IN, entity, chunk, weight, float(count)))
-    parts = {"entity_count": float(len(owners)), "cosine": float(found.cosines[place])}
+    for count, (number, weight) in enumerate(matched, 1):
+        path += (*expanded.path(kept[number]), Step(MENTIONED_IN, kept[number], chunk, weight, float(count)))
+    parts = {"entity_count": float(len(matched)), "cosine": float(found.cosines[place])}
     return parts | {"matched": round(float(found.values[place]), DECIMALS)}, tuple(path)

@@ -7,6 +7,7 @@ keeps the best, not the first.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -86,7 +87,7 @@ class GraphExpansion(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking."""
-        return [batch.named(candidates) for candidates in batch.dense]
+        return batch.vector_rankings
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand all questions of the batch together, a round trip a depth, then score each."""
@@ -115,25 +116,37 @@ class GraphExpansion(Strategy):
         }
 
     def _scored(self, batch: Batch, q: int, seeds: Sequence[str], reached: Mapping[str, Reached]) -> Ranking:
-        graphs = {
-            chunk: round(graph_score(way.similarity, way.path, way.depth, self.depth_penalty), DECIMALS)
-            for chunk, way in reached.items()
-            if way.depth
-        }
+        lost = {depth: penalty(depth, self.depth_penalty) for depth in range(1, self.max_depth + 1)}
+        graphs = {c: round(max(w.similarity, w.path) * lost[w.depth], DECIMALS) for c, w in reached.items() if w.depth}
         vectors = batch.cosines(q, [*seeds, *sorted(graphs)] if self.vector_scores == "all" else seeds)
-        scores = {c: hybrid_score(vectors.get(c, 0.0), graphs.get(c, 0.0), self.chunk_weight) for c in reached}
-        evidence = {c: max(vectors.get(c, 0.0), g) for c, g in graphs.items()}
-        judged = evidence if self.min_score_on == "evidence" else scores
-        kept = ordered({c: scores[c] for c in graphs if judged[c] >= self.min_score})[: self.max_expanded]
-        hits = []
-        for chunk, score in ordered({**dict(kept), **{seed: scores[seed] for seed in seeds}}):
-            way = reached[chunk]
-            components = {"vector": vectors.get(chunk, 0.0), "graph": graphs.get(chunk, 0.0)}
-            if way.depth:
-                components |= {"similarity": way.similarity, "path": way.path, "depth": way.depth}
-            hits.append(Hit(chunk, score, "graph" if way.depth else "seed", components, steps_to(chunk, reached)))
+        kept = self._kept(graphs, vectors)
+        scores = {c: hybrid_score(vectors.get(c, 0.0), graphs.get(c, 0.0), self.chunk_weight) for c in (*seeds, *kept)}
+        hits = [
+            Hit(chunk, score, *self._origin(chunk, vectors.get(chunk, 0.0), graphs.get(chunk), reached))
+            for chunk, score in ordered(scores)
+        ]
         notes = {"expanded": len(graphs), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
         return Ranking(batch.questions[q].id, hits, seeds, notes)
+
+    def _kept(self, graphs: Mapping[str, float], vectors: Mapping[str, float]) -> list[str]:
+        """The best `max_expanded` expanded chunks with enough evidence."""
+        scored = []
+        for chunk, graph in graphs.items():
+            vector = vectors.get(chunk, 0.0)
+            score = round(hybrid_score(vector, graph, self.chunk_weight), DECIMALS)
+            if (max(vector, graph) if self.min_score_on == "evidence" else score) >= self.min_score:
+                scored.append((-score, chunk))
+        return [chunk for _, chunk in heapq.nsmallest(self.max_expanded, scored)]
+
+    @staticmethod
+    def _origin(
+        chunk: str, vector: float, graph: float | None, reached: Mapping[str, Reached]
+    ) -> tuple[str, dict[str, float], tuple[Step, ...]]:
+        if graph is None:
+            return "seed", {"vector": vector, "graph": 0.0}, ()
+        way = reached[chunk]
+        parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path, "depth": way.depth}
+        return "graph", parts, steps_to(chunk, reached)
 
 
 def hop(

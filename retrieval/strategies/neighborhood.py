@@ -21,7 +21,7 @@ from retrieval.graph.surroundings import AroundQuestion, Surroundings, around_qu
 from retrieval.index import Batch
 from retrieval.recognition import recognise
 from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
 
@@ -52,7 +52,7 @@ class Neighborhood(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The hybrid ranking."""
-        return [hybrid_ranking(batch, q, self.vector_weight) for q in range(len(batch.questions))]
+        return hybrid_rankings(batch, self.vector_weight)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Recognise entities, read their surroundings a round trip a hop, then merge question by question."""

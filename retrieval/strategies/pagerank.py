@@ -20,7 +20,7 @@ from retrieval.index import Batch
 from retrieval.linking import Link, linker
 from retrieval.search import best_rows
 from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.types import Counters, Hit, Ranking, Step
 
 Matrix = NDArray[np.float64]
@@ -37,7 +37,7 @@ class PageRank(Strategy):
     edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN, RELATED_TO, SIMILAR_TO)
 
     restart: float = param(0.15, "probability of returning to the seeds at each step", 0.01, 0.99)
-    steps: int = param(25, "iterations of the power method", 1, 200)
+    steps: int = param(15, "iterations of the power method", 1, 200)
     seed_chunks: int = param(3, "chunks of the RRF ranking that the walk starts from", 0, 100)
     question_weight: float = param(2.0, "seed mass on the question's entities; the chunks have 1", 0.0, 10.0)
     mention_weight: float = param(1.0, "weight of MENTIONED_IN edges", 0.0, 10.0)
@@ -47,7 +47,7 @@ class PageRank(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The RRF ranking of vector and BM25."""
-        return [hybrid_ranking(batch, q, 0.5, "rrf") for q in range(len(batch.questions))]
+        return hybrid_rankings(batch, fusion="rrf")
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Walk for all questions together, a block of columns at a time."""
@@ -146,37 +146,38 @@ def transitions(graph: Adjacency, mention: float, related: float, similar: float
 
 def power_iteration(walk: sparse.csr_array, seeds: Matrix, restart: float, steps: int) -> Matrix:
     """r ← restart · seed + (1 − restart) · walk @ r, from r = seed; columns are questions."""
-    mass = seeds
+    walk, returning, mass = (1.0 - restart) * walk, restart * seeds, seeds
     for _ in range(steps):
-        mass = restart * seeds + (1.0 - restart) * (walk @ mass)
+        mass = walk @ mass
+        mass += returning
     return np.asarray(mass)
 
 
 def _strongest_way(row: int, graph: Adjacency, walk: sparse.csr_array, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
     """The node that gave a chunk most of its mass, and the one that gave that node most: two edges back."""
-    offset = len(graph.entities)
-    first = _strongest_giver(offset + row, walk, mass)
+    node = len(graph.entities) + row
+    first = _strongest_giver(node, walk, mass)
     if first is None:
         return ()
-    steps = [_step(first, offset + row, walk, mass, graph, batch)]
-    second = _strongest_giver(first, walk, mass, other_than=offset + row)
-    if second is not None:
-        steps.insert(0, _step(second, first, walk, mass, graph, batch))
-    return tuple(steps)
+    second = _strongest_giver(first[0], walk, mass, other_than=node)
+    edges = [(first, node)] if second is None else [(second, first[0]), (first, node)]
+    return tuple(_step(source, weight, target, mass, graph, batch) for (source, weight), target in edges)
 
 
-def _strongest_giver(node: int, walk: sparse.csr_array, mass: Matrix, other_than: int = -1) -> int | None:
+def _strongest_giver(node: int, walk: sparse.csr_array, mass: Matrix, other_than: int = -1) -> tuple[int, float] | None:
+    """The neighbour whose edge carries most mass to `node`, with that edge's weight."""
     begin, end = walk.indptr[node], walk.indptr[node + 1]
-    givers = walk.indices[begin:end]
-    given = np.where(givers == other_than, 0.0, walk.data[begin:end] * mass[givers])
-    return int(givers[np.argmax(given)]) if len(given) and given.max() > 0 else None
+    givers, weights = walk.indices[begin:end], walk.data[begin:end]
+    given = weights * mass[givers]
+    given[givers == other_than] = 0.0
+    best = int(given.argmax()) if len(given) else 0
+    return (int(givers[best]), float(weights[best])) if len(given) and given[best] > 0 else None
 
 
-def _step(source: int, target: int, walk: sparse.csr_array, mass: Matrix, graph: Adjacency, batch: Batch) -> Step:
+def _step(source: int, weight: float, target: int, mass: Matrix, graph: Adjacency, batch: Batch) -> Step:
     offset = len(graph.entities)
     names = [
         graph.entities[node] if node < offset else batch.index.chunks[node - offset].id for node in (source, target)
     ]
     kind = MENTIONED_IN if (source < offset) != (target < offset) else RELATED_TO if source < offset else SIMILAR_TO
-    weight = round(float(walk[target, source]), DECIMALS)
-    return Step(kind, names[0], names[1], weight, round(float(mass[target]), DECIMALS))
+    return Step(kind, names[0], names[1], round(weight, DECIMALS), round(float(mass[target]), DECIMALS))

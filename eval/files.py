@@ -1,0 +1,25 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from retrieval.errors import InputError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write beside the target, then rename: a reader never sees half a file.
+
+    Raises InputError when the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}: choose a folder you may write to") from error
+    finally:
+        if temporary.parent.is_dir():
+            temporary.unlink(missing_ok=True)

@@ -1,0 +1,45 @@
+"""`hopbench doctor`: what is installed, reachable and writable, with the remedy where something is not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+import typer
+from rich.text import Text
+
+from flows.cli.output import console, print_json, table
+
+Status = Literal["ok", "warn", "fail", "off"]
+
+STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "off": "dim"}
+
+
+class Check(NamedTuple):
+    """One line: `off` is optional and not set up; `fail` is required and stops a run."""
+
+    status: Status
+    part: str
+    finding: str
+    remedy: str = ""
+
+
+def doctor_command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
+    """Check what is installed, reachable and writable; exit code 2 where something required fails."""
+    from flows.cli.doctor_checks import every_check
+    from flows.home import Home
+
+    home = Home.resolve()
+    home.apply_environment()
+    checks = every_check(home)
+    failed = sum(check.status == "fail" for check in checks)
+    if as_json:
+        print_json([check._asdict() for check in checks])
+    else:
+        rows = table("", "part", "finding", "remedy")
+        for check in checks:
+            rows.add_row(Text(check.status, STYLES[check.status]), *map(Text, check[1:]))
+        screen = console()
+        screen.print(rows)
+        screen.print(f"{failed} failed" if failed else "nothing required failed; off: optional, not set up")
+    if failed:
+        raise typer.Exit(2)

@@ -1,0 +1,117 @@
+"""`hopbench strategies` and `hopbench benchmarks`: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.output import add_row, console, print_json, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from retrieval.strategies.base import Strategy
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def strategies_command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this strategy.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the strategies with their parameters, bounds, defaults and presets."""
+    from retrieval.strategies.registry import registry
+
+    known = registry()
+    chosen = [known.get(name)] if name else [known.get(each) for each in known.names()]
+    described = {strategy.name: describe(strategy) for strategy in chosen}
+    if as_json:
+        print_json(described)
+        return
+    screen = console()
+    for strategy in described.values():
+        _print_strategy(screen, strategy)
+    screen.print("Labels: NAME, NAME:tuned, NAME[field=value,…]; all; all:tuned.", markup=False)
+
+
+def describe(strategy: type[Strategy]) -> dict[str, Any]:
+    """A strategy as plain values: what it does, its edges, its parameters, its presets and where they come from."""
+    from retrieval.strategies.registry import WITHOUT_SOURCE, preset
+
+    tuned = preset(strategy.name)
+    values = tuned.parameters if tuned else {}
+    parameters = {}
+    for name, spec in strategy.parameters().items():
+        bounds = spec.metadata["bounds"]
+        parameters[name] = {
+            "type": type(spec.default).__name__,
+            "default": spec.default,
+            "tuned": values.get(name, spec.default) if tuned else None,
+            "low": bounds.low,
+            "high": bounds.high,
+            "choices": list(bounds.choices),
+            "bounds": bounds.describe(),
+            "help": bounds.help,
+        }
+    return {
+        "name": strategy.name,
+        "summary": strategy.summary,
+        "edges": list(strategy.edges),
+        "plain_label": "tuned" if strategy.name in WITHOUT_SOURCE else "documented",
+        "presets": _presets(strategy.name, tuned is not None),
+        "provenance": dict(tuned.provenance) if tuned else None,
+        "parameters": parameters,
+    }
+
+
+def _presets(name: str, tuned: bool) -> list[str]:
+    from retrieval.strategies.registry import WITHOUT_SOURCE
+
+    return ([] if name in WITHOUT_SOURCE else ["documented"]) + (["tuned"] if tuned else [])
+
+
+def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
+    screen.print(f"[bold]{strategy['name']}[/bold]  {strategy['summary']}")
+    follows = ", ".join(strategy["edges"]) or "no edges"
+    presets = ", ".join(strategy["presets"]) or "none"
+    screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)
+    if strategy["provenance"]:
+        facts = "; ".join(f"{name}: {_plain(value)}" for name, value in strategy["provenance"].items())
+        screen.print(f"  tuned {facts}", markup=False)
+    rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"))
+    for name, entry in strategy["parameters"].items():
+        tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])
+        takes = entry["bounds"] or {"bool": "true, false", "str": "text"}.get(entry["type"], entry["type"])
+        add_row(rows, f"  {name}", _plain(entry["default"]), tuned, takes, entry["help"])
+    screen.print(rows)
+    screen.print()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value) or '""'
+
+
+def benchmarks_command(as_json: Json = False) -> None:
+    """List the benchmarks that --dataset knows by name."""
+    from eval.benchmarks import shipped_benchmarks
+
+    found = shipped_benchmarks()
+    if as_json:
+        names = ("name", "title", "role", "passages", "questions", "folder")
+        print_json({each.name: {name: getattr(each, name) for name in names} for each in found})
+        return
+    rows = table("name", "role", "passages", "questions", "title", right=("passages", "questions"))
+    for each in found:
+        add_row(rows, each.name, each.role, f"{each.passages:,}", f"{each.questions:,}", each.title)
+    screen = console()
+    screen.print(rows)
+    screen.print(
+        "--dataset also takes a folder in BEIR layout (qrels are optional), an official HotpotQA, 2WikiMultihopQA or "
+        "MuSiQue file, or a Hub set as owner/name:config.",
+        markup=False,
+    )

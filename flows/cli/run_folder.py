@@ -1,0 +1,97 @@
+"""A finished run's folder, as commands that start from one need it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.benchmarks import load_benchmark
+from eval.report.data import RESULTS_SCHEMA
+from eval.report.folder import DETAILS_FILE
+from eval.types import Benchmark
+from flows.options import GraphOptions
+from retrieval.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """results.json of `folder`, and the settings of its run (empty where details.json.gz is missing)."""
+
+    folder: Path
+    results: dict[str, Any]
+    settings: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> RunFolder:
+        """Read a run's folder; InputError where it is none."""
+        file = folder / "results.json"
+        if not file.is_file():
+            raise InputError(f"{file} does not exist: name the --out folder of a finished run")
+        try:
+            results = json.loads(file.read_text(encoding="utf-8"))
+            packed = folder / DETAILS_FILE
+            details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
+        except (ValueError, OSError, EOFError) as error:
+            raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
+        if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
+            raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
+        return cls(folder, results, details.get("run", {}).get("settings") or {})
+
+    @property
+    def digest(self) -> str:
+        """Digest of the benchmark that was run."""
+        return str(self.results["benchmark"]["digest"])
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that were run."""
+        return list(self.results["strategies"])
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """questions.parquet."""
+        import pandas as pd
+
+        file = self.folder / "questions.parquet"
+        if not file.is_file():
+            raise InputError(f"{file} does not exist: run the benchmark again")
+        try:
+            return pd.read_parquet(file)
+        except (ValueError, OSError) as error:
+            raise InputError(f"{file} is damaged ({error}): run the benchmark again") from error
+
+    def rows(self, label: str) -> pd.DataFrame:
+        """The rows of a label by question id, as `score` made them."""
+        if label not in self.labels:
+            raise UnknownNameError(f"label in {self.folder}", label, self.labels)
+        table = self.table
+        return table[table["strategy"] == label].set_index("question_id")
+
+    def options(self, dataset: str | None = None) -> GraphOptions:
+        """The benchmark and graph settings of the run; `dataset` says where the benchmark is now."""
+        found = dataset or self.settings.get("dataset")
+        if not found:
+            raise InputError(f"{self.folder} does not say where its benchmark is: name it with --dataset")
+        chosen = {name: self.settings[name] for name in ("store", "embedder", "extractor", "limit") if self.settings}
+        triples = self.settings.get("triples")
+        return GraphOptions(dataset=found, triples=Path(triples) if triples else None, **chosen)
+
+    def benchmark(self, dataset: str | None = None) -> Benchmark:
+        """The benchmark that was run, refused when it is another one by now."""
+        options = self.options(dataset)
+        benchmark = load_benchmark(options.dataset, limit=options.limit)
+        if benchmark.digest != self.digest:
+            run = self.results["benchmark"]
+            raise InputError(
+                f"{self.folder} was run on {run['name']} (digest {self.digest[:12]}, {run['questions']} questions), and "
+                f"{options.dataset} has digest {benchmark.digest[:12]} ({len(benchmark.questions)} questions): "
+                "name the benchmark that was run with --dataset, or run it again"
+            )
+        return benchmark

@@ -1,0 +1,119 @@
+"""SIMILAR_TO: the union of both ends' nearest neighbours by cosine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from retrieval.graph import similarity
+from retrieval.graph.similarity import nearest_pairs, similar_table, top_columns
+from retrieval.text import Tagger
+from retrieval.types import Chunk
+
+
+def unit(*rows: tuple[float, ...]) -> NDArray[np.float32]:
+    matrix = np.array(rows, np.float64)
+    return (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+
+
+def brute(vectors: NDArray[np.float32], top_k: int, floor: float) -> dict[tuple[int, int], float]:
+    """Read from SPEC section 2: each row's top k by (cosine, smaller index), both directions united, above a floor."""
+    cosine = np.round(vectors.astype(np.float64) @ vectors.astype(np.float64).T, 6)
+    found = {}
+    for i in range(len(vectors)):
+        others = sorted((j for j in range(len(vectors)) if j != i), key=lambda j: (-cosine[i, j], j))
+        for j in others[:top_k]:
+            if cosine[i, j] >= floor:
+                found[min(i, j), max(i, j)] = min(float(cosine[i, j]), 1.0)
+    return found
+
+
+def test_a_pair_is_kept_when_either_end_has_it_among_its_nearest() -> None:
+    # Angles 0°, 10°, 15°, 40°: nearest of 0° is 10°, of 10° is 15°, of 15° is 10°, of 40° is 15° (which prefers 10°).
+    vectors = unit(*((np.cos(a), np.sin(a)) for a in np.radians([0, 10, 15, 40])))
+
+    pairs = nearest_pairs(vectors, top_k=1, floor=0.0)
+
+    expected = {(0, 1): np.cos(np.radians(10)), (1, 2): np.cos(np.radians(5)), (2, 3): np.cos(np.radians(25))}
+    assert expected.keys() == pairs.keys()
+    assert list(expected.values()) == pytest.approx(list(pairs.values()), abs=1e-6)
+
+
+def test_equal_similarities_go_to_the_earlier_chunk() -> None:
+    vectors = unit((1, 0), (0, 1), (0, 1), (0, 1))
+
+    # Each of the three equal ones has the earliest of the others as its nearest; chunk 0 is at cosine 0 of all: 0-1.
+    assert {(0, 1): 0.0, (1, 2): 1.0, (1, 3): 1.0} == nearest_pairs(vectors, top_k=1, floor=0.0)
+
+
+def test_the_floor_is_inclusive_and_negative_cosines_never_pass() -> None:
+    vectors = unit((1, 0), (0.6, 0.8), (-1, 0))
+
+    assert {(0, 1): 0.6} == nearest_pairs(vectors, top_k=5, floor=0.6)
+    assert {(0, 1): 0.6} == nearest_pairs(vectors, top_k=5, floor=0.0)
+
+
+def test_texts_without_a_known_token_are_similar_to_nothing() -> None:
+    vectors = np.array([[0, 0], [1, 0], [0, 0]], np.float32)
+
+    assert {} == nearest_pairs(vectors, top_k=2, floor=0.01)
+
+
+def test_one_chunk_has_no_neighbour() -> None:
+    assert {} == nearest_pairs(unit((1, 0)), top_k=3, floor=0.0)
+    assert {} == nearest_pairs(np.zeros((0, 2), np.float32), top_k=3, floor=0.0)
+
+
+coordinates = st.lists(st.tuples(*[st.integers(-3, 3)] * 3).filter(any), min_size=1, max_size=12)
+
+
+@given(coordinates, st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8]), st.integers(1, 5))
+def test_it_equals_brute_force_in_blocks_of_any_size(
+    rows: list[tuple[float, ...]], top_k: int, floor: float, block: int
+) -> None:
+    vectors = unit(*rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similarity, "BLOCK_ROWS", block)
+        pairs = nearest_pairs(vectors, top_k=top_k, floor=floor)
+
+    expected = brute(vectors, top_k, floor)
+    assert expected.keys() == pairs.keys()
+    assert list(expected.values()) == pytest.approx([pairs[pair] for pair in expected], abs=2e-6)
+    assert all(0.0 <= value <= 1.0 for value in pairs.values())
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=5),
+    st.integers(0, 6),
+)
+def test_top_columns_sorts_by_value_then_column(rows: list[list[int]], k: int) -> None:
+    found_rows, found_columns = top_columns(np.array(rows, np.float32), k)
+
+    expected = [(i, j) for i, row in enumerate(rows) for j in sorted(range(4), key=lambda j: (-row[j], j))[:k]]
+    assert expected == list(zip(found_rows.tolist(), found_columns.tolist(), strict=True))
+
+
+def test_an_edge_stands_once_with_sorted_ends_and_the_tags_both_share() -> None:
+    chunks = [
+        Chunk("b", "b", 0, "", "rivers and boats"),
+        Chunk("a", "a", 0, "", "a river of boats"),
+        Chunk("c", "c", 0, "", "words words"),
+    ]
+    tagger = Tagger(chunk.content for chunk in chunks)
+    vectors = unit((1, 0.1), (1, 0), (0, 1))
+
+    table = similar_table(chunks, vectors, tagger, top_k=2, floor=0.5)
+
+    assert [("a", "b", ["boat", "river"])] == list(zip(table.source, table.target, table.tags, strict=True))
+
+
+def test_tags_are_at_most_eight() -> None:
+    text = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
+    chunks = [Chunk(name, name, 0, "", text) for name in "ab"]
+
+    table = similar_table(chunks, unit((1, 0), (1, 0)), Tagger([text]), top_k=1, floor=0.0)
+
+    assert [8] == table.tags.map(len).tolist()
