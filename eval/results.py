@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from eval.files import write_atomically
 from eval.report import ReportData, write_details, write_report
 from eval.trial import TrialOutcome
 from retrieval.chunking import count_tokens
+from retrieval.linking import entity_names
 from retrieval.types import Hit
 
 if TYPE_CHECKING:
@@ -132,8 +133,19 @@ def report_data(evaluation: Evaluation, run: Mapping[str, Any]) -> ReportData:
         evaluation.intervals,
         paths,
         run,
-        {},
+        _names(evaluation, paths),
     )
+
+
+def _names(evaluation: Evaluation, paths: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) -> dict[str, str]:
+    """Readable names of the entities on the shown paths."""
+    shown = {end for hits in paths.values() for hit in hits for step in hit["path"] for end in _ends(step)}
+    known = entity_names(evaluation.plan.index)
+    return {node: known[node] for node in sorted(shown) if node in known}
+
+
+def _ends(step: Mapping[str, str]) -> tuple[str, str]:
+    return step["source"], step["target"]
 
 
 def _hits(evaluation: Evaluation, trial: TrialOutcome, question: str) -> list[dict[str, Any]]:

@@ -66,6 +66,11 @@ class Home:
         return self.root / "prefect"
 
     @property
+    def neo4j_env(self) -> Path:
+        """NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, for when the environment has none; written by `make neo4j`."""
+        return self.root / "neo4j.env"
+
+    @property
     def logs(self) -> Path:
         """What background processes have to say."""
         return self.root / "logs"

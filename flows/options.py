@@ -12,13 +12,14 @@ from eval.types import Benchmark
 from flows.home import Home
 from retrieval.embedding import Embedder, EmbeddingCache, get_embedder
 from retrieval.errors import InputError, UnknownNameError
+from retrieval.graph.spacy_names import recogniser
 
 if TYPE_CHECKING:
     from retrieval.graph.build import GraphPlan
     from retrieval.graph.store import GraphStore
 
 STORES = ("kglite",)
-EXTRACTORS = ("rules",)
+EXTRACTORS = ("rules", "spacy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,8 @@ class GraphOptions:
             raise UnknownNameError("store", self.store, STORES)
         if self.extractor not in EXTRACTORS:
             raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
+        if self.extractor == "spacy":
+            recogniser()  # refuses what is not installed
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
@@ -63,7 +66,8 @@ class GraphOptions:
         from retrieval.graph.build import BuildSettings, GraphPlan  # loads pandas
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
-        settings = BuildSettings(extractor="triples" if triples else self.extractor)
+        extractor = "triples" if triples else self.extractor
+        settings = BuildSettings(extractor=extractor, recogniser=recogniser() if extractor == "spacy" else "")
         return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:

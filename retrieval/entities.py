@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,6 +22,9 @@ TITLE_WEIGHT = 1.0
 ALIAS_WEIGHT = 0.7
 PHRASE_WEIGHT = 0.7
 MAX_NAME_WORDS = 10
+NAME_LABELS = frozenset(  # of named entity recognisers: OntoNotes' names (its numbers and dates left out) and WikiNER's
+    "EVENT FAC GPE LANGUAGE LAW LOC MISC NORP ORG PER PERSON PRODUCT WORK_OF_ART".split()
+)
 _CONNECTORS = frozenset("of the de van von and du la le di da for in on al der del".split())
 _MONTHS = frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug"
@@ -261,8 +264,10 @@ def keep_returning_phrases(read: Sequence[ReadChunk], minimum: int = 2) -> dict[
     return names
 
 
-def named_entities(read: Sequence[ReadChunk], table: AliasTable, phrases: dict[Key, str]) -> list[Named]:
-    """The entities of a corpus, titles first, then phrases; each key once."""
+def named_entities(
+    read: Sequence[ReadChunk], table: AliasTable, phrases: Mapping[Key, str], types: Mapping[Key, str] | None = None
+) -> list[Named]:
+    """The entities of a corpus, titles first, then phrases (of the types known); each key once."""
     aliases = table.aliases()
     found: dict[Key, Named] = {}
     for one in read:
@@ -272,7 +277,7 @@ def named_entities(read: Sequence[ReadChunk], table: AliasTable, phrases: dict[K
             known = tuple(" ".join(alias) for alias in aliases.get(one.subject, ()))
             found[one.subject] = Named(one.subject, name, qualifier or "title", description, known)
     for key, name in phrases.items():
-        found.setdefault(key, Named(key, name, "phrase"))
+        found.setdefault(key, Named(key, name, (types or {}).get(key, "phrase")))
     return list(found.values())
 
 

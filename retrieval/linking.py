@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from retrieval.entities import ALIAS_WEIGHT, PHRASE_WEIGHT, TITLE_WEIGHT
 from retrieval.graph import cypher
-from retrieval.index import Batch
+from retrieval.index import Batch, Index
 from retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
 from retrieval.types import Counters
 
@@ -16,7 +16,7 @@ MAX_WORDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A name in a question: words `start`..`end` mean `entity`; `chunks` are those of a full title with its qualifier."""
+    """A name in a question: words `start`..`end` mean `entity`; `chunks` are those of a full, qualified title."""
 
     entity: str
     weight: float
@@ -90,15 +90,36 @@ def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool) -> boo
     return named or (not capitals and sum(word.folded not in STOP_WORDS for word in span) > 1)
 
 
-def linker(batch: Batch, counters: Counters) -> Linker:
-    """The linker of the batch's graph; its names are read once per index, and charged to each batch that uses it."""
-    kept: tuple[Linker, int] | None = batch.index.shared.get("linker")
+@dataclass(frozen=True)
+class _Read:
+    linker: Linker
+    names: Mapping[str, str]
+    rows: int
+
+
+def _read(index: Index) -> _Read:
+    """The graph's names, read once per index."""
+    kept: _Read | None = index.shared.get("names")
     if kept is None:
-        records = {record["kind"]: record for record in batch.index.store.read(cypher.NAMES)}
+        # An engine returns no record for a label that the graph lacks.
+        nothing = {kind: {"id": (), "name": (), "type": (), "aliases": ()} for kind in ("Entity", "Document")}
+        records = nothing | {record["kind"]: record for record in index.store.read(cypher.NAMES)}
         entity, document = records["Entity"], records["Document"]
         names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
         titles = list(zip(document["id"], document["name"], strict=True))
-        kept = batch.index.shared["linker"] = Linker(names, titles), len(names) + len(titles)
+        by_id = dict(zip(entity["id"], entity["name"], strict=True))
+        kept = index.shared["names"] = _Read(Linker(names, titles), by_id, len(names) + len(titles))
+    return kept
+
+
+def linker(batch: Batch, counters: Counters) -> Linker:
+    """The linker of the batch's graph; its names are read once per index, and charged to each batch that uses it."""
+    kept = _read(batch.index)
     counters.round_trips += 1
-    counters.rows += kept[1]
-    return kept[0]
+    counters.rows += kept.rows
+    return kept.linker
+
+
+def entity_names(index: Index) -> Mapping[str, str]:
+    """Entity id → name, for what people read."""
+    return _read(index).names

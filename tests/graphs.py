@@ -145,6 +145,10 @@ class CountingStore:
         """Pass on."""
         return self.inner.record()
 
+    def stamp(self) -> str | None:
+        """Pass on."""
+        return self.inner.stamp()
+
     def drop(self) -> None:
         """Pass on."""
         self.inner.drop()

@@ -36,6 +36,8 @@ CHANGED = {
     "floor": plan_of(WORLD, similar_floor=0.31),
     "max_tokens": plan_of(WORLD, max_tokens=1199),
     "extractor": plan_of(WORLD, extractor="triples"),
+    "recogniser": plan_of(WORLD, extractor="spacy", recogniser="model@1/spacy@3"),
+    "model's version": plan_of(WORLD, extractor="spacy", recogniser="model@2/spacy@3"),
     "embedder": plan_of(WORLD, embedder=WordEmbedder("words-2")),
     "text": plan_of([replace(WORLD[0], text=WORLD[0].text + " "), *WORLD[1:]]),
     "title": plan_of([replace(WORLD[0], title="Ed Wood"), *WORLD[1:]]),
@@ -54,7 +56,7 @@ def test_every_input_changes_the_build_key() -> None:
 
 
 def test_no_setting_is_left_out_of_the_build_key() -> None:
-    assert {"extractor", "similar_top_k", "similar_floor", "max_tokens"} == set(BuildSettings.__dataclass_fields__), (
+    assert {"extractor", "recogniser", "similar_top_k", "similar_floor", "max_tokens"} == set(BuildSettings.__dataclass_fields__), (
         "a new setting needs a line in CHANGED above, then its name here"
     )
 
@@ -74,7 +76,9 @@ def test_a_namespace_is_a_safe_file_name() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"extractor": "magic"}, "extractor 'magic' is unknown; known: rules, triples"),
+        ({"extractor": "magic"}, "extractor 'magic' is unknown; known: rules, spacy, triples"),
+        ({"extractor": "spacy"}, "extractor 'spacy' with recogniser ''"),
+        ({"recogniser": "model@1/spacy@3"}, "extractor 'rules' with recogniser 'model@1/spacy@3'"),
         ({"similar_top_k": 0}, r"similar_top_k 0 is outside 1\.\.1000"),
         ({"similar_floor": 1.5}, r"similar_floor 1\.5 is outside 0\.\.1"),
         ({"similar_floor": float("nan")}, "similar_floor nan is outside"),
@@ -190,9 +194,10 @@ def test_every_edge_has_at_most_eight_tags(tmp_path: Path) -> None:
     store, _ = built(plan_of(WORLD), tmp_path)
     edges = export(store).edges
 
-    for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO):
+    least = {MENTIONED_IN: 1, RELATED_TO: 1, SIMILAR_TO: 0}  # two similar chunks may share no word that says something
+    for kind, low in least.items():
         assert len(edges[kind]), kind
-        assert all(1 <= len(tags) <= 8 for tags in edges[kind].tags), kind
+        assert all(low <= len(tags) <= 8 for tags in edges[kind].tags), kind
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +209,7 @@ def forkserver() -> Iterator[ForkServerContext]:
 
 
 def test_a_build_killed_at_any_moment_goes_on_to_the_same_graph(tmp_path: Path, forkserver: ForkServerContext) -> None:
-    count = 400
+    count = 300
 
     def start(folder: Path) -> tuple[Any, Path]:
         folder.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
 """Why one question's gold passages were found or lost: re-runs a strategy, relaxes its limits, walks the graph."""
 
 from eval.explain.answer import Answer, Placed, answer
-from eval.explain.changes import Change, Helped, changes_of
+from eval.explain.changes import Change, Helped, Outcome, changes_of, helpful, outcomes_of
 from eval.explain.examine import Examiner
 from eval.explain.fates import Fate, Kind, Rival
 from eval.explain.linked import Linked, Names, linked_entities
@@ -18,6 +18,7 @@ __all__ = [
     "Kind",
     "Linked",
     "Names",
+    "Outcome",
     "Placed",
     "Query",
     "Rival",
@@ -27,8 +28,10 @@ __all__ = [
     "answer",
     "browser_text",
     "changes_of",
+    "helpful",
     "linked_entities",
     "literal",
+    "outcomes_of",
     "queries_of",
     "versus",
 ]

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from eval.trial import run_trial
-from retrieval.budget import Budget
+from retrieval.errors import HopBenchError
 from retrieval.index import Batch, Index
 from retrieval.strategies.base import Strategy
 from retrieval.types import Counters, Hit
@@ -58,19 +57,23 @@ class Answer:
 
 def answer(label: str, strategy: Strategy, batch: Batch) -> Answer:
     """Rank the batch's one question. A strategy's exception becomes `failure`; HopBenchErrors are raised."""
-    (question,) = batch.questions
-    outcome = run_trial(label, strategy, [batch], Budget())
-    ranking = outcome.rankings[question.id]
+    counters = Counters()
+    try:
+        (ranking,) = strategy.rank(batch, counters)
+    except HopBenchError:
+        raise
+    except Exception as error:  # a strategy may raise anything; its reason is what is to be explained then
+        return Answer(label, strategy, counters=counters, failure=f"{type(error).__name__}: {error}")
     if ranking.failure is not None:
-        return Answer(label, strategy, counters=outcome.counters, failure=ranking.failure)
+        return Answer(label, strategy, counters=counters, failure=ranking.failure)
     return Answer(
         label,
         strategy,
-        places(outcome.hits[question.id], batch.index),
-        ranking.seeds,
+        places(ranking.hits, batch.index),
+        tuple(dict.fromkeys(batch.index.passage_of[chunk] for chunk in ranking.seeds)),
         _initial_ranks(strategy, batch),
-        outcome.notes[question.id],
-        outcome.counters,
+        ranking.notes,
+        counters,
     )
 
 

@@ -1,19 +1,21 @@
 """A strategy with one parameter changed: which single limit keeps a passage out of its ranking.
 
 Nothing is inferred from a parameter's name. Each numeric parameter is set to its lower and to its upper bound, each
-switch is flipped, each choice tried, and the strategy is run again; what then ranks the passage is named.
+switch is flipped, each choice tried, and the strategy is run again; what then ranks the passage is named. A limit is a
+parameter whose change only adds candidates; any other change also costs candidates, and their number is told.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from eval.explain.answer import Answer, Placed, answer
+from eval.explain.answer import Placed, places
 from retrieval.errors import InputError
 from retrieval.index import Batch
 from retrieval.strategies.base import Bounds, Strategy
+from retrieval.types import Counters
 
 TIERS = (10, 20)
 NOT_A_LIMIT = "fill"  # it completes rankings, which makes nothing a candidate
@@ -33,16 +35,30 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """All candidates under a change, however many; `lost` is how many of the candidates without it are missing.
+
+    `failure` is the reason why the strategy could not be run so.
+    """
+
+    change: Change
+    places: Mapping[str, Placed] = field(default_factory=dict)
+    lost: int = 0
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Helped:
-    """A change, and where the passage in question stands with it."""
+    """A change that makes a passage a candidate, where the passage then stands, and how many others that costs."""
 
     change: Change
     place: Placed
+    lost: int = 0
 
     @property
-    def tier(self) -> int:
-        """0 for the top 10, 1 for the top 20, 2 below."""
-        return sum(self.place.rank > rank for rank in TIERS)
+    def order(self) -> tuple[bool, int]:
+        """Limits first; those that bring it into the top 10, then the top 20, then the others."""
+        return self.lost > 0, sum(self.place.rank > rank for rank in TIERS)
 
 
 def changes_of(strategy: Strategy) -> Iterator[Change]:
@@ -69,32 +85,45 @@ def _others(before: object, spec: dataclasses.Field[object]) -> list[object]:
     return [end for end in ends if end != before]
 
 
-def answers_after(base: Answer, batch: Batch) -> list[tuple[Change, Answer]]:
-    """The question answered anew under every change that the strategy and the graph accept."""
+def outcomes_of(strategy: Strategy, batch: Batch) -> list[Outcome]:
+    """The batch's one question under every change that the strategy and the graph accept."""
+    before = _candidates(strategy, batch)
     found = []
-    for change in changes_of(base.strategy):
+    for change in changes_of(strategy):
         try:
-            changed = type(base.strategy)(**{**base.strategy.spec(), change.parameter: change.after})
-            found.append((change, answer(base.label, changed, batch)))
+            changed = type(strategy)(**{**strategy.spec(), change.parameter: change.after})
+            after = _candidates(changed, batch)
         except InputError:  # refused beside the other parameters, or below what the graph was built with
             continue
+        except Exception as error:  # a strategy may raise anything; the reason is kept, the other changes still tell
+            found.append(Outcome(change, failure=f"{type(error).__name__}: {error}"))
+            continue
+        found.append(Outcome(change, after, len(before.keys() - after.keys())))
     return found
 
 
-def helpful(passage: str, outcomes: Sequence[tuple[Change, Answer]], within: int | None = None) -> tuple[Helped, ...]:
-    """The changes under which the strategy itself ranks `passage` (in its top `within`), one a parameter.
+def _candidates(strategy: Strategy, batch: Batch) -> dict[str, Placed]:
+    """What a strategy itself ranks: not completed, not cut to the length that rankings have."""
+    (ranking,) = strategy.search(batch, Counters())
+    if ranking.failure is not None:
+        raise ValueError(ranking.failure)
+    return {place.passage: place for place in places(ranking.hits, batch.index)}
 
-    Those that bring it into the top 10 come first, then the top 20, then the others; in the order of definition.
+
+def helpful(passage: str, outcomes: Sequence[Outcome], within: int | None = None) -> tuple[Helped, ...]:
+    """The changes that make `passage` a candidate (in the top `within`), the best of each parameter.
+
+    In the order of `Helped.order`, then of definition.
     """
     best: dict[str, Helped] = {}
-    for change, outcome in outcomes:
-        place = outcome.place(passage)
-        if place is None or not place.candidate or (within is not None and place.rank > within):
+    for outcome in outcomes:
+        place = outcome.places.get(passage)
+        if place is None or (within is not None and place.rank > within):
             continue
-        helped, known = Helped(change, place), best.get(change.parameter)
-        if known is None or place.rank < known.place.rank:
-            best[change.parameter] = helped
-    return tuple(sorted(best.values(), key=lambda helped: helped.tier))  # stable: the order of definition within a tier
+        helped, known = Helped(outcome.change, place, outcome.lost), best.get(outcome.change.parameter)
+        if known is None or (*helped.order, place.rank) < (*known.order, known.place.rank):
+            best[outcome.change.parameter] = helped
+    return tuple(sorted(best.values(), key=lambda helped: helped.order))  # stable
 
 
 def _shown(value: object) -> str:

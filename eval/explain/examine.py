@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from eval.explain.answer import Answer, Placed
-from eval.explain.changes import Change, answers_after, helpful
+from eval.explain.changes import Outcome, helpful, outcomes_of
 from eval.explain.fates import Fate, rivals
 from eval.explain.routes import EVERY_KIND, Routes
 from retrieval.index import Batch
+from retrieval.strategies.base import KEEP
 
 
 @dataclass(eq=False)
@@ -22,9 +23,9 @@ class Examiner:
     top: int = 10
 
     @cached_property
-    def outcomes(self) -> list[tuple[Change, Answer]]:
-        """The answers under every single change of a parameter."""
-        return answers_after(self.answer, self.batch)
+    def outcomes(self) -> list[Outcome]:
+        """The candidates under every single change of a parameter."""
+        return outcomes_of(self.answer.strategy, self.batch)
 
     @cached_property
     def _routes(self) -> Routes:
@@ -65,10 +66,11 @@ class Examiner:
         changes = helpful(passage, self.outcomes)
         if not self.answer.strategy.edges:
             return Fate(passage, "not ranked", place, initial, changes=changes)
-        if changes:
-            return Fate(passage, "pruned", place, initial, changes=changes, route=self._routes.to(passage))
+        if len(self.answer.places) >= KEEP and all(helped.lost for helped in changes):
+            within = tuple(helped for helped in changes if helped.place.rank <= self.top)
+            return Fate(passage, "out-ranked", place, initial, changes=within)
         route = self._routes.to(passage)
-        if route is not None:
-            return Fate(passage, "not followed", place, initial, route=route)
-        route = self._all_routes.to(passage)
-        return Fate(passage, "other edges" if route else "never linked", place, initial, route=route)
+        if route is None and not any(helped.place.hit.path for helped in changes):
+            around = self._all_routes.to(passage)
+            return Fate(passage, "other edges" if around else "never linked", place, initial, (), changes, around)
+        return Fate(passage, "pruned" if changes else "not followed", place, initial, (), changes, route)

@@ -23,10 +23,10 @@ Kind = Literal[
     "failed",
 ]
 """In the top k: `seed` (by the initial ranking), `reached` (an edge led there), `filled` (completed from the initial
-ranking). Below it: `out-ranked`. Not ranked by the strategy itself: `pruned` (one changed limit ranks it), `not
-followed` (the graph leads there, no single limit explains it), `other edges` (only edges that the strategy does not
-follow lead there), `never linked` (no way of 3 steps), `not ranked` (a hop-free ranking ends before it). `failed`: no
-ranking at all."""
+ranking). Below it, or beyond the end of a full ranking: `out-ranked`. Not ranked by the strategy itself: `pruned` (one
+changed parameter ranks it), `not followed` (the graph leads there, no single parameter explains it), `other edges`
+(only edges that the strategy does not follow lead there), `never linked` (no way of 3 steps), `not ranked` (a hop-free
+ranking ends before it). `failed`: no ranking at all."""
 
 RIVALS = 3
 

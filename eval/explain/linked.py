@@ -25,7 +25,7 @@ class Linked:
 
 @dataclass(frozen=True)
 class Names:
-    """Node id → what a person calls it: a chunk's title (and part), an entity's name; an unknown id stays as it is."""
+    """Node id → what a person calls it: `[a chunk's title]`, an entity's name; an unknown id stays as it is."""
 
     index: Index
     entities: Mapping[str, str]
@@ -41,8 +41,8 @@ class Names:
         if row is None:
             return self.entities.get(node, node)
         chunk = self.index.chunks[row]
-        part = "" if chunk.id == chunk.passage_id else f" (part {chunk.index + 1})"
-        return (chunk.title or chunk.passage_id) + part
+        part = "" if chunk.id == chunk.passage_id else f", part {chunk.index + 1}"
+        return f"[{chunk.title or chunk.passage_id}{part}]"
 
 
 def linked_entities(batch: Batch) -> Sequence[Linked]:

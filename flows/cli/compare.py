@@ -83,9 +83,9 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
     screen.print(rows)
     fewest = min((pair.n for pair in comparison.pairs), default=0)
     screen.print(
-        f"Paired over the questions both answered (at least {fewest}). effect: mean of label − against. detectable: the "
-        f"true difference that this many questions show four times in five. p is corrected for {len(comparison.pairs)} "
-        "comparisons. “not distinguishable” is not “equal”.",
+        f"Paired over the questions both answered (at least {fewest}). effect: mean of label − against. detectable: "
+        f"the true difference that this many questions show four times in five. p is corrected for "
+        f"{len(comparison.pairs)} comparisons. “not distinguishable” is not “equal”.",
         markup=False,
     )
 

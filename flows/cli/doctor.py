@@ -27,19 +27,17 @@ def doctor_command(as_json: Annotated[bool, typer.Option("--json", help="Print J
     """Check what is installed, reachable and writable; exit code 2 where something required fails."""
     from flows.cli.doctor_checks import every_check
     from flows.home import Home
+    from retrieval.errors import InputError
 
     home = Home.resolve()
     home.apply_environment()
     checks = every_check(home)
-    failed = sum(check.status == "fail" for check in checks)
     if as_json:
         print_json([check._asdict() for check in checks])
     else:
         rows = table("", "part", "finding", "remedy")
         for check in checks:
             rows.add_row(Text(check.status, STYLES[check.status]), *map(Text, check[1:]))
-        screen = console()
-        screen.print(rows)
-        screen.print(f"{failed} failed" if failed else "nothing required failed; off: optional, not set up")
-    if failed:
-        raise typer.Exit(2)
+        console().print(rows)
+    if failed := [check.part for check in checks if check.status == "fail"]:
+        raise InputError(f"required and not there: {', '.join(failed)}. The remedies stand beside them")

@@ -1,4 +1,4 @@
-"""The checks of `hopbench doctor`. None writes anything that stays, prints a secret, or asks a server not named by you."""
+"""The checks of `hopbench doctor`. None leaves a file behind, shows a secret, or asks a server that nobody named."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import click
 import typer
 from rich.console import Console
 
-from flows.cli import graph, run
+from flows.cli import compare, doctor, explain, graph, lists, report, run
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -25,6 +25,12 @@ app = typer.Typer(
 app.command("run")(run.run_command)
 app.command("nightly")(run.nightly_command)
 app.add_typer(graph.app, name="graph")
+app.command("explain")(explain.explain_command)
+app.command("compare")(compare.compare_command)
+app.command("report")(report.report_command)
+app.command("strategies")(lists.strategies_command)
+app.command("benchmarks")(lists.benchmarks_command)
+app.command("doctor")(doctor.doctor_command)
 
 
 def _version(asked: bool) -> None:

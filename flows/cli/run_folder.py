@@ -90,8 +90,8 @@ class RunFolder:
         if benchmark.digest != self.digest:
             run = self.results["benchmark"]
             raise InputError(
-                f"{self.folder} was run on {run['name']} (digest {self.digest[:12]}, {run['questions']} questions), and "
-                f"{options.dataset} has digest {benchmark.digest[:12]} ({len(benchmark.questions)} questions): "
+                f"{self.folder} was run on {run['name']} (digest {self.digest[:12]}, {run['questions']} questions), "
+                f"and {options.dataset} has digest {benchmark.digest[:12]} ({len(benchmark.questions)} questions): "
                 "name the benchmark that was run with --dataset, or run it again"
             )
         return benchmark

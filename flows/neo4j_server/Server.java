@@ -2,15 +2,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import org.neo4j.dbms.api.DatabaseManagementService;
 import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
 
 /**
  * Neo4j Community until SIGTERM or the end of the process PARENT (0: none), run from source:
- * java -cp 'lib/*' Server.java FOLDER PARENT NAME=VALUE...
- * The folder's parent holds nothing but this server; it is removed at the end.
+ * java -cp 'lib/*' Server.java FOLDER PARENT [FILE...]. Settings are read from FOLDER/neo4j.conf. At the end FOLDER is
+ * removed, and the FILEs, which tell others of this server.
  */
 public final class Server {
     private static volatile DatabaseManagementService service;
@@ -21,6 +19,9 @@ public final class Server {
             if (service != null) {
                 service.shutdown();
             }
+            for (int i = 2; i < args.length; i++) {
+                Path.of(args[i]).toFile().delete();
+            }
             remove(folder);
         }));
         long parent = Long.parseLong(args[1]);
@@ -28,12 +29,9 @@ public final class Server {
             ProcessHandle.of(parent).ifPresentOrElse(
                     process -> process.onExit().thenRun(() -> System.exit(0)), () -> System.exit(0));
         }
-        Map<String, String> settings = new LinkedHashMap<>();
-        for (int i = 2; i < args.length; i++) {
-            String[] pair = args[i].split("=", 2);
-            settings.put(pair[0], pair[1]);
-        }
-        service = new DatabaseManagementServiceBuilder(folder).setConfigRaw(settings).build();
+        service = new DatabaseManagementServiceBuilder(folder)
+                .loadPropertiesFromFile(folder.resolve("neo4j.conf"))
+                .build();
         Thread.currentThread().join();
     }
 

@@ -51,7 +51,9 @@ def adjacency(batch: Batch, counters: Counters) -> Adjacency:
 
 
 def _read(batch: Batch) -> Adjacency:
-    records = {record["kind"]: record for record in batch.index.store.read(cypher.ADJACENCY)}
+    # An engine returns no record for a kind of edge that the graph lacks.
+    nothing = {kind: {"source": (), "target": (), "weight": ()} for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO)}
+    records = nothing | {record["kind"]: record for record in batch.index.store.read(cypher.ADJACENCY)}
     mentions, related = records[MENTIONED_IN], records[RELATED_TO]
     entities = sorted({*mentions["source"], *related["source"], *related["target"]})
     entity_row = {entity: row for row, entity in enumerate(entities)}

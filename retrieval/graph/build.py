@@ -37,12 +37,14 @@ from retrieval.graph.schema import (
     document_id,
 )
 from retrieval.graph.similarity import similar_table
+from retrieval.graph.spacy_names import SpacyNames
 from retrieval.graph.store import GraphStore
 from retrieval.graph.triples import triple_tables
 from retrieval.text import Tagger
 from retrieval.types import Chunk, Passage, Triple
 
 BUILDER_VERSION = 2
+EXTRACTORS = ("rules", "spacy", "triples")
 T = TypeVar("T")
 
 
@@ -56,21 +58,29 @@ class Steps(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSettings:
-    """What decides a graph's content beside its corpus and triples."""
+    """What decides a graph's content beside its corpus and triples.
+
+    `recogniser` names the model of the extractor `spacy` with its versions (`spacy_names.recogniser()`).
+    """
 
     extractor: str = "rules"
+    recogniser: str = ""
     similar_top_k: int = 10
     similar_floor: float = 0.3
     max_tokens: int = MAX_TOKENS
 
     def __post_init__(self) -> None:
         """Refuse what cannot be built."""
-        if self.extractor not in ("rules", "triples"):
-            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: rules, triples")
+        if self.extractor not in EXTRACTORS:
+            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
+        if (self.extractor == "spacy") != bool(self.recogniser):
+            raise ParameterError(f"extractor {self.extractor!r} with recogniser {self.recogniser!r}: 'spacy' alone has one")
         if not 1 <= self.similar_top_k <= 1000:
             raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
         if not 0.0 <= self.similar_floor <= 1.0:
             raise ParameterError(f"similar_floor {self.similar_floor} is outside 0..1")
+        if not 1 <= self.max_tokens <= 1_000_000:
+            raise ParameterError(f"max_tokens {self.max_tokens} is outside 1..1000000")
 
 
 @dataclass(frozen=True)
@@ -120,14 +130,15 @@ def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps)
     `staging` keeps finished stages until the graph is written; it is safe to delete (work is then repeated).
     """
     key = plan.build_key
+    stage = _Staging(staging / key)
     present = store.record()
     if present is not None and present.get("build_key") == key:
+        stage.clear()  # left by a build that was killed between its last write and its end
         return present
     if not plan.passages:
         raise InputError("the corpus has no passages: nothing to build a graph from")
     begun = time.perf_counter()
     chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
-    stage = _Staging(staging / key)
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
     extracted = steps("extract", lambda: stage.kept("extract", lambda: _extract(plan, chunks, tagger)))
@@ -149,7 +160,7 @@ def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps)
 def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
     if plan.settings.extractor == "triples":
         return triple_tables(chunks, plan.triples, tagger)
-    return rule_tables(chunks, tagger)
+    return rule_tables(chunks, tagger, SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None)
 
 
 def _tables(

@@ -118,6 +118,15 @@ CALL (id) {{{_STANDS_IN}
 RETURN id, target, weight
 """
 
+# The same as document 4 writes it, for one question's `$entities`: full chunks by distinct matched entities. To paste.
+ENTITY_SEARCH = f"""
+UNWIND $entities AS id{_STANDS_IN}
+WITH c, collect(DISTINCT e.name) AS matched_entities, count(DISTINCT e) AS entity_count
+RETURN c.id AS id, c.content AS chunk_text, c.passage_id AS document_id, c.index AS chunk_index,
+       matched_entities, entity_count
+ORDER BY entity_count DESC, id LIMIT $top_k
+"""
+
 # Document 5's hop: kind R as above; kind M, for each entity newly related, where it is mentioned and how often.
 NEIGHBORHOOD_HOP = f"""
 UNWIND $ids AS id
@@ -155,66 +164,54 @@ CALL (id) {{{_RELATED}
 RETURN id, target, name, weight, types, description
 """
 
-# Document 3's hop. A frontier row has `chunks` and `entities`, each a list of {id, activation}, the question's `tags`
-# and the ids `visited`. Part "nodes" says which frontier nodes exist and whether they have edges; part "edges" gives the
-# edges that could pass more than $min_activation on if all tags agreed, or that lead back to what is visited (which
-# tells a dead end from a path too weak). Edges outside the thresholds count neither as edges nor in `degree`.
+# Document 3's hop. A frontier row has `chunks` and `entities`, each a list of {id, activation}, the ids `visited` and, at
+# the first level, the ids of the `seeds`. Part "seeds" says which of them exist and whether they have edges; part "edges"
+# gives the edges that could pass more than $min_activation on if all tags agreed, and those that lead back to what is
+# visited (they tell a dead end from a path too weak). Edges below the thresholds count in `degree` no more than elsewhere;
+# $min_mention is 0 or, to leave MENTIONED_IN out, above 1, so that a hub's mentions need not be looked at one by one.
 ACTIVATION_HOP = """
 UNWIND $frontier AS f
 CALL (f) {
-  UNWIND f.chunks AS n
-  MATCH (c:Chunk {id: n.id})
-  WITH n, c, c.namespace AS space
+  UNWIND f.seeds AS id
+  MATCH (c:Chunk {id: id})
+  WITH id, c, c.namespace AS space
   WHERE space = $namespace
-  WITH n, EXISTS {
+  WITH id, EXISTS {
     (c)-[r:SIMILAR_TO|MENTIONED_IN]-() WHERE r.similarity >= $min_similarity OR r.weight >= $min_mention
   } AS connected
-  RETURN 'nodes' AS part, collect(n.id) AS source, collect(connected) AS degree, [] AS kind, [] AS target,
-         [] AS weight, [] AS edge_tags, [] AS shared
-UNION ALL
-  UNWIND f.entities AS n
-  MATCH (c:Entity {id: n.id})
-  WITH n, c, c.namespace AS space
-  WHERE space = $namespace
-  WITH n, EXISTS {
-    (c)-[r:RELATED_TO|MENTIONED_IN]-() WHERE r.strength >= $min_strength OR r.weight >= $min_mention
-  } AS connected
-  RETURN 'nodes' AS part, collect(n.id) AS source, collect(connected) AS degree, [] AS kind, [] AS target,
-         [] AS weight, [] AS edge_tags, [] AS shared
+  RETURN 'seeds' AS part, collect(id) AS source, collect(connected) AS degree, [] AS kind, [] AS target,
+         [] AS weight, [] AS tags
 UNION ALL
   UNWIND f.chunks AS n
   MATCH (c:Chunk {id: n.id})
   WITH f, n, c, COUNT {
     (c)-[r:SIMILAR_TO|MENTIONED_IN]-() WHERE r.similarity >= $min_similarity OR r.weight >= $min_mention
   } AS degree
-  WHERE n.activation > $min_activation * sqrt(degree) OR degree <= size(f.visited)
+  WITH f, n, c, degree, $min_activation * sqrt(degree) / n.activation AS least
+  WHERE least < 1.0 OR degree <= size(f.visited)
   MATCH (c)-[r:SIMILAR_TO|MENTIONED_IN]-(d)
   WHERE (r.similarity >= $min_similarity OR r.weight >= $min_mention)
+    AND (r.similarity > least OR r.weight > least OR $min_weight > least OR d.id IN f.visited)
     AND d.namespace = $namespace AND c.namespace = d.namespace
-  WITH f, n, degree, r, d, coalesce(r.similarity, r.weight) AS weight
-  WHERE n.activation * weight > $min_activation * sqrt(degree)
-     OR n.activation * $min_weight > $min_activation * sqrt(degree) OR d.id IN f.visited
   RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
-         collect(d.id) AS target, collect(weight) AS weight, collect(size(coalesce(r.tags, []))) AS edge_tags,
-         collect(size([t IN coalesce(r.tags, []) WHERE t IN f.tags])) AS shared
+         collect(d.id) AS target, collect(coalesce(r.similarity, r.weight)) AS weight,
+         collect(coalesce(r.tags, [])) AS tags
 UNION ALL
   UNWIND f.entities AS n
   MATCH (c:Entity {id: n.id})
-  WITH f, n, c, COUNT {
-    (c)-[r:RELATED_TO|MENTIONED_IN]-() WHERE r.strength >= $min_strength OR r.weight >= $min_mention
-  } AS degree
-  WHERE n.activation > $min_activation * sqrt(degree) OR degree <= size(f.visited)
+  WITH f, n, c, COUNT { (c)-[r:RELATED_TO]-() WHERE r.strength >= $min_strength }
+       + CASE WHEN $min_mention > 1 THEN 0 ELSE COUNT { (c)-[:MENTIONED_IN]->() } END AS degree
+  WITH f, n, c, degree, $min_activation * sqrt(degree) / n.activation AS least
+  WHERE least < 1.0 OR degree <= size(f.visited)
   MATCH (c)-[r:RELATED_TO|MENTIONED_IN]-(d)
   WHERE (r.strength >= $min_strength OR r.weight >= $min_mention)
+    AND (r.strength > least OR r.weight > least OR $min_weight > least OR d.id IN f.visited)
     AND d.namespace = $namespace AND c.namespace = d.namespace
-  WITH f, n, degree, r, d, coalesce(r.strength, r.weight) AS weight
-  WHERE n.activation * weight > $min_activation * sqrt(degree)
-     OR n.activation * $min_weight > $min_activation * sqrt(degree) OR d.id IN f.visited
   RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
-         collect(d.id) AS target, collect(weight) AS weight, collect(size(coalesce(r.tags, []))) AS edge_tags,
-         collect(size([t IN coalesce(r.tags, []) WHERE t IN f.tags])) AS shared
+         collect(d.id) AS target, collect(coalesce(r.strength, r.weight)) AS weight,
+         collect(coalesce(r.tags, [])) AS tags
 }
-RETURN f.q AS q, part, source, degree, kind, target, weight, edge_tags, shared
+RETURN f.q AS q, part, source, degree, kind, target, weight, tags
 """
 
 # Document 3's section 6.2 as a person pastes it into a Neo4j browser for one level of one seed: the energies are
@@ -247,4 +244,36 @@ WHERE transfer_energy > $min_threshold
 RETURN parent_id, neighbor.id AS neighbor_id, labels(neighbor) AS neighbor_labels, type(r) AS edge_type, weight,
        transfer_energy
 ORDER BY parent_id, transfer_energy DESC, neighbor_id
+"""
+
+# Document 2's hop. A frontier row has the entities `ids` and `visited`. Part "names" gives the frontier's own names, part
+# "edges" the RELATED_TO edges to what is not visited yet, with the neighbour's name.
+ENTITY_NEIGHBOURS = """
+UNWIND $frontier AS f
+CALL (f) {
+  UNWIND f.ids AS id
+  MATCH (e:Entity {id: id})
+  WITH id, e.name AS name, e.namespace AS space
+  WHERE space = $namespace
+  RETURN 'names' AS part, collect(id) AS source, [] AS target, collect(name) AS name, [] AS weight
+UNION ALL
+  UNWIND f.ids AS id
+  MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
+  WHERE r.strength >= $min_strength AND x.namespace = $namespace AND e.namespace = x.namespace
+    AND NOT x.id IN f.visited
+  RETURN 'edges' AS part, collect(id) AS source, collect(x.id) AS target, collect(x.name) AS name,
+         collect(r.strength) AS weight
+}
+RETURN f.q AS q, part, source, target, name, weight
+"""
+
+# The wording of entities (source) and of relations (source, target) as parallel lists: what communities are embedded by.
+DESCRIPTIONS = """
+MATCH (e:Entity) WHERE e.namespace = $namespace
+RETURN 'Entity' AS kind, collect(e.id) AS source, [] AS target, [] AS types,
+       collect(coalesce(e.description, '')) AS description
+UNION ALL
+MATCH (a:Entity)-[r:RELATED_TO]->(b:Entity) WHERE b.namespace = $namespace AND a.namespace = b.namespace
+RETURN 'RELATED_TO' AS kind, collect(a.id) AS source, collect(b.id) AS target, collect(r.types) AS types,
+       collect(coalesce(r.description, '')) AS description
 """

@@ -48,7 +48,7 @@ def inverse_frequency(standing: Standing, chunks: int) -> float:
 class Matches:
     """The chunks that mention a question's entities: index rows, ascending, and what each has.
 
-    `values` is the sum over the distinct entities matched of 1 (or of their idf), `cosines` the similarity to the
+    `values` is the sum over the distinct entities matched (1 each, as documented), `cosines` the similarity to the
     question. The matched entities of row i are `owners[begins[i]:begins[i + 1]]`, numbers into the question's entities,
     and `weights` those of their mentions.
     """
@@ -71,17 +71,18 @@ class Matches:
         return list(zip(self.owners[part].tolist(), self.weights[part].tolist(), strict=True))
 
 
-def matches(batch: Batch, q: int, entities: Sequence[str], standing: Mapping[str, Standing], idf: bool) -> Matches:
-    """Count the distinct entities of a question that each chunk mentions."""
+def matches(
+    batch: Batch, q: int, entities: Sequence[str], values: Sequence[float], standing: Mapping[str, Standing]
+) -> Matches:
+    """Sum for each chunk the values of those distinct entities of a question that it mentions."""
     places = [standing[entity] for entity in entities]
     if not any(len(place.rows) for place in places):
         return Matches()
-    values = np.array([inverse_frequency(p, len(batch.index.chunks)) if idf else 1.0 for p in places])
     sizes = [len(place.rows) for place in places]
     rows, owners = np.concatenate([place.rows for place in places]), np.repeat(np.arange(len(places)), sizes)
     order = np.argsort(rows, kind="stable")  # owners stay ascending within a row
     unique, begins = np.unique(rows[order], return_index=True)
-    total = np.add.reduceat(values[owners[order]], begins)
+    total = np.add.reduceat(np.asarray(values)[owners[order]], begins)
     cosines = np.round((batch.index.vectors[unique] @ batch.vectors[q]).astype(np.float64), FLOAT32_DECIMALS)
     weights = np.concatenate([place.weights for place in places])[order]
     return Matches(unique, total, cosines, np.append(begins, len(rows)).astype(np.int64), owners[order], weights)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from retrieval.errors import StoreError
+from retrieval.errors import InputError, StoreError
 from retrieval.graph import cypher
 from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, LIST_COLUMNS, NODE_COLUMNS, GraphTables
 from retrieval.graph.store import Record
@@ -34,6 +34,7 @@ class KgliteStore:
         """See `GraphStore.read`."""
         import kglite
 
+        kglite.set_query_warning_policy("silent")  # a graph without RELATED_TO edges is no typo in a query
         try:
             rows: list[Record] = (
                 self._open().cypher(query, params={**parameters, "namespace": self.namespace}).to_list()
@@ -58,8 +59,13 @@ class KgliteStore:
                 graph.set_node_embeddings(label, text, rows)
         build = pd.DataFrame([{"id": "build", "record": json.dumps(dict(record), sort_keys=True)}])
         self._add_nodes(graph, "Build", build)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        graph.save(str(self.path))  # writes a sibling and renames it
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            graph.save(str(self.path))  # writes a sibling and renames it
+        except (OSError, kglite.KgError) as error:
+            raise InputError(
+                f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"
+            ) from error
         self._graph = graph
 
     def record(self) -> Mapping[str, Any] | None:
@@ -89,9 +95,9 @@ class KgliteStore:
         if self._graph is None:
             try:
                 self._graph = kglite.load(str(self.path))
-            except kglite.KgError as error:
+            except (OSError, kglite.KgError) as error:
                 raise StoreError(
-                    f"cannot read the graph {self.path}: {error}. Build it again: hopbench graph build"
+                    f"cannot read the graph {self.path}: {error} Build it again: hopbench graph build --force"
                 ) from error
         return self._graph
 

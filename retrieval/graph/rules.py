@@ -13,10 +13,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pandas as pd
 
 from retrieval.entities import (
+    AliasTable,
     Key,
     ReadChunk,
     alias_table,
@@ -47,17 +49,28 @@ class _Relation:
         self.description = self.description or sentence[:300]
 
 
-def rule_tables(chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
+class MoreNames(Protocol):
+    """Finds names that the rules miss."""
+
+    def __call__(self, read: Sequence[ReadChunk], table: AliasTable) -> Mapping[Key, str]:
+        """Append what was found to each `phrases`; returns the types of names."""
+        ...
+
+
+def rule_tables(
+    chunks: Sequence[Chunk], tagger: Tagger, more_names: MoreNames | None = None
+) -> Mapping[str, pd.DataFrame]:
     """Entities, MENTIONED_IN and RELATED_TO of a corpus, with the columns of `schema`.
 
     `tagger` is fitted on the same chunks; tags of an edge come from the sentences that mention or state it.
     """
     table = alias_table(chunks)
     read = [read_chunk(chunk, table) for chunk in chunks]
+    types = more_names(read, table) if more_names else {}
     phrases = keep_returning_phrases(read)
     entities = [
         (entity_id(one.key), one.name, one.type, one.description, list(one.aliases))
-        for one in named_entities(read, table, phrases)
+        for one in named_entities(read, table, phrases, types)
     ]
     mentions: list[tuple[str, str, int, float, list[str]]] = []
     relations: defaultdict[tuple[Key, Key], _Relation] = defaultdict(_Relation)

@@ -30,8 +30,9 @@ def triple_tables(chunks: Sequence[Chunk], triples: Sequence[Triple], tagger: Ta
     of its own words and of the sentences that name both ends.
     """
     by_passage: defaultdict[str, list[Triple]] = defaultdict(list)
-    for triple in triples:
+    for triple in sorted(triples, key=lambda one: (one.subject, one.relation, one.object)):
         by_passage[triple.passage_id].append(triple)
+    elsewhere = _names_of_split_passages(chunks, by_passage)
     names: dict[Key, tuple[str, str]] = {}
     mentions: list[tuple[str, str, int, float, list[str]]] = []
     relations: defaultdict[tuple[Key, Key], _Stated] = defaultdict(_Stated)
@@ -47,7 +48,7 @@ def triple_tables(chunks: Sequence[Chunk], triples: Sequence[Triple], tagger: Ta
                 names.setdefault(key, (name, "entity"))
             if all(ends) and ends[0] != ends[1]:
                 _state(relations, ends, triple, read, tagger)
-            found.update(key for key in set(ends) if key)
+            found.update(key for key in set(ends) if key and (chunk.id, key) not in elsewhere)
         mentions.extend(_mention_rows(chunk, subject, found, read, tagger))
     names.pop((), None)
     entities: list[tuple[str, str, str, str, list[str]]] = [
@@ -58,6 +59,25 @@ def triple_tables(chunks: Sequence[Chunk], triples: Sequence[Triple], tagger: Ta
         MENTIONED_IN: pd.DataFrame(mentions, columns=list(EDGE_COLUMNS[MENTIONED_IN])),
         RELATED_TO: _related_table(relations, tagger),
     }
+
+
+def _names_of_split_passages(
+    chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]]
+) -> set[tuple[str, Key]]:
+    """Chunk and name where only other parts of the passage spell the name out: it is not mentioned there."""
+    parts: defaultdict[str, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        parts[chunk.passage_id].append(chunk)
+    found: set[tuple[str, Key]] = set()
+    for passage, together in parts.items():
+        if len(together) == 1:
+            continue
+        words = {chunk.id: [token.folded for token in tokens(chunk.content)] for chunk in together}
+        for key in {name_key(name) for triple in by_passage[passage] for name in (triple.subject, triple.object)}:
+            without = [chunk for chunk in words if not _names(words[chunk], key)]
+            if len(without) < len(together):
+                found.update((chunk, key) for chunk in without)
+    return found
 
 
 def _state(

@@ -1,4 +1,4 @@
-"""Document 3: energy spreads from the best hybrid hits along tagged edges, fading with degree and with what is off topic.
+"""Document 3: energy spreads from the best hybrid hits along tagged edges, fading with degree and off-topic tags.
 
 Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
 - A seed's R is its weighted hybrid score; a chunk with R ≤ 0 starts nothing, but stays a candidate.
@@ -26,7 +26,6 @@ from retrieval.index import Batch, Index
 from retrieval.strategies.activation_energy import (
     NOT_COUNTED,
     Branch,
-    Edge,
     Exploration,
     Neighbourhood,
     floored_jaccard,
@@ -73,8 +72,8 @@ class Activation(Strategy):
         """Refuse values outside the bounds, and say why RRF is."""
         if self.fusion == "rrf":
             raise ParameterError(
-                "activation.fusion = 'rrf' is refused: R is a seed's energy in 0..1 and an RRF score, at most 2/61, says "
-                "only its rank; use 'weighted'"
+                "activation.fusion = 'rrf' is refused: R is a seed's energy in 0..1, and an RRF score, at most 2/61, "
+                "says only its rank; use 'weighted'"
             )
         super().__post_init__()
 
@@ -89,7 +88,7 @@ class Activation(Strategy):
         tags = [tagger.tags(question.text, self.max_tags) for question in batch.questions]
         spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
         for _ in range(self.max_depth):
-            rows = [self._row(q, tags[q], spreads[q], batch.index) for q in range(len(spreads)) if _active(spreads[q])]
+            rows = [self._row(q, spreads[q], batch.index) for q in range(len(spreads)) if _active(spreads[q])]
             if not rows:
                 break
             records = batch.read(counters, cypher.ACTIVATION_HOP, frontier=rows, **self._thresholds())
@@ -103,14 +102,14 @@ class Activation(Strategy):
         return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
 
     @staticmethod
-    def _row(q: int, tags: Sequence[str], spreads: Sequence[Exploration], index: Index) -> dict[str, Any]:
+    def _row(q: int, spreads: Sequence[Exploration], index: Index) -> dict[str, Any]:
         activation: dict[str, float] = {}
         for branch in (branch for spread in spreads for branch in spread.frontier):
             activation[branch.node] = max(activation.get(branch.node, 0.0), branch.energy)
         nodes = [{"id": node, "activation": activation[node]} for node in sorted(activation)]
         return {
             "q": q,
-            "tags": list(tags),
+            "seeds": [spread.seed.node for spread in spreads if spread.frontier == [spread.seed]],
             "visited": sorted(set().union(*(spread.visited for spread in spreads))),
             "chunks": [node for node in nodes if node["id"] in index.row_of],
             "entities": [node for node in nodes if node["id"] not in index.row_of],
@@ -129,23 +128,23 @@ class Activation(Strategy):
     def _around(
         self, records: Sequence[Record], tags: Sequence[Sequence[str]], counters: Counters
     ) -> dict[int, Around]:
-        """What one level read: question → frontier node → its neighbourhood."""
+        """What one level read: question → node → its neighbourhood."""
         around: dict[int, Around] = {}
-        for record in records:
-            if record["part"] == "nodes":
-                for node, connected in zip(record["source"], record["degree"], strict=True):
-                    here = around.setdefault(record["q"], {}).setdefault(node, Neighbourhood(0))
-                    here.degree = here.degree or (NOT_COUNTED if connected else 0)
-        for record in (record for record in records if record["part"] == "edges"):
-            nodes, question = around[record["q"]], len(tags[record["q"]])
+        wanted = [frozenset(each) for each in tags]
+        for record in sorted(records, key=lambda record: record["part"], reverse=True):
+            nodes = around.setdefault(record["q"], {})
+            if record["part"] == "seeds":
+                for seed, connected in zip(record["source"], record["degree"], strict=True):
+                    nodes[seed] = Neighbourhood(NOT_COUNTED if connected else 0)
+                continue
             counters.edges_touched += len(record["target"])
-            columns = ("source", "degree", "kind", "target", "weight", "edge_tags", "shared")
-            for source, degree, kind, target, weight, edge_tags, shared in zip(
-                *(record[column] for column in columns), strict=True
-            ):
-                similarity = floored_jaccard(shared, edge_tags, question, self.tag_floor)
-                nodes[source].degree = degree
-                nodes[source].edges.append(Edge(kind, target, max(self.min_weight, weight), similarity))
+            here, asked = wanted[record["q"]], len(wanted[record["q"]])
+            columns = ("source", "degree", "kind", "target", "weight", "tags")
+            for source, degree, kind, target, weight, own in zip(*(record[name] for name in columns), strict=True):
+                node = nodes.get(source) or nodes.setdefault(source, Neighbourhood(degree))
+                node.degree = degree
+                similarity = floored_jaccard(len(here.intersection(own)), len(own), asked, self.tag_floor)
+                node.edges.append((kind, target, max(self.min_weight, weight), similarity))
         return around
 
     def _ranking(

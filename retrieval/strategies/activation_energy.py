@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import pairwise
 
 from retrieval.fusion import DECIMALS
 from retrieval.types import Step
@@ -42,13 +42,12 @@ def transfer_energy(activation: float, weight: float, degree: int, similarity: f
     return round(activation * weight / math.sqrt(degree) * similarity, DECIMALS)
 
 
-class Edge(NamedTuple):
-    """An edge as its source sees it: `weight` is floored, `similarity` is its tags' with the question's."""
+Edge = tuple[str, str, float, float]
+"""An edge as its source sees it: type, target, weight (floored), similarity of its tags with the question's."""
 
-    kind: str
-    target: str
-    weight: float
-    similarity: float
+
+Offer = tuple[float, str, str, float]
+"""What a frontier node could pass on: −T, target, edge type, weight: in order, best first, ties to the smaller id."""
 
 
 @dataclass(slots=True)
@@ -75,12 +74,15 @@ class Branch:
 
     def line(self) -> list[Branch]:
         """From the seed to here."""
-        return [*self.parent.line(), self] if self.parent else [self]
+        line = [self]
+        while line[-1].parent is not None:
+            line.append(line[-1].parent)
+        return line[::-1]
 
     def steps(self) -> tuple[Step, ...]:
         """The edges from the seed to here, each with the energy after it."""
         line = self.line()
-        return tuple(Step(b.kind, a.node, b.node, b.weight, b.energy) for a, b in zip(line[:-1], line[1:], strict=True))
+        return tuple(Step(b.kind, a.node, b.node, b.weight, b.energy) for a, b in pairwise(line))
 
 
 @dataclass(slots=True)
@@ -109,9 +111,9 @@ class Exploration:
         owner = _owners(offers)
         taken: list[Branch] = []
         for branch in self.frontier:
-            mine = [(-t, e.target, e) for t, e in offers.get(branch.node, ()) if owner[e.target] == branch.node]
-            for lost, target, edge in sorted(mine)[:max_branches]:
-                taken.append(Branch(target, -lost, branch.depth + 1, branch, edge.kind, edge.weight))
+            mine = sorted(offer for offer in offers.get(branch.node, ()) if owner[offer[1]] == branch.node)
+            for lost, target, kind, weight in mine[:max_branches]:
+                taken.append(Branch(target, -lost, branch.depth + 1, branch, kind, weight))
             if not mine:
                 self.ended.append((branch, self._why(branch, around, offers)))
         self.frontier = taken
@@ -129,31 +131,28 @@ class Exploration:
         early = not {MAX_DEPTH, SEED_NOT_FOUND} & set(reasons)
         return [*reasons, EMPTY_FRONTIER] if early else reasons
 
-    def _offers(
-        self, branch: Branch, around: Mapping[str, Neighbourhood], min_activation: float
-    ) -> list[tuple[float, Edge]]:
-        here = around[branch.node]
-        energies = (
-            (transfer_energy(branch.energy, edge.weight, here.degree, edge.similarity), edge)
-            for edge in here.edges
-            if edge.target not in self.visited
-        )
-        return [offer for offer in energies if offer[0] > min_activation]
+    def _offers(self, branch: Branch, around: Mapping[str, Neighbourhood], min_activation: float) -> list[Offer]:
+        here, offers = around[branch.node], []
+        for kind, target, weight, similarity in here.edges:
+            if target not in self.visited:
+                energy = transfer_energy(branch.energy, weight, here.degree, similarity)
+                if energy > min_activation:
+                    offers.append((-energy, target, kind, weight))
+        return offers
 
     def _why(self, branch: Branch, around: Mapping[str, Neighbourhood], offers: Mapping[str, Sequence[object]]) -> str:
-        if branch.node not in around:
-            return SEED_NOT_FOUND
+        if branch.node not in around:  # what a branch reached exists, so it has only edges that are too weak
+            return BELOW_THRESHOLD if branch.parent else SEED_NOT_FOUND
         here = around[branch.node]
-        back = sum(edge.target in self.visited for edge in here.edges)
+        back = sum(target in self.visited for _, target, _, _ in here.edges)
         # A candidate lost to another branch is visited by now: all that could be entered has been.
         return DEAD_END if offers[branch.node] or back == here.degree else BELOW_THRESHOLD
 
 
-def _owners(offers: Mapping[str, Iterable[tuple[float, Edge]]]) -> dict[str, str]:
+def _owners(offers: Mapping[str, Iterable[Offer]]) -> dict[str, str]:
     best: dict[str, tuple[float, str]] = {}
     for node, candidates in offers.items():
-        for energy, edge in candidates:
-            claim = (-energy, node)
-            if edge.target not in best or claim < best[edge.target]:
-                best[edge.target] = claim
+        for lost, target, _, _ in candidates:
+            if target not in best or (lost, node) < best[target]:
+                best[target] = lost, node
     return {target: node for target, (_, node) in best.items()}

@@ -8,67 +8,22 @@ semantic reranking no entity is left out; a seed has no privilege in the reranki
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from retrieval.fusion import DECIMALS, Scored, min_max
-from retrieval.graph import cypher
-from retrieval.graph.entity_chunks import Floats, Ints, Matches, Standing, matches, read_standing
+from retrieval.graph.entity_chunks import Floats, Ints, Matches, Standing, inverse_frequency, matches, read_standing
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch
-from retrieval.linking import Linker, linker
-from retrieval.question_entities import name_vectors, question_entities, synonyms
-from retrieval.search import FLOAT32_DECIMALS
+from retrieval.linking import linker
+from retrieval.question_entities import question_entities
 from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
+from retrieval.strategies.entity_stages import Expanded, add_synonyms, expand, nearest_to_question
 from retrieval.strategies.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
-
-SYNONYM_SEEDS = 2
-SYNONYM = "SYNONYM"  # the step from a seed to its synonym, which is no edge of the graph
-
-
-@dataclass(slots=True)
-class Expanded:
-    """A question's entities: the seeds in their order, and how each other one was found: (edge, from, weight)."""
-
-    seeds: list[str]
-    ways: dict[str, tuple[str, str, float]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.seeds) + len(self.ways)
-
-    def __contains__(self, entity: str) -> bool:
-        return entity in self.ways or entity in self.seeds
-
-    @property
-    def entities(self) -> list[str]:
-        """All entities: seeds, then the others as they were found."""
-        return [*self.seeds, *self.ways]
-
-    @property
-    def synonyms(self) -> list[str]:
-        """The entities that stage 3 added."""
-        return [entity for entity, (edge, _, _) in self.ways.items() if edge == SYNONYM]
-
-    def path(self, entity: str) -> tuple[Step, ...]:
-        """The steps from a seed to an entity; none for a seed."""
-        if entity not in self.ways:
-            return ()
-        edge, source, weight = self.ways[entity]
-        return (*self.path(source), Step(edge, source, entity, weight, weight))
-
-    def grow(self, frontier: Sequence[str], related: Mapping[str, Sequence[tuple[str, float]]]) -> list[str]:
-        """Add the relations of the frontier, each new entity by its strongest; returns the new ones, sorted."""
-        found: dict[str, tuple[str, str, float]] = {}
-        for source in sorted(frontier):  # equal strengths go to the smaller id
-            for target, strength in related[source]:
-                if target not in self and (target not in found or strength > found[target][2]):
-                    found[target] = RELATED_TO, source, strength
-        self.ways |= {target: found[target] for target in sorted(found)}
-        return sorted(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +44,18 @@ class EntityExpansion(Strategy):
     use_synonyms: bool = param(True, "stage 3 at all")
     min_strength: float = param(0.0, "relations weaker than this are not followed", 0.0, 1.0)
     keep_seeds: bool = param(False, "stage 4 never drops the question's own entities")
-    count: str = param("entities", "what a matched entity adds: 1, or its idf", choices=("entities", "idf"))
+    count: str = param(
+        "entities", "a matched entity adds 1, its idf, or idf · strength", choices=("entities", "idf", "idf_strength")
+    )
     initial_ranking: str = param("vector", "the hop-free ranking beside it", choices=("vector", "hybrid"))
+    vector_weight: float = param(0.7, "weight of the vector score in a hybrid initial ranking", 0.0, 1.0)
     initial_weight: float = param(0.0, "share of the hop-free score in the final one", 0.0, 1.0)
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or the hybrid one)."""
-        return hybrid_rankings(batch) if self.initial_ranking == "hybrid" else batch.vector_rankings
+        if self.initial_ranking == "vector":
+            return batch.vector_rankings
+        return hybrid_rankings(batch, self.vector_weight)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """The four stages for the whole batch, then chunks by matched entities."""
@@ -103,65 +63,21 @@ class EntityExpansion(Strategy):
             reader = linker(batch, counters)
             expanded = [Expanded(list(seeds)) for seeds in question_entities(batch)(batch, counters, reader)]
         with stage(counters, "graph"):
-            self._expand(batch, counters, expanded)
+            if self.use_related:
+                expand(batch, counters, expanded, self.hops, self.min_strength)
         with stage(counters, "synonyms"):
-            self._add_synonyms(batch, counters, reader, expanded)
+            if self.use_synonyms:
+                sparse = [q for q, one in enumerate(expanded) if len(one) < self.min_entities]
+                needed = self.synonym_threshold or batch.index.embedder.synonym_threshold
+                add_synonyms(batch, counters, reader, expanded, sparse, self.max_synonyms, needed)
         with stage(counters, "reranking"):
-            kept = self._ranked(batch, reader, expanded)
+            kept = [one.entities for one in expanded]
+            if self.semantic_reranking:
+                kept = nearest_to_question(batch, reader, expanded, self.max_ranked, self.keep_seeds)
         with stage(counters, "chunks"):
             standing = read_standing(batch, counters, sorted({entity for entities in kept for entity in entities}))
             initial = self.initial(batch)
             return [self._ranking(batch, q, one, kept[q], standing, initial[q]) for q, one in enumerate(expanded)]
-
-    def _expand(self, batch: Batch, counters: Counters, expanded: Sequence[Expanded]) -> None:
-        """Stage 2: a hop of the whole batch is one round trip."""
-        frontiers = [list(one.seeds) for one in expanded]
-        related: dict[str, list[tuple[str, float]]] = {}
-        for _ in range(self.hops if self.use_related else 0):
-            ids = sorted({entity for frontier in frontiers for entity in frontier} - related.keys())
-            if ids:
-                limits = {"min_strength": self.min_strength, "rel_types": []}
-                for record in batch.read(counters, cypher.RELATED_ENTITIES, ids=ids, **limits):
-                    counters.edges_touched += len(record["target"])
-                    related[record["id"]] = list(zip(record["target"], record["weight"], strict=True))
-            frontiers = [one.grow(frontier, related) for one, frontier in zip(expanded, frontiers, strict=True)]
-
-    def _add_synonyms(self, batch: Batch, counters: Counters, reader: Linker, expanded: Sequence[Expanded]) -> None:
-        """Stage 3: other names for the first seeds of questions with few entities, each checked against its seed."""
-        if not self.use_synonyms:
-            return
-        sparse = [q for q, one in enumerate(expanded) if one.seeds and len(one) < self.min_entities]
-        wanted = [(q, seed) for q in sparse for seed in expanded[q].seeds[:SYNONYM_SEEDS]]
-        if not wanted:
-            return
-        proposed = synonyms(batch)(batch, counters, reader, wanted, self.max_synonyms)
-        pairs = [
-            (q, seed, name)
-            for (q, seed), names in zip(wanted, proposed, strict=True)
-            for name in names[: self.max_synonyms]
-        ]
-        vectors = batch.index.embedder.embed([text for _, seed, name in pairs for text in (reader.name_of[seed], name)])
-        cosines = np.round(np.einsum("ij,ij->i", vectors[::2], vectors[1::2]).astype(np.float64), FLOAT32_DECIMALS)
-        needed = self.synonym_threshold or batch.index.embedder.synonym_threshold
-        for (q, seed, name), cosine in zip(pairs, cosines.tolist(), strict=True):
-            entity = reader.resolve(name)
-            if cosine >= needed and entity is not None and entity not in expanded[q]:
-                expanded[q].ways[entity] = SYNONYM, seed, cosine
-
-    def _ranked(self, batch: Batch, reader: Linker, expanded: Sequence[Expanded]) -> list[list[str]]:
-        """Stage 4: the entities whose names are nearest to the question, ties to the smaller id."""
-        if not self.semantic_reranking:
-            return [one.entities for one in expanded]
-        known = name_vectors(batch.index, reader)
-        kept = []
-        for q, one in enumerate(expanded):
-            rows = np.array([known.row_of[entity] for entity in one.entities], dtype=np.int64)
-            cosines = known.cosines(batch.vectors[q], rows)
-            if self.keep_seeds:
-                cosines[: len(one.seeds)] += 2.0
-            best = np.lexsort((rows, -cosines))[: self.max_ranked]
-            kept.append([known.entities[rows[place]] for place in best])
-        return kept
 
     def _ranking(
         self,
@@ -178,7 +94,7 @@ class EntityExpansion(Strategy):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             flag = f"the question names no entity: the {self.initial_ranking} ranking"
             return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], {"entities": [], "fallback": flag})
-        found = matches(batch, q, kept, standing, self.count == "idf")
+        found = matches(batch, q, kept, [self._value(entity, expanded, standing, batch) for entity in kept], standing)
         rows, scores = self._blended(batch, found, initial)
         hits = []
         for place in np.lexsort((rows, -scores))[:KEEP]:
@@ -192,6 +108,13 @@ class EntityExpansion(Strategy):
             "matched_on": list(kept),
         }
         return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
+
+    def _value(self, entity: str, expanded: Expanded, standing: Mapping[str, Standing], batch: Batch) -> float:
+        """What a matched entity adds to a chunk."""
+        if self.count == "entities":
+            return 1.0
+        idf = inverse_frequency(standing[entity], len(batch.index.chunks))
+        return idf if self.count == "idf" else idf * expanded.strength(entity)
 
     def _blended(self, batch: Batch, found: Matches, initial: Scored) -> tuple[Ints, Floats]:
         """Rows with final scores: the matches' own, or their share of the best blended with the initial ranking's."""

@@ -21,10 +21,12 @@ import yaml
 from retrieval.errors import InputError, ParameterError, UnknownNameError
 from retrieval.strategies.base import Strategy
 from retrieval.strategies.baselines import BM25, Hybrid, Vector
+from retrieval.strategies.entity_expansion import EntityExpansion
 from retrieval.strategies.graph_expansion import GraphExpansion
+from retrieval.strategies.neighborhood import Neighborhood
 from retrieval.strategies.pagerank import PageRank
 
-BUILT_IN: tuple[type[Strategy], ...] = (Vector, BM25, Hybrid, GraphExpansion, PageRank)
+BUILT_IN: tuple[type[Strategy], ...] = (Vector, BM25, Hybrid, GraphExpansion, EntityExpansion, Neighborhood, PageRank)
 BASELINES = ("vector", "bm25", "hybrid")
 WITHOUT_SOURCE = ("pagerank", "hoprank")
 _LABEL = re.compile(r"^(?P<name>[^:\[\]]+)(?::(?P<preset>[^\[\]]+))?(?:\[(?P<changes>[^\[\]]*)\])?$")

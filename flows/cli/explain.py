@@ -1,0 +1,48 @@
+"""`hopbench explain QUESTION`: why each gold passage of one question was found or lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def explain_command(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question's id, or any question in words.")],
+    strategy: Annotated[str, typer.Option(help="The label to explain: NAME, NAME:tuned, NAME[field=value].")],
+    against: Annotated[str | None, typer.Option(help="A second label to put beside it.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A run's --out folder: its benchmark, settings and ranking.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The benchmark (default: the run's, else hopworld).")] = None,
+    top: Annotated[int, typer.Option(min=1, max=100, help="How many hits to print; the k that counts as found.")] = 10,
+    cypher: Annotated[bool, typer.Option("--cypher", help="Print the Cypher for a Neo4j browser instead.")] = False,
+    store: Annotated[str, typer.Option(help="Where the graph is kept.")] = "kglite",
+    embedder: Annotated[str, typer.Option(help="The embedder the graph was built with.")] = "wordllama",
+    extractor: Annotated[str, typer.Option(help="The extractor the graph was built with.")] = "rules",
+    triples: Annotated[Path | None, typer.Option(help="The triples the graph was built from.")] = None,
+) -> None:
+    """Explain one question: entities linked, hits with paths, and every gold passage's fate.
+
+    The strategy is run again for this question, also with each of its limits relaxed, so that the limit that lost a
+    passage can be named. The graph must have been built.
+    """
+    from flows.cli.explain_print import print_explanation, print_versus
+    from flows.cli.explain_target import open_target
+    from flows.options import GraphOptions
+
+    asked = GraphOptions(
+        dataset=dataset or "hopworld", store=store, embedder=embedder, extractor=extractor, triples=triples
+    )
+    target = open_target(question, asked, run, dataset)
+    if cypher:
+        from eval.explain import browser_text, queries_of
+
+        chosen = target.strategy(strategy)
+        typer.echo(browser_text(queries_of(chosen, target.index, target.question.question)))
+        return
+    first = target.examine(strategy, top)
+    second = target.examine(against, top) if against else None
+    print_explanation(target, first)
+    if second is not None:
+        print_explanation(target, second, again=True)
+        print_versus(target, first, second)

@@ -1,0 +1,134 @@
+"""How `hopbench explain` prints: names in place of ids, paths edge by edge, fates in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.text import Text
+
+from eval.explain import Examiner, Fate, Placed, linked_entities, versus
+from flows.cli.explain_words import fate_words, path_words, place_words, rank_words
+from flows.cli.output import add_row, console, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flows.cli.explain_target import Target
+
+
+def print_explanation(target: Target, examiner: Examiner, again: bool = False) -> None:
+    """One strategy's ranking and fates; the question and its entities first, unless they were printed before."""
+    screen = console()
+    if not again:
+        _print_question(screen, target)
+    answer = examiner.answer
+    screen.print(Text(f"\n{answer.label}  {_settings(examiner)}", style="bold"))
+    if answer.failure is not None:
+        screen.print(Text(f"  failed: {answer.failure}"))
+        return
+    _print_notes(screen, target, examiner)
+    for place in answer.places[: examiner.top]:
+        _print_hit(screen, target, place, len(str(examiner.top)))
+    _print_stored(screen, target, examiner)
+    if target.question.gold:
+        screen.print(Text("gold passages", style="bold"))
+        for gold in target.question.gold:
+            _print_fate(screen, target, examiner.fate(gold))
+
+
+def _line(screen: Console, text: str, indent: int, style: str = "") -> None:
+    screen.print(Padding(Text(text, style), (0, 0, 0, indent), expand=False))
+
+
+def _print_question(screen: Console, target: Target) -> None:
+    question = target.question
+    kind = f", {question.type}" if question.type else ""
+    screen.print(Text(f"{question.id}  {target.benchmark.name}{kind}"))
+    screen.print(Text(question.text, style="bold"))
+    if question.answer is not None:
+        screen.print(Text(f"answer: {' | '.join(question.answers)}"))
+    rows = table("words", "entity", "weight", "chunks", right=("weight", "chunks"))
+    linked = linked_entities(target.batch)
+    for one in linked:
+        add_row(rows, one.words, one.name, f"{one.weight:g}", f"{one.chunks:,}")
+    screen.print(rows if linked else Text("no entity of the graph is named in it"))
+    screen.print(Text("Paths: [passage] ─edge weight→ entity. Hits: rank, title, score, origin, score components."))
+
+
+def _settings(examiner: Examiner) -> str:
+    counters = examiner.answer.counters
+    return f"({counters.round_trips} round trips, {counters.rows:,} rows, {counters.edges_touched:,} edges touched)"
+
+
+def _print_notes(screen: Console, target: Target, examiner: Examiner) -> None:
+    answer = examiner.answer
+    if examiner.answer.strategy.edges:
+        seeds = ", ".join(target.title(passage) for passage in answer.seeds)
+        _line(screen, f"seeds: {seeds or 'none'}", 2)
+    for name, value in answer.notes.items():
+        shown = ", ".join(target.names(str(each)) for each in value) if isinstance(value, list | tuple) else value
+        _line(screen, f"{name.replace('_', ' ')}: {shown if shown != '' else 'none'}", 2)
+
+
+def _print_hit(screen: Console, target: Target, place: Placed, width: int) -> None:
+    gold = "gold" if place.passage in target.question.gold else "    "
+    head = f"{place.rank:>{width}}  {gold}  {target.title(place.passage)}  {place_words(place)}"
+    _line(screen, head, 2)
+    if place.hit.path:
+        _line(screen, path_words(place.hit.path, target.names), width + 10, "dim")
+
+
+def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:
+    """The stored ranking, where a run was named: that it is the same, or how it differs."""
+    if target.run is None:
+        return
+    label, top = examiner.answer.label, examiner.top
+    stored = target.stored(label)
+    now = [place.passage for place in examiner.answer.places]
+    if stored is None:
+        words = f"{label} was not run on it in {target.run.folder}: ranked now"
+    elif list(stored) == now:
+        words = f"the ranking stored in {target.run.folder} is the same"
+    else:
+        listed = ", ".join(f"{rank} {target.title(passage)}" for rank, passage in enumerate(stored[:top], 1))
+        words = f"warning: {target.run.folder} holds another ranking (code or graph changed since): {listed}"
+    _line(screen, words, 2)
+
+
+def _print_fate(screen: Console, target: Target, fate: Fate) -> None:
+    _line(screen, f"{target.title(fate.passage)}  [{fate.passage}]  {rank_words(fate)}", 2)
+    for line in fate_words(fate, target.names, target.title):
+        _line(screen, line, 6)
+
+
+def print_versus(target: Target, first: Examiner, second: Examiner) -> None:
+    """Ranks of the gold passages under both, and what only one has among its first hits, with the reason."""
+    screen = console()
+    both = versus(first, second, target.question.gold)
+    one, other = first.answer.label, second.answer.label
+    screen.print(Text(f"\n{one} against {other}", style="bold"))
+    if both.gold:
+        rows = table("gold passage", one, other)
+        for ours, theirs in both.gold:
+            add_row(rows, target.title(ours.passage), _short(ours), _short(theirs))
+        screen.print(rows)
+    _print_only(screen, target, f"only {one}", other, both.only_first)
+    _print_only(screen, target, f"only {other}", one, both.only_second)
+
+
+def _short(fate: Fate) -> str:
+    rank = f"rank {fate.place.rank}" if fate.place else "not ranked"
+    return rank if rank == fate.kind else f"{rank}, {fate.kind}"
+
+
+def _print_only(screen: Console, target: Target, title: str, other: str, found: Sequence[tuple[Placed, Fate]]) -> None:
+    screen.print(Text(f"{title} has in its first hits: {len(found) or 'nothing'}"))
+    for place, fate in found:
+        gold = "  gold" if place.passage in target.question.gold else ""
+        _line(screen, f"{place.rank}  {target.title(place.passage)}{gold}  {place_words(place)}", 2)
+        if place.hit.path:
+            _line(screen, path_words(place.hit.path, target.names), 6, "dim")
+        why = fate_words(fate, target.names, target.title)
+        _line(screen, f"{other}: {rank_words(fate)}: {why[0] if why else fate.kind}", 6)

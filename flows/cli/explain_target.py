@@ -1,0 +1,110 @@
+"""From the line of `hopbench explain` to an open index, a question and its gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval.explain import Examiner, Names, answer
+from eval.types import Benchmark, BenchmarkQuestion
+from flows.build_graph import open_index
+from flows.cli.run_folder import RunFolder
+from flows.home import Home
+from flows.options import GraphOptions
+from retrieval.errors import InputError
+from retrieval.index import Batch, Index
+from retrieval.strategies.registry import make, registry
+
+if TYPE_CHECKING:
+    from retrieval.strategies.base import Strategy
+
+FREE_TEXT = "(free text)"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is explained. `question` has no gold when it is free text; `run` is the run it belongs to, if any."""
+
+    benchmark: Benchmark
+    question: BenchmarkQuestion
+    index: Index
+    run: RunFolder | None = None
+
+    @cached_property
+    def names(self) -> Names:
+        """Readable names of the graph's nodes."""
+        return Names.read(self.index)
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The question, put to the index; what it computes is shared by all that is tried."""
+        return Batch(self.index, [self.question.question])
+
+    def strategy(self, label: str) -> Strategy:
+        """The strategy of a label, with the parameters of the run where it was run there."""
+        if self.run is None or label not in self.run.labels:
+            return make(label)
+        parameters: Mapping[str, object] = self.run.results["strategies"][label]["params"]
+        kind = registry().get(label.partition("[")[0].partition(":")[0])
+        unknown = sorted(set(parameters) - set(kind.parameters()))
+        if unknown:
+            raise InputError(f"{self.run.folder}: {label} was run with {unknown[0]!r}, unknown here: run it again")
+        return kind(**parameters)  # type: ignore[arg-type]  # checked by the strategy itself
+
+    def examine(self, label: str, top: int) -> Examiner:
+        """The question answered by a label."""
+        return Examiner(self.batch, answer(label, self.strategy(label), self.batch), top)
+
+    def title(self, passage: str) -> str:
+        """A passage's title, or its id without one."""
+        return self.benchmark.titles.get(passage) or passage
+
+    def stored(self, label: str) -> Sequence[str] | None:
+        """The ranking that the run has stored for a label, None where there is none."""
+        if self.run is None or label not in self.run.labels:
+            return None
+        rows = self.run.rows(label)["ranked_ids"].to_dict()
+        return [str(passage) for passage in rows[self.question.id]] if self.question.id in rows else None
+
+
+def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: str | None) -> Target:
+    """Open the benchmark, find the question, open the graph. InputError where one of them is not there."""
+    home = Home.resolve()
+    home.apply_environment()
+    folder = RunFolder.read(run) if run else None
+    options = folder.options(dataset) if folder else asked
+    benchmark = folder.benchmark(dataset) if folder else options.benchmark()
+    found = find_question(question, benchmark)
+    plan = options.graph_plan(benchmark, home)
+    if options.open_store(plan, home).record() is None:
+        settings = "".join(f" --{name} {value}" for name, value in _not_default(options).items())
+        raise InputError(
+            f"no graph is built for {options.dataset!r} with these settings: "
+            f"hopbench graph build --dataset {options.dataset}{settings}"
+        )
+    return Target(benchmark, found, open_index(options, plan, home), folder)
+
+
+def _not_default(options: GraphOptions) -> dict[str, object]:
+    plain = GraphOptions(dataset=options.dataset)
+    names = ("store", "embedder", "extractor", "triples")
+    return {name: getattr(options, name) for name in names if getattr(options, name) != getattr(plain, name)}
+
+
+def find_question(text: str, benchmark: Benchmark) -> BenchmarkQuestion:
+    """The question of that id or of exactly that text; else the text itself, without gold, if it has several words."""
+    for question in benchmark.questions:
+        if text in (question.id, question.text):
+            return question
+    if len(text.split()) > 1:
+        return BenchmarkQuestion(FREE_TEXT, text)
+    ids = [question.id for question in benchmark.questions]
+    near = get_close_matches(text, ids, n=3) or ids[:3]
+    raise InputError(
+        f"{text!r} is no question of {benchmark.name}, which has {len(ids)}, such as {', '.join(near)}; "
+        "a question in words needs more than one word"
+    )

@@ -1,0 +1,72 @@
+"""`python -m flows.neo4j_server start|stop`: what `make neo4j` and `make neo4j-stop` do."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from flows.home import Home, exclusive
+from flows.neo4j_server.server import Neo4jServer, start
+from retrieval.errors import HopBenchError
+
+
+def main(command: str, parent: int) -> None:
+    """Start a server for this home, or stop it. `neo4j.env` tells clients, `neo4j.pid` this program."""
+    home = Home.resolve()
+    home.root.mkdir(parents=True, exist_ok=True)
+    with exclusive(home.root / "neo4j.lock"):
+        server = _running(home)
+        if command == "stop":
+            _stop(home, server)
+        elif server is not None:
+            _say(f"Neo4j is running at {server.uri} (process {server.pid})")
+        else:
+            _start(home, parent)
+
+
+def _start(home: Home, parent: int) -> None:
+    server = start(home, parent, [home.neo4j_env, home.root / "neo4j.pid"])
+    kept = {name: getattr(server, name) for name in ("pid", "port", "password", "folder", "log")}
+    _write_private(home.root / "neo4j.pid", json.dumps(kept, default=str))
+    _write_private(home.neo4j_env, "".join(f"{name}={value}\n" for name, value in server.environment().items()))
+    ends = f"ends with process {parent} or by make neo4j-stop" if parent else "ends by make neo4j-stop"
+    _say(f"Neo4j answers at {server.uri} (process {server.pid}); user and password are in {home.neo4j_env}; it {ends}")
+
+
+def _stop(home: Home, server: Neo4jServer | None) -> None:
+    if server is not None:
+        server.stop()
+    (home.root / "neo4j.pid").unlink(missing_ok=True)
+    home.neo4j_env.unlink(missing_ok=True)
+    _say("Neo4j is stopped" if server else "Neo4j was not running")
+
+
+def _running(home: Home) -> Neo4jServer | None:
+    try:
+        kept = json.loads((home.root / "neo4j.pid").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    server = Neo4jServer(kept["pid"], kept["port"], kept["password"], Path(kept["folder"]), Path(kept["log"]))
+    return server if server.running() else None
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Readable by the owner alone from its first byte."""
+    partial = path.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    partial.rename(path)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    except HopBenchError as error:
+        sys.exit(f"{error}")

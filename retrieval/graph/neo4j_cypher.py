@@ -1,0 +1,107 @@
+"""The Cypher that only Neo4j runs: its schema, and writing. What strategies read is in `cypher`.
+
+Labels and types come from `schema`; values reach a query only as parameters.
+"""
+
+from __future__ import annotations
+
+from retrieval.graph.schema import CHUNK, DOCUMENT, EDGE_ENDS, ENTITY
+
+NODE, BUILD, BUILDING = "Node", "Build", "Building"
+UNIQUE = (DOCUMENT, CHUNK, ENTITY, BUILD, BUILDING)
+VECTOR_INDEX = {CHUNK: "hopbench_chunk_vector", ENTITY: "hopbench_entity_vector"}
+TEXT_INDEX = {CHUNK: "hopbench_chunk_text", ENTITY: "hopbench_entity_text"}
+_TEXT_OF = {CHUNK: ("content",), ENTITY: ("name", "aliases")}
+
+
+def schema_statements() -> list[str]:
+    """Constraints and indexes; each may be run again.
+
+    Traversals enter by `id` (`cypher` says why), exports by `namespace`, writes by both. The vector indexes take any
+    dimension, since graphs of several embedders share them (Neo4j 5.23), and are not quantised: quantised ones return
+    scores that are off by 1 in 50.
+    """
+    unique = [
+        f"CREATE CONSTRAINT hopbench_{label.lower()} IF NOT EXISTS FOR (n:{label}) "
+        f"REQUIRE (n.namespace, n.id) IS UNIQUE"
+        for label in UNIQUE
+    ]
+    ranges = [
+        f"CREATE RANGE INDEX hopbench_{label.lower()}_{name} IF NOT EXISTS FOR (n:{label}) ON (n.{name})"
+        for label in (NODE, DOCUMENT, CHUNK, ENTITY, BUILD)
+        for name in ("id", "namespace")
+    ]
+    vectors = [
+        f"CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.embedding) OPTIONS {{indexConfig: "
+        "{`vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}"
+        for label, name in VECTOR_INDEX.items()
+    ]
+    texts = [
+        f"CREATE FULLTEXT INDEX {name} IF NOT EXISTS FOR (n:{label}) "
+        f"ON EACH [{', '.join(f'n.{column}' for column in _TEXT_OF[label])}]"
+        for label, name in TEXT_INDEX.items()
+    ]
+    return [*unique, *ranges, *vectors, *texts]
+
+
+AWAIT_INDEXES = "CALL db.awaitIndexes($seconds)"
+# New statistics, so that the next queries are planned for the graph as it is now.
+REPLAN = "CALL db.prepareForReplanning($seconds)"
+
+
+def write_nodes(label: str) -> str:
+    """`$rows` of {id, properties}; a row written twice is one node."""
+    return (
+        f"UNWIND $rows AS row MERGE (n:{label} {{namespace: $namespace, id: row.id}}) "
+        f"SET n:{NODE}, n += row.properties"
+    )
+
+
+def write_vectors(label: str) -> str:
+    """`$rows` of {id, vector}; kept as 4-byte floats."""
+    return (
+        f"UNWIND $rows AS row MATCH (n:{label} {{namespace: $namespace, id: row.id}}) "
+        "CALL db.create.setNodeVectorProperty(n, 'embedding', row.vector)"
+    )
+
+
+def write_edges(kind: str) -> str:
+    """`$rows` of {source, target, properties}; a row written twice is one edge."""
+    source, target = EDGE_ENDS[kind]
+    return (
+        f"UNWIND $rows AS row MATCH (a:{source} {{namespace: $namespace, id: row.source}}) "
+        f"MATCH (b:{target} {{namespace: $namespace, id: row.target}}) "
+        f"MERGE (a)-[r:{kind}]->(b) SET r += row.properties"
+    )
+
+
+# A namespace that is being written has a Building node and no Build node; the last step of writing swaps them.
+INTERRUPTED = "MATCH (b:Building {namespace: $namespace, id: 'build'}) RETURN b.key AS key"
+BEGIN = """
+MERGE (m:Building {namespace: $namespace, id: 'build'}) SET m:Node, m.key = $key
+WITH m OPTIONAL MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b
+"""
+FINISH = """
+MERGE (b:Build {namespace: $namespace, id: 'build'}) SET b:Node, b.record = $record
+WITH b OPTIONAL MATCH (m:Building {namespace: $namespace, id: 'build'}) DETACH DELETE m
+"""
+UNFINISH = "MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b"
+DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS deleted"
+
+NAMESPACES = "MATCH (b:Build) RETURN b.namespace AS namespace ORDER BY namespace"
+
+
+def nearest_nodes(label: str) -> str:
+    """The `$k` nodes of any namespace nearest to `$vector` by the vector index, ours kept; cosine = 2·score − 1."""
+    return (
+        f"CALL db.index.vector.queryNodes('{VECTOR_INDEX[label]}', $k, $vector) YIELD node, score "
+        "WHERE node.namespace = $namespace RETURN node.id AS id, 2 * score - 1 AS cosine"
+    )
+
+
+def matching_nodes(label: str) -> str:
+    """The `$k` nodes of any namespace that match `$text` best by the full-text index (Lucene's syntax), ours kept."""
+    return (
+        f"CALL db.index.fulltext.queryNodes('{TEXT_INDEX[label]}', $text, {{limit: $k}}) YIELD node, score "
+        "WHERE node.namespace = $namespace RETURN node.id AS id, score"
+    )

@@ -1,0 +1,167 @@
+"""The graph in a Neo4j server: many namespaces in one database, read by the same Cypher as the embedded store's.
+
+Writing is in batches of `BATCH_ROWS`, each of which may be repeated; a graph counts as written when its Build node
+stands, which is the last thing written. Sessions are short, one per call; the pool is shared and may be used by
+several threads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pandas as pd
+
+from retrieval.errors import StoreError
+from retrieval.graph import cypher
+from retrieval.graph import neo4j_cypher as texts
+from retrieval.graph.neo4j_connection import Connection, explained
+from retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, GraphTables
+from retrieval.graph.store import Record
+
+if TYPE_CHECKING:
+    from neo4j import Driver, ManagedTransaction, Session
+
+BATCH_ROWS = 10_000
+VECTOR_ROWS = 2_000
+DELETE_ROWS = 5_000
+INDEX_SECONDS = 300
+MEMORY_TRIES = 3
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class Neo4jStore:
+    """A namespace of a Neo4j database. Connects on first use and then fails at once where there is no server."""
+
+    engine = "neo4j"
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self.namespace = namespace
+        self.connection = connection
+
+    @cached_property
+    def driver(self) -> Driver:
+        """The driver, proven to reach the server; shared by all calls."""
+        driver = self.connection.driver()
+        try:
+            with explained(self.connection):
+                driver.verify_connectivity()
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    def read(self, query: str, **parameters: object) -> list[Record]:
+        """See `GraphStore.read`."""
+        bound = {**parameters, "namespace": self.namespace}
+        return self._transaction("execute_read", lambda tx: [dict(row.items()) for row in tx.run(query, bound)])
+
+    def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
+        """See `GraphStore.write`. What an interrupted write of the same build left is completed, else replaced."""
+        key = str(record.get("build_key", ""))
+        left = self.read(texts.INTERRUPTED)
+        if not key or not left or left[0]["key"] != key:
+            self.drop()
+        self._prepare()
+        self._run(texts.BEGIN, key=key)
+        for label, columns in NODE_COLUMNS.items():
+            rows = _properties(tables.nodes[label].reindex(columns=list(columns)), ("id",))
+            self._batches(texts.write_nodes(label), rows, BATCH_ROWS)
+        for label, vectors in tables.vectors.items():
+            ids = tables.nodes[label]["id"].tolist()
+            pairs = [{"id": node, "vector": vector} for node, vector in zip(ids, vectors.tolist(), strict=True)]
+            self._batches(texts.write_vectors(label), pairs, VECTOR_ROWS)
+        for kind, columns in EDGE_COLUMNS.items():
+            rows = _properties(tables.edges[kind].reindex(columns=list(columns)), ("source", "target"))
+            self._batches(texts.write_edges(kind), rows, BATCH_ROWS)
+        self._run(texts.FINISH, record=json.dumps(dict(record), sort_keys=True))
+        self._run(texts.AWAIT_INDEXES, seconds=INDEX_SECONDS)
+        self._run(texts.REPLAN, seconds=INDEX_SECONDS)
+
+    def record(self) -> Mapping[str, Any] | None:
+        """See `GraphStore.record`."""
+        rows = self.read(cypher.BUILD_RECORD)
+        return json.loads(rows[0]["record"]) if rows else None
+
+    def stamp(self) -> None:
+        """None: a server does not tell cheaply whether somebody changed a graph."""
+
+    def drop(self) -> None:
+        """See `GraphStore.drop`. The record goes first, so that what is left of an interrupted drop is no graph."""
+        self._run(texts.UNFINISH)
+        while self._run(texts.DELETE_SOME, limit=DELETE_ROWS)[0]["deleted"]:
+            pass
+
+    def close(self) -> None:
+        """Close the pool; the next call opens another."""
+        driver = self.__dict__.pop("driver", None)
+        if driver is not None:
+            driver.close()
+
+    def _prepare(self) -> None:
+        """Constraints and indexes; a schema change is a transaction of its own."""
+        for statement in texts.schema_statements():
+            self._run(statement)
+
+    def _batches(self, query: str, rows: Sequence[Row], size: int) -> None:
+        for begin in range(0, len(rows), size):
+            self._run(query, rows=rows[begin : begin + size])
+
+    def _run(self, query: str, **parameters: object) -> list[Row]:
+        bound = {**parameters, "namespace": self.namespace}
+        return self._transaction("execute_write", lambda tx: [dict(row.items()) for row in tx.run(query, bound)])
+
+    def _transaction(self, method: str, work: Callable[[ManagedTransaction], T]) -> T:
+        from neo4j import unit_of_work
+
+        limited = unit_of_work(timeout=self.connection.timeout)(_stopping(work, self.connection))
+        with explained(self.connection), self._session() as session:
+            result: T = getattr(session, method)(limited)
+        return result
+
+    def _session(self) -> Session:
+        return self.driver.session(database=self.connection.database)
+
+
+def _stopping(work: Callable[[ManagedTransaction], T], connection: Connection) -> Callable[[ManagedTransaction], T]:
+    """The driver retries a query that needs too much memory for as long as it may; that helps only for a moment."""
+    from neo4j.exceptions import TransientError
+
+    tries = 0
+
+    def once(tx: ManagedTransaction) -> T:
+        nonlocal tries
+        try:
+            return work(tx)
+        except TransientError as error:
+            tries += "OutOfMemory" in str(error.code)
+            if tries < MEMORY_TRIES:
+                raise
+            with explained(connection):
+                raise
+            raise StoreError from error  # unreachable: `explained` always raises
+
+    return once
+
+
+def _properties(table: pd.DataFrame, keys: Sequence[str]) -> list[Row]:
+    """Rows of {key columns…, properties}; a missing value is left out, as Neo4j does."""
+    names = [name for name in table.columns if name not in keys]
+    return list(_rows(table, keys, names))
+
+
+def _rows(table: pd.DataFrame, keys: Sequence[str], names: Sequence[str]) -> Iterator[Row]:
+    values = zip(*(table[name].tolist() for name in [*keys, *names]), strict=True)
+    for row in values:
+        properties = dict(zip(names, row[len(keys) :], strict=True))
+        yield {
+            **dict(zip(keys, row, strict=False)),
+            "properties": {name: value for name, value in properties.items() if not _missing(value)},
+        }
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 (NaN is a missing value)

@@ -1,0 +1,319 @@
+"""LightRAG's dual-level retrieval (arXiv 2410.05779), to which document 4 refers: entities, communities, or both.
+
+Local: the entities nearest to the question, then their chunks. Global: the communities of the RELATED_TO graph nearest to
+the question, then their chunks. `hybrid` is the reciprocal rank fusion of both lists, `mix` adds the vector ranking.
+
+Decisions where the sources are silent or differ (docs/strategies.md gives the reasons):
+- Entities are compared by name and description, 60 of them, cosine at least .2: LightRAG's own index and defaults.
+- Without a language model the low-level keywords are the names that the question holds; their entities count as cosine 1
+  and come first. The question itself is compared with all other entities, and with the communities.
+- Local chunks stand by their nearest entity (LightRAG), then by how many of the entities they mention (document 4's
+  entity_count), then by cosine. Global chunks stand by their nearest community, then by how many of its entities they
+  mention, then by cosine.
+- A community has at most 10 entities where Leiden can divide it (`communities` tells more); 10 of them are read.
+- The same minimum cosine holds for communities. A question for which neither level finds anything gets the vector ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from retrieval.communities import Communities, communities, descriptions
+from retrieval.embedding.base import Vectors
+from retrieval.fusion import DECIMALS, Scored, ordered, reciprocal_rank
+from retrieval.graph.adjacency import Adjacency, adjacency
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from retrieval.index import Batch, Index
+from retrieval.linking import Linker, linker
+from retrieval.question_entities import question_entities
+from retrieval.search import DEPTH, FLOAT32_DECIMALS, best_rows
+from retrieval.strategies.base import KEEP, Strategy, param
+from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.timing import stage
+from retrieval.types import Counters, Hit, Ranking, Step
+
+KEYWORDS = "question_keywords"
+IN_COMMUNITY = "IN_COMMUNITY"  # the step from a community to its entity, which is no edge of the graph
+BLOCK = 64  # questions compared with all entities at a time
+TOLD = 5  # entities and communities that the notes list
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What a question asks for: entities it surely means (ids), and the texts compared with entities and communities."""
+
+    entities: Sequence[str]
+    low: str
+    high: str
+
+
+class QuestionKeywords(Protocol):
+    """Finds low- and high-level keywords (LightRAG asks a language model); `Index.shared[KEYWORDS]` holds another one."""
+
+    def __call__(self, batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
+        """The keywords of each question; `reader` resolves names to entities."""
+        ...
+
+
+def surface_keywords(batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
+    """The question's own entities, and the question itself as both texts."""
+    found = question_entities(batch)(batch, counters, reader)
+    return [Keywords(ids, one.text, one.text) for ids, one in zip(found, batch.questions, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level's answer to a question: chunk rows, best first, each with the number of what led to it.
+
+    `sources` are rows of entities or numbers of communities, nearest first, with `cosines`; `owners` point into them.
+    """
+
+    rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    owners: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    sources: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    cosines: Floats = field(default_factory=lambda: np.zeros(0))
+    touched: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualLevel(Strategy):
+    """LightRAG's local and global level over chunks."""
+
+    name: ClassVar[str] = "dual_level"
+    summary: ClassVar[str] = "document 4's LightRAG reference: chunks of the nearest entities and communities, fused"
+    edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+
+    mode: str = param(
+        "hybrid", "one level, both fused, or both and vector", choices=("local", "global", "hybrid", "mix")
+    )
+    entities: int = param(60, "local: entities nearest to the question", 1, 1000)
+    communities: int = param(10, "global: communities nearest to the question", 1, 1000)
+    min_cosine: float = param(0.2, "cosine that an entity or a community needs", 0.0, 1.0)
+    entity_text: str = param(
+        "described", "entities are embedded by name and description, or by name", choices=("described", "name")
+    )
+    use_keywords: bool = param(True, "entities that the question names count as cosine 1")
+    local_order: str = param(
+        "nearest",
+        "local chunks by their nearest entity, by entities mentioned, or by the sum of those entities' cosines",
+        choices=("nearest", "count", "cosine"),
+    )
+    resolution: float = param(1.0, "Leiden's resolution: higher makes smaller communities", 0.01, 100.0)
+    max_community: int = param(10, "entities in a community; larger ones are divided again", 2, 100_000)
+    min_strength: float = param(0.0, "relations weaker than this make no community", 0.0, 1.0)
+    local_weight: float = param(1.0, "weight of the local list in the fusion", 0.0, 10.0)
+    global_weight: float = param(1.0, "weight of the global list in the fusion", 0.0, 10.0)
+    initial_weight: float = param(1.0, "weight of the initial ranking in mix", 0.0, 10.0)
+    initial_ranking: str = param(
+        "vector", "what mix adds and falls back to: vector, or RRF of vector and BM25", choices=("vector", "rrf")
+    )
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The vector ranking (or RRF of vector and BM25)."""
+        if self.initial_ranking == "rrf":
+            return [hybrid_ranking(batch, q, 0.5, "rrf") for q in range(len(batch.questions))]
+        return [batch.named(candidates) for candidates in batch.dense]
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Both levels for the whole batch, then fused question by question."""
+        with stage(counters, "keywords"):
+            graph, reader = adjacency(batch, counters), linker(batch, counters)
+            find: QuestionKeywords = batch.index.shared.get(KEYWORDS, surface_keywords)
+            asked = find(batch, counters, reader)
+        with stage(counters, "local"):
+            near = self._local(batch, counters, graph, reader, asked) if self.mode != "global" else None
+        with stage(counters, "global"):
+            far = self._global(batch, counters, graph, reader, asked) if self.mode != "local" else None
+        with stage(counters, "fusion"):
+            initial = self.initial(batch)
+            evidence = _Evidence(batch.index, graph, far[0] if far else None)
+            nothing = [Level()] * len(asked)
+            levels = zip(near or nothing, far[1] if far else nothing, strict=True)
+            return [self._fused(batch, q, *pair, initial[q], evidence) for q, pair in enumerate(levels)]
+
+    def _local(
+        self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker, asked: Sequence[Keywords]
+    ) -> list[Level]:
+        vectors = self._entity_vectors(batch, counters, graph, reader)
+        questions = _text_vectors(batch, [one.low for one in asked])
+        found = []
+        for q, cosines in _cosines(questions, vectors):
+            named = [graph.entity_row[one] for one in asked[q].entities if one in graph.entity_row]
+            if self.use_keywords:
+                cosines[named] = 1.0
+            sources = self._nearest(cosines, self.entities)
+            level = chunks_of_entities(batch, q, graph.mentions, sources, cosines[sources], self.local_order)
+            counters.edges_touched += level.touched
+            found.append(level)
+        return found
+
+    def _entity_vectors(self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker) -> Vectors:
+        """Embeddings of the graph's entities, (m, d) in the adjacency's order, once per index."""
+        said = descriptions(batch, counters).entities if self.entity_text == "described" else {}
+        key = f"entity_vectors {self.entity_text}"
+        if key not in batch.index.shared:
+            names = ((reader.name_of[entity], said.get(entity, "")) for entity in graph.entities)
+            texts = [f"{name}. {text}" if text else name for name, text in names]
+            batch.index.shared[key] = batch.index.embedder.embed(texts)
+        return batch.index.shared[key]  # type: ignore[no-any-return]
+
+    def _global(
+        self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker, asked: Sequence[Keywords]
+    ) -> tuple[Communities, list[Level]]:
+        settings = {"resolution": self.resolution, "min_strength": self.min_strength}
+        known = communities(batch, counters, graph, reader, max_size=self.max_community, **settings)
+        questions = _text_vectors(batch, [one.high for one in asked])
+        found = []
+        for q, cosines in _cosines(questions, known.vectors):
+            sources = self._nearest(cosines, self.communities)
+            level = chunks_of_communities(batch, q, known.chunks, sources, cosines[sources])
+            counters.edges_touched += level.touched
+            found.append(level)
+        return known, found
+
+    def _nearest(self, cosines: Floats, limit: int) -> Rows:
+        """The `limit` best places of at least the minimum cosine; what has no cosine at all is no neighbour."""
+        (best,) = best_rows(cosines[None, :], limit)
+        return best[(cosines[best] >= self.min_cosine) & (cosines[best] > 0)].astype(np.int64)
+
+    def _fused(
+        self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: _Evidence
+    ) -> Ranking:
+        """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if the graph gave nothing."""
+        question, ids = batch.questions[q].id, batch.index.chunks
+        notes: dict[str, Any] = evidence.notes(local, broad)
+        if not len(local.rows) and not len(broad.rows):
+            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
+            notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
+            return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], notes)
+        lists = {"local": [ids[row].id for row in local.rows], "global": [ids[row].id for row in broad.rows]}
+        weights = {"local": self.local_weight, "global": self.global_weight, "initial": self.initial_weight}
+        if self.mode == "mix":
+            lists["initial"] = [chunk for chunk, _ in initial]
+        parts = {name: reciprocal_rank([chunks]) for name, chunks in lists.items()}
+        scores: dict[str, float] = {}
+        for name, part in parts.items():
+            for chunk, value in part.items():
+                scores[chunk] = scores.get(chunk, 0.0) + weights[name] * value
+        places = {chunk: rank for rank, chunk in enumerate(lists["local"])}
+        others = {chunk: rank for rank, chunk in enumerate(lists["global"])}
+        hits = []
+        for chunk, score in ordered(scores)[:KEEP]:
+            path = evidence.path(chunk, local, places.get(chunk), broad, others.get(chunk))
+            components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
+            hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
+        return Ranking(question, hits, (lists["local"] or lists["global"])[:10], notes)
+
+
+def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:
+    """Embeddings of keyword texts; the batch has those of the questions themselves."""
+    if all(text == question.text for text, question in zip(texts, batch.questions, strict=True)):
+        return batch.vectors
+    return batch.index.embedder.embed(texts)
+
+
+def _cosines(questions: Vectors, known: Vectors) -> Iterator[tuple[int, Floats]]:
+    """Each question's cosines with all rows of `known`, the products made a block of questions at a time."""
+    for begin in range(0, len(questions), BLOCK):
+        block = questions[begin : begin + BLOCK] @ known.T
+        for offset, row in enumerate(np.round(block.astype(np.float64), FLOAT32_DECIMALS)):
+            yield begin + offset, row
+
+
+def chunks_of_entities(
+    batch: Batch, q: int, mentions: sparse.csr_array, sources: Rows, cosines: Floats, order: str
+) -> Level:
+    """The chunks that mention any of the entities `sources` (nearest first), in one of the local orders."""
+    columns, owners, _ = _gathered(mentions, sources)
+    rows, place = np.unique(columns, return_inverse=True)
+    nearest = np.full(len(rows), len(sources), dtype=np.int64)
+    np.minimum.at(nearest, place, owners)
+    count = np.bincount(place, minlength=len(rows))
+    total = np.round(np.bincount(place, cosines[owners], minlength=len(rows)), DECIMALS)
+    own = _chunk_cosines(batch, q, rows)
+    keys = {"nearest": (-count, nearest), "count": (-count,), "cosine": (-total,)}[order]
+    best = np.lexsort((rows, -own, *keys))[:DEPTH]
+    return Level(rows[best], nearest[best], sources, cosines, len(columns))
+
+
+def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, sources: Rows, cosines: Floats) -> Level:
+    """The chunks that mention members of the communities `sources` (nearest first), each by its nearest community."""
+    columns, owners, counts = _gathered(chunks, sources)
+    first = np.lexsort((owners, columns))
+    rows, starts = np.unique(columns[first], return_index=True)
+    own, nearest, count = _chunk_cosines(batch, q, rows), owners[first][starts], counts[first][starts]
+    best = np.lexsort((rows, -own, -count, nearest))[:DEPTH]
+    return Level(rows[best], nearest[best], sources, cosines, int(counts.sum()))
+
+
+def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]:
+    """The entries of some rows: columns, which of the rows each is in, values."""
+    spans = [slice(matrix.indptr[row], matrix.indptr[row + 1]) for row in rows]
+    sizes = [span.stop - span.start for span in spans]
+    columns = np.concatenate([matrix.indices[span] for span in spans]) if spans else np.zeros(0)
+    values = np.concatenate([matrix.data[span] for span in spans]) if spans else np.zeros(0)
+    return columns.astype(np.int64), np.repeat(np.arange(len(rows)), sizes), values
+
+
+def _chunk_cosines(batch: Batch, q: int, rows: Rows) -> Floats:
+    products = batch.index.vectors[rows] @ batch.vectors[q]
+    return np.asarray(np.round(products.astype(np.float64), FLOAT32_DECIMALS))
+
+
+class _Evidence:
+    """Writes down what led to a chunk."""
+
+    def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
+        self._index, self._graph, self._known = index, graph, known
+        if "mentioned" not in index.shared:
+            index.shared["mentioned"] = sparse.csr_array(graph.mentions.T)
+            index.shared["mentioned"].sort_indices()
+        self._mentioned: sparse.csr_array = index.shared["mentioned"]
+
+    def path(
+        self, chunk: str, local: Level, place: int | None, broad: Level, other: int | None
+    ) -> tuple[Step, ...]:
+        """The steps of the level that ranks the chunk higher, the local one on a tie; none if neither has it."""
+        row = self._index.row_of[chunk]
+        if place is not None and (other is None or place <= other):
+            owner = local.owners[place]
+            cosine = float(local.cosines[owner])
+            return (self._mention(int(local.sources[owner]), row, cosine),)
+        if other is None or self._known is None:
+            return ()
+        owner = broad.owners[other]
+        number, cosine = int(broad.sources[owner]), float(broad.cosines[owner])
+        entity = self._member(number, row)
+        belongs = Step(IN_COMMUNITY, f"community:{number}", self._graph.entities[entity], cosine, cosine)
+        return belongs, self._mention(entity, row, cosine)
+
+    def _member(self, community: int, row: int) -> int:
+        """The community's entity that the chunk mentions with most weight, ties to the smaller id."""
+        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
+        here, weights = self._mentioned.indices[span], self._mentioned.data[span]
+        inside = np.isin(here, self._known.members[community] if self._known else [])
+        return int(here[inside][np.argmax(weights[inside])])
+
+    def _mention(self, entity: int, row: int, score: float) -> Step:
+        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
+        place = span.start + int(np.searchsorted(self._mentioned.indices[span], entity))
+        weight = float(self._mentioned.data[place])
+        return Step(MENTIONED_IN, self._graph.entities[entity], self._index.chunks[row].id, weight, score)
+
+    def notes(self, local: Level, broad: Level) -> Mapping[str, object]:
+        """The nearest entities and communities, by name, with their cosines."""
+        near = zip(local.sources[:TOLD].tolist(), local.cosines[:TOLD].tolist(), strict=True)
+        far = zip(broad.sources[:TOLD].tolist(), broad.cosines[:TOLD].tolist(), strict=True)
+        names = self._known.names if self._known else ()
+        return {
+            "entities": [(self._graph.entities[row], cosine) for row, cosine in near],
+            "communities": [(f"community:{one}", ", ".join(names[one][:3]), cosine) for one, cosine in far],
+        }

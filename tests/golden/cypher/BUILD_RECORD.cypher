@@ -1,0 +1,1 @@
+MATCH (b:Build) WHERE b.namespace = $namespace RETURN b.record AS record

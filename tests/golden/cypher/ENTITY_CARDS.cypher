@@ -1,0 +1,7 @@
+UNWIND $ids AS id
+CALL (id) {
+  MATCH (e:Entity {id: id})-[m:MENTIONED_IN]->(c:Chunk)
+  WHERE c.namespace = $namespace AND e.namespace = c.namespace
+  RETURN min(e.type) AS type, min(e.description) AS description, count(c) AS frequency
+}
+RETURN id, type, description, frequency

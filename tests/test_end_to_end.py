@@ -1,0 +1,216 @@
+"""Whole commands as a user runs them, in processes of their own, on the shipped benchmark and on real data."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
+QUICK = ["--dataset", "hopworld", "--limit", "60", "--no-prefect"]
+FIVE = "vector,bm25,hybrid,graph_expansion,pagerank"
+
+WITH_AN_EDITED_PRESET = """
+from dataclasses import replace
+from flows.cli.main import main
+from retrieval.strategies import registry
+written = registry.preset
+registry.preset = lambda name: replace(written(name), parameters={**written(name).parameters, "restart": 0.99})
+main()
+"""
+
+
+def command(*arguments: str, home: Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "HOPBENCH_HOME": str(home), **environment}
+    return subprocess.run(
+        [*HOPBENCH, *arguments], env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def without_timings(value: Any) -> Any:
+    """The part of results.json that must not vary between equal runs."""
+    if isinstance(value, dict):
+        return {k: without_timings(v) for k, v in value.items() if "seconds" not in k and "latency" not in k}
+    return [without_timings(item) for item in value] if isinstance(value, list) else value
+
+
+def results(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return content
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One home for the module: the graph is built once."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def finished(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("finished")
+    done = command("run", *QUICK, "--strategies", FIVE, "--out", str(out), home=home, cwd=out, PYTHONHASHSEED="1")
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_a_run_prints_a_table_and_writes_its_contract_files(finished: Path) -> None:
+    entry = results(finished)
+    assert entry["schema"] == "hopbench.results/1"
+    assert list(entry["strategies"]) == FIVE.split(",")
+    table = pd.read_parquet(finished / "questions.parquet")
+    assert len(table) == 60 * 5
+    assert {"question_id", "strategy", "ranked_ids", "scores", "failure", "latency_ms", "all_gold@10"} <= set(table)
+    assert all(len(ids) == len(set(ids)) >= 20 for ids in table["ranked_ids"])
+    assert (finished / "report.html").stat().st_size > 100_000
+    assert not (finished / ".unfinished").exists()
+
+
+def test_two_runs_with_different_hash_seeds_give_the_same_results(finished: Path, home: Path, tmp_path: Path) -> None:
+    done = command(
+        "run", *QUICK, "--strategies", FIVE, "--out", str(tmp_path), home=home, cwd=tmp_path, PYTHONHASHSEED="2"
+    )
+    assert done.returncode == 0, done.stderr
+    assert without_timings(results(tmp_path)) == without_timings(results(finished))
+    rankings = [
+        pd.read_parquet(folder / "questions.parquet").drop(columns="latency_ms") for folder in (tmp_path, finished)
+    ]
+    pd.testing.assert_frame_equal(*rankings)
+
+
+def test_a_killed_run_goes_on_with_the_same_out_and_repeats_no_finished_trial(
+    finished: Path, home: Path, tmp_path: Path
+) -> None:
+    arguments = ["run", *QUICK, "--strategies", FIVE, "--out", str(tmp_path)]
+    env = {**os.environ, "HOPBENCH_HOME": str(home)}
+    process = subprocess.Popen([*HOPBENCH, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    kept = tmp_path / ".unfinished"
+    _wait_for(lambda: len(list(kept.glob("*.pickle"))) >= 2, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = {file.name: file.stat().st_mtime_ns for file in kept.glob("*.pickle")}
+    assert len(before) >= 2
+    assert not (tmp_path / "results.json").exists()
+
+    stopped_early = subprocess.Popen(
+        [*HOPBENCH, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    _, errors = stopped_early.communicate(timeout=300)
+    assert stopped_early.returncode == 0, errors
+    assert without_timings(results(tmp_path)) == without_timings(results(finished))
+
+
+def _wait_for(condition: Any, process: subprocess.Popen[Any], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, "the process ended before it could be killed"
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def test_nightly_records_a_baseline_repeats_quietly_and_notices_a_regression(home: Path, tmp_path: Path) -> None:
+    night = ["nightly", "--dataset", "hopworld", "--limit", "150", "--no-prefect", "--no-ragas"]
+    label = ["--strategies", "bm25,pagerank"]
+    first = command(*night, *label, home=home, cwd=tmp_path)
+    assert (first.returncode, "recorded as the baseline" in first.stdout) == (0, True), first.stderr
+    second = command(*night, *label, home=home, cwd=tmp_path)
+    assert (second.returncode, "compared with hopworld-" in second.stdout) == (0, True), second.stderr
+    # The label stays the same while what it stands for changes: that is what a nightly run must notice.
+    worse = subprocess.run(
+        [sys.executable, "-c", WITH_AN_EDITED_PRESET, *night, *label],
+        env={**os.environ, "HOPBENCH_HOME": str(home)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert worse.returncode == 3, worse.stderr
+    assert "pagerank: all_gold@10 -" in worse.stderr
+    assert "the spec of pagerank (restart)" in worse.stderr
+    third = command(*night, *label, home=home, cwd=tmp_path)
+    assert third.returncode == 0, "the regression must not become the next night's measure"
+
+
+@pytest.mark.prefect
+def test_nightly_runs_as_prefect_flows_and_is_tracked_in_mlflow(
+    home: Path, tmp_path: Path, prefect_runtime: Any
+) -> None:
+    out = tmp_path / "night"
+    done = command(
+        "nightly", "--limit", "40", "--strategies", "bm25,graph_expansion", "--out", str(out), home=home, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        runs = client.read_flow_runs()
+    names = [
+        re.sub(r" \d{4}-.*", "", run.name) for run in runs if run.state_type and run.state_type.value == "COMPLETED"
+    ]
+    assert {"nightly", "build_graph"} <= set(names)
+    _assert_tracked(home, out)
+
+
+def _assert_tracked(home: Path, out: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{home / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("hopbench/hopworld")
+    assert experiment is not None
+    children = client.search_runs([experiment.experiment_id], "attributes.run_name = 'graph_expansion'")
+    entry = results(out)
+    tracked = [
+        run
+        for run in children
+        if run.data.metrics["recall_at_5"] == entry["strategies"]["graph_expansion"]["metrics"]["recall@5"]
+    ]
+    assert tracked
+    run = tracked[0]
+    assert run.data.params["initial_k"] == "10"
+    assert run.data.tags["graph_fingerprint"] == entry["graph"]["fingerprint"]
+    assert run.data.tags["code_version"]
+    assert run.inputs.dataset_inputs[0].dataset.name == "hopworld"
+    parent = client.get_run(run.data.tags["mlflow.parentRunId"])
+    artifacts = {file.path for file in client.list_artifacts(parent.info.run_id)}
+    assert {"report.html", "results.json", "questions.parquet"} <= artifacts
+
+
+@pytest.mark.benchmarks
+def test_dev500_gives_the_known_figures(benchmarks_dir: Path, home: Path, tmp_path: Path) -> None:
+    dataset = str(benchmarks_dir / "hotpotqa-dev500")
+    done = command(
+        "run",
+        "--dataset",
+        dataset,
+        "--strategies",
+        FIVE,
+        "--out",
+        str(tmp_path),
+        "--no-prefect",
+        home=home,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    metrics = {label: entry["metrics"] for label, entry in results(tmp_path)["strategies"].items()}
+    assert metrics["bm25"]["recall@5"] == pytest.approx(0.727, abs=0.01)
+    assert metrics["bm25"]["all_gold@10"] == pytest.approx(0.768, abs=0.01)
+    assert metrics["pagerank"]["recall@5"] >= 0.77
+    assert metrics["pagerank"]["all_gold@10"] >= 0.82
+    for label, metric in _pairs(["bm25", "vector"], ["recall@5", "all_gold@10"]):
+        assert metrics[label][metric] < metrics["pagerank"][metric]
+    assert all(entry["failures"] == 0 for entry in results(tmp_path)["strategies"].values())
+
+
+def _pairs(first: Sequence[str], second: Sequence[str]) -> list[tuple[str, str]]:
+    return [(a, b) for a in first for b in second]

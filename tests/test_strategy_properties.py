@@ -1,0 +1,254 @@
+"""What every registered strategy promises, on random corpora; a strategy registered later is tested without a change."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.trial import run_trial
+from eval.types import Benchmark, BenchmarkQuestion
+from retrieval.budget import Budget
+from retrieval.chunking import count_tokens
+from retrieval.index import Batch, Index
+from retrieval.strategies.base import FILL_TO, KEEP
+from retrieval.strategies.registry import make, registry
+from retrieval.types import Counters, Passage, Question, Ranking
+from tests.graphs import ASKED, WORLD, built_index, corpora, plan_of, question_lists
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = registry().names()
+# Strategies whose source says that expansion never removes what the initial search found (SPEC section 3).
+ADDITIVE = [name for name in ("vector", "bm25", "hybrid", "graph_expansion", "neighborhood") if name in NAMES]
+EACH = pytest.mark.parametrize("name", NAMES)
+
+
+def index_of(passages: Sequence[Passage]) -> Index:
+    with tempfile.TemporaryDirectory() as folder:
+        return built_index(plan_of(passages), Path(folder))
+
+
+@cache
+def world() -> Index:
+    return index_of(WORLD)
+
+
+def ranked(name: str, index: Index, questions: Sequence[Question], label: str = "") -> list[Ranking]:
+    return make(name + label).rank(Batch(index, questions), Counters())
+
+
+def plain(rankings: Sequence[Ranking]) -> list[object]:
+    """Everything a ranking says, comparable: ids, scores, origins, components, paths, seeds, failure."""
+    return [(r.question_id, [repr(hit) for hit in r.hits], list(r.seeds), r.graph_context, r.failure) for r in rankings]
+
+
+def check(rankings: Sequence[Ranking], index: Index, questions: Sequence[Question]) -> None:
+    known = set(index.row_of)
+    assert [question.id for question in questions] == [ranking.question_id for ranking in rankings]
+    for ranking in rankings:
+        assert ranking.failure is None
+        ids = [hit.chunk_id for hit in ranking.hits]
+        assert len(ids) == len(set(ids))
+        assert set(ids) <= known
+        assert set(ranking.seeds) <= known
+        assert all(np.isfinite(hit.score) for hit in ranking.hits)
+        assert {hit.origin for hit in ranking.hits} <= {"seed", "graph", "fill"}
+        for first, second in pairwise(ranking.hits):
+            assert (-first.score, first.chunk_id) < (-second.score, second.chunk_id), "no total order"
+        for hit in ranking.hits:
+            assert not hit.path or hit.path[-1].target == hit.chunk_id
+            for first, second in pairwise(hit.path):
+                assert first.target == second.source
+            assert hit.origin == "graph" or not hit.path
+
+
+@EACH
+@settings(max_examples=12)
+@given(passages=corpora(), questions=question_lists())
+def test_rankings_are_unique_known_totally_ordered_and_explained(
+    name: str, passages: list[Passage], questions: list[Question]
+) -> None:
+    index = index_of(passages)
+
+    check(ranked(name, index, questions), index, questions)
+
+
+@EACH
+def test_the_world_is_ranked_soundly(name: str) -> None:
+    rankings = ranked(name, world(), ASKED)
+
+    check(rankings, world(), ASKED)
+    assert len(rankings[0].hits) == min(len(WORLD), FILL_TO)  # filled: every chunk that the initial search found
+
+
+@EACH
+def test_without_fill_nothing_is_filled_in(name: str) -> None:
+    for ranking in ranked(name, world(), ASKED, "[fill=false]"):
+        assert all(hit.origin != "fill" for hit in ranking.hits)
+
+
+@EACH
+@settings(max_examples=8)
+@given(passages=corpora(low=2), questions=question_lists(), data=st.data())
+def test_the_order_of_the_corpus_changes_nothing(
+    name: str, passages: list[Passage], questions: list[Question], data: st.DataObject
+) -> None:
+    shuffled = data.draw(st.permutations(passages))
+
+    assert plain(ranked(name, index_of(passages), questions)) == plain(ranked(name, index_of(shuffled), questions))
+
+
+@EACH
+@settings(max_examples=8)
+@given(passages=corpora(), questions=question_lists())
+def test_a_question_alone_is_ranked_as_in_a_batch(
+    name: str, passages: list[Passage], questions: list[Question]
+) -> None:
+    index = index_of(passages)
+    together = ranked(name, index, questions)
+
+    assert plain(together) == [row for question in questions for row in plain(ranked(name, index, [question]))]
+
+
+@EACH
+def test_measuring_alone_ranks_as_in_a_batch(name: str) -> None:
+    together = plain(ranked(name, world(), ASKED))
+
+    alone = [make(name).rank(Batch(world(), [question], alone=True), Counters()) for question in ASKED]
+    assert together == [row for rankings in alone for row in plain(rankings)]
+
+
+@EACH
+def test_no_question_is_no_ranking(name: str) -> None:
+    assert [] == ranked(name, world(), [])
+
+
+@EACH
+@pytest.mark.parametrize(
+    "passages",
+    [
+        [Passage("a", "", "no name at all"), Passage("b", "", "nor here")],
+        [Passage("a", "", "")],
+        [Passage("a", "Only One", "Only One is alone.")],
+        [Passage(f"{n}", "", "the same text") for n in range(30)],
+    ],
+    ids=["no entity", "empty text", "one passage", "all equal"],
+)
+def test_poor_corpora_are_ranked_too(name: str, passages: list[Passage]) -> None:
+    index = index_of(passages)
+
+    check(ranked(name, index, ASKED), index, ASKED)
+
+
+@EACH
+@pytest.mark.parametrize("text", ["", " ", "?!", "the of", "x" * 5000, 'a"b\\c\'d `$e` {f}', "日本 🎉", "\x00"])
+def test_any_question_gets_an_answer(name: str, text: str) -> None:
+    check(ranked(name, world(), [Question("q", text)]), world(), [Question("q", text)])
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+@settings(max_examples=10)
+@given(passages=corpora(low=4), questions=question_lists())
+def test_additive_strategies_never_drop_what_the_initial_search_found(
+    name: str, passages: list[Passage], questions: list[Question]
+) -> None:
+    index = index_of(passages)
+    strategy = make(f"{name}[fill=false]")
+    batch = Batch(index, questions)
+
+    for ranking, initial in zip(strategy.rank(batch, Counters()), strategy.initial(batch), strict=True):
+        assert set(ranking.seeds) == {chunk for chunk, _ in initial[:10]}
+        assert set(ranking.seeds) <= {hit.chunk_id for hit in ranking.hits}
+
+
+def benchmark(questions: Sequence[BenchmarkQuestion]) -> Benchmark:
+    return Benchmark("world", tuple(WORLD), tuple(questions))
+
+
+@EACH
+def test_gold_changes_no_ranking(name: str) -> None:
+    """A strategy sees a question's id and text; whatever the benchmark knows beside it must not matter."""
+    bare = benchmark([BenchmarkQuestion(q.id, q.text) for q in ASKED])
+    leaking = {"evidences": [["Ed Wood", "director", "Tim Burton"]], "context_ids": ["p02"], "answer": "Burbank"}
+    known = [
+        BenchmarkQuestion(q.id, q.text, "bridge", "Burbank", ("B",), ("p02", "p03"), metadata=leaking) for q in ASKED
+    ]
+
+    def rankings(one: Benchmark) -> object:
+        trial = run_trial(name, make(name), [Batch(world(), [q.question for q in one.questions])], Budget())
+        return trial.rankings, {question: list(map(repr, hits)) for question, hits in trial.hits.items()}
+
+    assert {"id", "text"} == set(Question.__dataclass_fields__)
+    assert rankings(bare) == rankings(benchmark(known))
+
+
+@EACH
+@settings(max_examples=6)
+@given(passages=corpora(low=6), questions=question_lists())
+def test_the_budget_is_the_same_for_all(name: str, passages: list[Passage], questions: list[Question]) -> None:
+    long = [replace(passage, text=(passage.text + " and so on") * 60) for passage in passages]
+    trial = run_trial(name, make(name), [Batch(index_of(long), questions)], Budget())
+
+    for ranking in trial.rankings.values():
+        assert len(ranking.context_ids) <= 5
+        assert count_tokens(ranking.context) <= 1500
+        assert set(ranking.context_ids) <= set(ranking.ranked_ids)
+
+
+@EACH
+def test_at_most_a_hundred_hits_are_kept(name: str) -> None:
+    passages = [Passage(f"{n:03}", f"Name {n}", f"Ed Wood and river {n % 7}") for n in range(130)]
+    index = index_of(passages)
+
+    (ranking,) = ranked(name, index, [Question("q", "Which river is Ed Wood's?")])
+
+    assert FILL_TO <= len(ranking.hits) <= KEEP
+
+
+PROBE = """
+import hashlib, json, sys, tempfile
+from pathlib import Path
+from retrieval.graph.fingerprint import export, fingerprint
+from retrieval.index import Batch
+from retrieval.strategies.registry import make, registry
+from retrieval.types import Counters
+from tests.graphs import ASKED, WORLD, built_index, plan_of
+index = built_index(plan_of(WORLD), Path(sys.argv[1]))
+found = {"fingerprint": fingerprint(export(index.store)), "key": plan_of(WORLD).build_key}
+for name in registry().names():
+    counters = Counters()
+    rankings = make(name).rank(Batch(index, ASKED), counters)
+    found[name] = [[r.question_id, [repr(h) for h in r.hits], list(r.seeds), repr(sorted(r.notes.items()))] for r in rankings]
+    found[name].append([counters.round_trips, counters.rows, counters.edges_touched])
+print(json.dumps(found, sort_keys=True))
+"""
+
+
+def test_the_seed_of_python_s_hashes_changes_nothing(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROBE, str(tmp_path / seed)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("1", "2")
+    ]
+    first, second = (json.loads(process.communicate(timeout=120)[0]) for process in processes)
+
+    assert set(NAMES) < set(first)
+    for part in first:
+        assert first[part] == second[part], part
