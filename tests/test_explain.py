@@ -98,8 +98,11 @@ def test_an_out_ranked_passage_names_what_stands_above_and_the_component_that_de
     decided = [(rival.place.passage, rival.component, rival.theirs, rival.ours) for rival in fate.rivals]
     # against the seed the vector score (1 to 0, all of its range), against `rival` the edge's similarity (.9 to .8)
     assert decided == [("start", "vector", 1.0, 0.0), ("rival", "graph", 0.9, 0.8)]
-    # with its own cosine it has .7·.5 + .3·.8 = .59 and `rival` .7·.1 + .3·.9 = .34
-    assert [(str(h.change), h.place.rank) for h in fate.changes] == [("vector_scores initial → all", 2)]
+    assert [(str(helped.change), helped.place.rank, helped.lost) for helped in fate.changes] == [
+        ("initial_k 1 → 100", 2, 0),  # as a seed: .7 · .5 = .35 beats .27
+        ("chunk_weight 0.7 → 0", 2, 0),  # the edge alone: .9, .8, and 0 for the seed
+        ("vector_scores initial → all", 2, 0),  # .7·.5 + .3·.8 = .59 beats .7·.1 + .3·.9 = .34
+    ]
 
 
 @pytest.mark.parametrize(
