@@ -1,11 +1,11 @@
 """Communities of the RELATED_TO graph: what dual_level's global level searches.
 
-Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; leidenalg, seeded) maximises modularity over the strengths. What is
-larger than `max_size` is partitioned again on its own, as GraphRAG does with its hierarchy (its default is 10 too); a
-community that Leiden cannot divide stays whole. Entities without a relation belong to none.
+Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; leidenalg, seeded) maximises modularity over the strengths. What
+is larger than `max_size` is partitioned again on its own, as GraphRAG does with its hierarchy (its default is 10 too);
+a community that Leiden cannot divide stays whole. Entities without a relation belong to none.
 
-A community is embedded by its strongest entities' names and its strongest relations' wording. A language model's summaries
-take the place of that text when a function is put into `Index.shared["community_summaries"]`.
+A community is embedded by its strongest entities' names and its strongest relations' wording. A language model's
+summaries take the place of that text when a function is put into `Index.shared["community_summaries"]`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from retrieval.embedding.base import Vectors
 from retrieval.graph import cypher
 from retrieval.graph.adjacency import Adjacency
 from retrieval.graph.schema import ENTITY, RELATED_TO
+from retrieval.graph.store import Record
 from retrieval.index import Batch
 from retrieval.linking import Linker
 from retrieval.types import Counters
@@ -30,6 +31,7 @@ Rows = NDArray[np.int64]
 SUMMARIES = "community_summaries"
 SEED = 1
 PASSES = 2  # of Leiden over the graph, leidenalg's default
+_NOTHING: Record = {"source": [], "target": [], "types": [], "description": []}
 TOLD_NAMES, TOLD_RELATIONS = 10, 10  # in a community's text, the strongest
 
 
@@ -54,8 +56,9 @@ def descriptions(batch: Batch, counters: Counters) -> Descriptions:
     """What the graph says of entities and relations; read once per index, charged to each batch that uses it."""
     kept: Descriptions | None = batch.index.shared.get("descriptions")
     if kept is None:
+        # A kind of which the graph has nothing comes back as no record at all.
         records = {record["kind"]: record for record in batch.index.store.read(cypher.DESCRIPTIONS)}
-        entity, relation = records[ENTITY], records[RELATED_TO]
+        entity, relation = records.get(ENTITY, _NOTHING), records.get(RELATED_TO, _NOTHING)
         ends = zip(relation["source"], relation["target"], strict=True)
         worded = zip(relation["types"], relation["description"], strict=True)
         kept = batch.index.shared["descriptions"] = Descriptions(

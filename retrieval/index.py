@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.fusion import Scored
 from retrieval.graph.store import GraphStore, Record, rows_of
-from retrieval.search import DEPTH, Candidates, LexicalIndex, dense_top
+from retrieval.search import DEPTH, Candidates, LexicalIndex, cosines, dense_top
 from retrieval.types import Chunk, Counters, Question
 
 KEPT_ROWS = 20_000_000
@@ -121,7 +119,7 @@ class Batch:
     def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Raw cosines of chunks with one question of the batch."""
         rows = [self.index.row_of[chunk] for chunk in chunk_ids]
-        values = np.round((self.index.vectors[rows] @ self.vectors[question]).astype(float), 6)
+        values = cosines(self.index.vectors, rows, self.vectors[question])
         return dict(zip(chunk_ids, values.tolist(), strict=True))
 
     def read(self, counters: Counters, query: str, **parameters: object) -> list[Record]:

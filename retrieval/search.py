@@ -14,6 +14,7 @@ from retrieval.graph.similarity import top_columns
 
 DEPTH = 100
 FLOAT32_DECIMALS = 6  # what survives a different order of summation in another batch
+ROUGH = 1e-5  # no float32 dot product of unit vectors is further from the exact one
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,29 @@ class LexicalIndex:
 
 
 def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[Candidates]:
-    """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors, both of unit length."""
-    scores = np.round(questions @ chunks.T, FLOAT32_DECIMALS)
-    return [
-        Candidates(rows, scores[i, rows].astype(np.float64).round(FLOAT32_DECIMALS))
-        for i, rows in enumerate(best_rows(scores, depth))
-    ]
+    """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors, both of unit length.
+
+    The float32 product only preselects: its last digits depend on which questions share a batch, and min-max fusion
+    would stretch them. What may be among the best is scored again by `cosines`.
+    """
+    if not len(questions):
+        return []
+    rough = questions @ chunks.T
+    depth = min(depth, len(chunks))
+    least = np.partition(rough, len(chunks) - depth, axis=1)[:, len(chunks) - depth] - ROUGH
+    found = []
+    for question, scores, threshold in zip(questions, rough, least, strict=True):
+        (rows,) = np.nonzero(scores >= threshold)
+        exact = cosines(chunks, rows, question)
+        order = np.lexsort((rows, -exact))[:depth]
+        found.append(Candidates(rows[order], exact[order]))
+    return found
+
+
+def cosines(chunks: NDArray[np.float32], rows: Sequence[int] | NDArray[np.intp], question: Any) -> NDArray[np.float64]:
+    """Cosines of some rows of (n, d) chunk vectors with one question's vector (d,), the same in any company."""
+    exact = chunks[rows].astype(np.float64) @ question.astype(np.float64)
+    return np.asarray(exact.round(FLOAT32_DECIMALS), np.float64)
 
 
 def best_rows(scores: NDArray[np.floating[Any]], depth: int) -> list[NDArray[np.intp]]:

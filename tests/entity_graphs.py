@@ -14,7 +14,7 @@ from retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, GraphTables
 from retrieval.graph.store import Record
 from retrieval.index import Index
 from retrieval.types import Chunk, Question
-from tests.graphs import CosineEmbedder, CountingStore, PlainGraph
+from tests.graphs import CosineEmbedder, CountingStore, PlainGraph, plain_graphs
 
 
 def mentions_of(entity: str, chunk: str) -> int:
@@ -69,7 +69,7 @@ def _shuffled(record: Record, random_order: random.Random) -> Record:
 def index_of(
     tables: GraphTables, folder: Path, cosines: Mapping[str, float] | None = None, shuffle: int | None = None
 ) -> Index:
-    """An index over a hand-made graph. `cosines` by chunk id or entity name; what it omits has cosine 1 with all else."""
+    """An index over a hand-made graph. `cosines` by chunk id or entity name; what is omitted is like any question."""
     store = CountingStore(KgliteStore(folder, "hand") if shuffle is None else ShuffledStore(folder, shuffle))
     store.write(tables, {})
     chunks = sorted((Chunk(r.id, r.id, 0, "", r.content) for r in tables.nodes[CHUNK].itertuples()), key=lambda c: c.id)
@@ -80,10 +80,27 @@ def index_of(
 
 @st.composite
 def asked(draw: st.DrawFn, graph: PlainGraph) -> list[Question]:
-    """Questions that name up to three entities of a random graph, and words of its chunks."""
-    word = st.sampled_from([*sorted(graph.mentions), *graph.chunks, "text", "who", "of"])
-    texts = draw(st.lists(st.lists(word, min_size=1, max_size=5).map(" ".join), min_size=1, max_size=3))
-    return [Question(f"q{number}", text) for number, text in enumerate(texts)]
+    """Questions that name entities of a random graph, most of them one or two, and words of its chunks."""
+    named = st.lists(st.sampled_from(sorted(graph.mentions) or ["who"]), min_size=1, max_size=2)
+    words = st.lists(st.sampled_from([*graph.chunks, "text", "who", "of"]), max_size=2)
+    texts = draw(st.lists(st.tuples(named, words), min_size=2, max_size=4))
+    return [Question(f"q{number}", " ".join([*names, *others])) for number, (names, others) in enumerate(texts)]
+
+
+@st.composite
+def related_graphs(draw: st.DrawFn) -> PlainGraph:
+    """Random graphs with up to 9 chunks and 5 or 6 entities, most of them related: paths of several hops occur."""
+    chunks = tuple(f"c{number}" for number in range(draw(st.integers(5, 9))))
+    entities = [f"e:{number}" for number in range(draw(st.integers(5, 6)))]
+    mentions = {entity: draw(st.frozensets(st.sampled_from(chunks), max_size=3)) for entity in entities}
+    pairs = [(first, second) for first in entities for second in entities if first < second]
+    strengths = st.sampled_from([0.2, 0.5, 0.75, 0.75, 1.0])
+    related = draw(st.dictionaries(st.sampled_from(pairs), strengths, min_size=4, max_size=8))
+    return PlainGraph(chunks, mentions, related, {})
+
+
+worlds = (plain_graphs() | related_graphs()).flatmap(lambda graph: st.tuples(st.just(graph), asked(graph)))
+"""A random graph, and questions about it."""
 
 
 def neighbours_of(graph: PlainGraph) -> dict[str, dict[str, float]]:

@@ -49,21 +49,21 @@ def test_pairing_ignores_the_order_of_rows() -> None:
 
 def test_the_result_depends_on_no_order() -> None:
     rng = np.random.default_rng(0)
-    frames = {f"l{i}": rows(rng.random(80), "ndcg@10") for i in range(4)}
+    frames = {f"l{i}": rows(rng.random(80), "nDCG@10") for i in range(4)}
     types = {f"q{i:04}": "ab"[i % 2] for i in range(80)}
-    got = compare(frames, "l2", "ndcg@10", types=types, resamples=500)
+    got = compare(frames, "l2", "nDCG@10", types=types, resamples=500)
     turned = {label: frame.sample(frac=1, random_state=1) for label, frame in reversed(frames.items())}
     turned_types = dict(reversed(types.items()))
-    assert compare(turned, "l2", "ndcg@10", types=turned_types, resamples=500) == got
+    assert compare(turned, "l2", "nDCG@10", types=turned_types, resamples=500) == got
     assert [p.label for p in got.pairs] == ["l0", "l1", "l3"]
 
 
 def test_seeds_decide_and_generators_are_taken() -> None:
     rng = np.random.default_rng(0)
-    frames = {"a": rows(rng.random(60), "mrr"), "b": rows(rng.random(60), "mrr")}
-    first = compare(frames, "b", "mrr", seed=1, resamples=300)
-    assert first == compare(frames, "b", "mrr", seed=np.random.default_rng(1), resamples=300)
-    assert first.pairs[0].ci != compare(frames, "b", "mrr", seed=2, resamples=300).pairs[0].ci
+    frames = {"a": rows(rng.random(60), "MRR"), "b": rows(rng.random(60), "MRR")}
+    first = compare(frames, "b", "MRR", seed=1, resamples=300)
+    assert first == compare(frames, "b", "MRR", seed=np.random.default_rng(1), resamples=300)
+    assert first.pairs[0].ci != compare(frames, "b", "MRR", seed=2, resamples=300).pairs[0].ci
 
 
 def test_pair_values_are_those_of_the_public_statistics() -> None:
@@ -100,7 +100,7 @@ def test_worse_and_metrics_where_lower_is_better() -> None:
 
 
 def test_wins_are_listed_largest_first() -> None:
-    pair = compare({"a": rows([0.2, 0.9, 0.1, 0], "mrr"), "b": rows([0, 0, 0.5, 0], "mrr")}, "b", "mrr").pairs[0]
+    pair = compare({"a": rows([0.2, 0.9, 0.1, 0], "MRR"), "b": rows([0, 0, 0.5, 0], "MRR")}, "b", "MRR").pairs[0]
     assert (pair.wins, pair.losses, pair.ties) == (("q0001", "q0000"), ("q0002",), 1)
 
 
@@ -164,7 +164,7 @@ def test_best_baseline() -> None:
         ({"a": rows([1]), "b": rows([1])}, {"baseline": "c"}, UnknownNameError, "unknown label 'c'"),
         ({"a": rows([1])}, {"baseline": "a"}, InputError, "at least two"),
         ({"a": rows([1]), "b": rows([1])}, {"metric": "all_gold@11"}, UnknownNameError, "all_gold@1"),
-        ({"a": rows([1]), "b": rows([1])}, {"metric": "mrr"}, InputError, "no column 'mrr'"),
+        ({"a": rows([1]), "b": rows([1])}, {"metric": "MRR"}, InputError, "no column 'MRR'"),
         ({"a": rows([1, 1]).iloc[:1], "b": rows([1, 1]).iloc[1:]}, {}, InputError, "share no question"),
         ({"a": pd.concat([rows([1]), rows([1])]), "b": rows([1])}, {}, InputError, "'q0000' twice"),
         ({"a": rows([1]), "b": rows([1])}, {"alpha": 0.0}, ParameterError, "alpha is 0.0"),
@@ -196,13 +196,13 @@ def flipped(
     return [(np.where(c, a, b), np.where(c, b, a)) for c in coins]
 
 
-@pytest.mark.parametrize("metric", [METRIC, "recall@10", "ndcg@10"])
+@pytest.mark.parametrize("metric", [METRIC, "recall@10", "nDCG@10"])
 def test_a_true_null_is_not_distinguishable(metric: str) -> None:
     rng = np.random.default_rng(3)
     draw = {
         METRIC: lambda: rng.integers(0, 2, 300).astype(float),
         "recall@10": lambda: rng.integers(0, 3, 300) / 2,
-        "ndcg@10": lambda: rng.random(300),
+        "nDCG@10": lambda: rng.random(300),
     }[metric]
     # the test holds its level of 5%: at least 182 of 200 (mean 190, binomial sd 3.1)
     assert verdicts(flipped(draw(), draw()), metric)["not distinguishable"] >= 182

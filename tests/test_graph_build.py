@@ -56,9 +56,9 @@ def test_every_input_changes_the_build_key() -> None:
 
 
 def test_no_setting_is_left_out_of_the_build_key() -> None:
-    assert {"extractor", "recogniser", "similar_top_k", "similar_floor", "max_tokens"} == set(BuildSettings.__dataclass_fields__), (
-        "a new setting needs a line in CHANGED above, then its name here"
-    )
+    known = {"extractor", "recogniser", "similar_top_k", "similar_floor", "max_tokens"}
+
+    assert known == set(BuildSettings.__dataclass_fields__), "it needs a line in CHANGED above, then its name here"
 
 
 def test_the_build_key_is_the_same_for_any_order_and_name() -> None:

@@ -1,4 +1,4 @@
-"""What every graph store promises. The tests take the engine from the `store_at` fixture: a new one is a new parameter."""
+"""What every graph store promises. A new engine is one more entry of ENGINES."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
 from retrieval.errors import InputError, StoreError
 from retrieval.graph import cypher
@@ -248,7 +247,7 @@ def test_a_hop_of_two_questions_is_two_hops(store: GraphStore) -> None:
 
 
 def test_parallel_edges_and_self_loops_are_all_traversed(store: GraphStore) -> None:
-    """The builders write neither; a graph imported from elsewhere may hold both, and no engine may lose or invent one."""
+    """The builders write neither, a graph from elsewhere may hold both: no engine may lose or invent one."""
     tables = graph_tables(
         {"a": "x", "b": "y"},
         entities=["e:x", "e:y"],
@@ -341,6 +340,7 @@ def test_a_record_stands_for_as_many_rows_as_its_lists_are_long(record: Record, 
     assert expected == rows_of(record)
 
 
+@settings(max_examples=40)
 @given(plain_graphs())
 def test_any_graph_survives_its_store(tmp_path_factory: pytest.TempPathFactory, graph: PlainGraph) -> None:
     folder: Any = tmp_path_factory.mktemp("store")

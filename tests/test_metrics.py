@@ -53,8 +53,8 @@ def test_gold_at_ranks_one_and_three() -> None:
         "recall@2": 0.5,  # 1 of 2
         "recall@5": 1.0,
         # gains 1/log2(1+1) + 1/log2(3+1) = 1.5; ideal 1/log2(2) + 1/log2(3) = 1.63093
-        "ndcg@10": 1.5 / (1 + 1 / math.log2(3)),
-        "mrr": 1.0,
+        "nDCG@10": 1.5 / (1 + 1 / math.log2(3)),
+        "MRR": 1.0,
         # titles in the context: Ada Moreno, The Long Tide, Porto Vell (twice), Night Mail = 4, of which 2 gold of 2
         "title_precision": 2 / 4,
         "title_recall": 1.0,
@@ -70,21 +70,21 @@ def test_four_gold_passages() -> None:
     assert got["recall@5"] == 2 / 4
     assert got["all_gold@5"] == 0.0
     assert got["all_gold@10"] == 1.0
-    assert got["mrr"] == 1 / 2
+    assert got["MRR"] == 1 / 2
     ideal = sum(1 / math.log2(r + 1) for r in (1, 2, 3, 4))
-    assert got["ndcg@10"] == pytest.approx(sum(1 / math.log2(r + 1) for r in (2, 3, 7, 8)) / ideal)
+    assert got["nDCG@10"] == pytest.approx(sum(1 / math.log2(r + 1) for r in (2, 3, 7, 8)) / ideal)
 
 
 def test_mrr_reads_the_whole_ranking() -> None:
     corpus = tuple(Passage(f"d{i}", f"t{i}", "x") for i in range(40))
     benchmark = Benchmark("long", corpus, (BenchmarkQuestion("q", "?", gold=("d39",)),))
     rows = score(benchmark, {"q": PassageRanking("q", tuple(p.id for p in corpus))})
-    assert rows.loc["q", "mrr"] == pytest.approx(1 / 40)
+    assert rows.loc["q", "MRR"] == pytest.approx(1 / 40)
 
 
 def test_the_ranking_order_decides_not_scores_or_ids() -> None:
     tied = PassageRanking("two", ("p7", "p6", "p1", "p0"), (1.0, 1.0, 1.0, 1.0))
-    assert score(BENCHMARK, {"two": tied}).loc["two", "mrr"] == pytest.approx(1 / 3)
+    assert score(BENCHMARK, {"two": tied}).loc["two", "MRR"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_summarise_refuses_rows_of_other_questions() -> None:
 
 def test_the_registry_refuses_duplicates_and_suggests() -> None:
     with pytest.raises(InputError, match="registered already"):
-        register(Metric("mrr", "again", "nobody", ("gold",)))
+        register(Metric("MRR", "again", "nobody", ("gold",)))
     with pytest.raises(InputError, match="registered already"):  # two names, one tracking name
         register(Metric("recall_at_5", "again", "nobody", ("gold",)))
     with pytest.raises(UnknownNameError, match="Did you mean 'recall@10'"):
@@ -220,4 +220,4 @@ def test_every_metric_describes_itself() -> None:
 def test_tracking_names() -> None:
     assert mlflow_name("recall@5") == "recall_at_5"
     assert mlflow_name("all_gold@10") == "all_gold_at_10"
-    assert mlflow_name("mrr") == "mrr"
+    assert mlflow_name("MRR") == "MRR"

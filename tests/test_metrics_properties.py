@@ -40,7 +40,7 @@ def test_bounds_and_monotony(case: tuple[Benchmark, dict[str, PassageRanking]]) 
     rows = score(benchmark, rankings)
     answered = rows[rows["failure"].isna()].drop(columns="failure").astype(float)
     assert ((answered >= 0) & (answered <= 1) | answered.isna()).all(axis=None)
-    known = answered.dropna(subset=["mrr"])
+    known = answered.dropna(subset=["MRR"])
     for k in CUTOFFS:
         assert (known[f"all_gold@{k}"] <= known[f"recall@{k}"]).all()
         assert ((known[f"all_gold@{k}"] == 1) == (known[f"recall@{k}"] == 1)).all()

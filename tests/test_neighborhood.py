@@ -68,6 +68,16 @@ def test_the_second_hop_halves_and_takes_the_weakest_relation(tmp_path: Path) ->
     assert hits["c12"].components["graph"] == 0.656
 
 
+def test_the_weakest_relation_of_a_path_counts_wherever_it_stands() -> None:
+    related = {"a": {"b": 0.4}, "b": {"c": 0.9}, "c": {"d": 0.7}}
+    assert [neighbors("a", related, 3)[entity].weight for entity in "bcd"] == [4.0, 4.0, 4.0]
+
+
+def test_equal_bottlenecks_go_over_the_smaller_id() -> None:
+    related = {"a": {"z": 0.5, "b": 0.5}, "z": {"t": 0.9}, "b": {"t": 0.9}}
+    assert neighbors("a", related, 2)["t"] == Way(5.0, 2, "b")
+
+
 def test_a_shorter_way_wins_over_a_stronger_one_and_the_best_bottleneck_among_equals() -> None:
     related = {"a": {"b": 0.9, "c": 0.3, "d": 0.8}, "b": {"c": 0.9, "e": 0.4}, "d": {"e": 0.5}}
     ways = neighbors("a", related, 2)
@@ -126,6 +136,11 @@ def test_the_escape_is_the_hybrid_ranking(tmp_path: Path) -> None:
     (hybrid,) = Hybrid().rank(Batch(index, question), Counters())
     assert [hit.chunk_id for hit in bare.hits] == [hit.chunk_id for hit in hybrid.hits[:20]]
     assert counters.round_trips == 0
+
+
+def test_a_reached_hybrid_result_takes_no_place_of_the_added_ones(tmp_path: Path) -> None:
+    ranking = rank(services(tmp_path, c12=0.95), "auth service", max_graph_chunks=1)
+    assert [hit.chunk_id for hit in ranking.hits if hit.origin == "graph"] == ["c13"]
 
 
 def test_at_most_max_graph_chunks_are_added(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from retrieval.index import Batch
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.neighborhood import Neighborhood
 from retrieval.types import Counters, Question
-from tests.entity_graphs import asked, cosines_of, index_of, mentions_of, neighbours_of, with_counts
-from tests.graphs import PlainGraph, plain_graphs
+from tests.entity_graphs import cosines_of, index_of, mentions_of, neighbours_of, with_counts, worlds
+from tests.graphs import PlainGraph
 
 
 def paths(start: str, hops: int, related: Mapping[str, Mapping[str, float]]) -> list[tuple[str, int, float]]:
@@ -54,10 +54,7 @@ def plain_reading(
     return sorted(((c, round(s, 9)) for c, s in merged.items()), key=lambda pair: (-pair[1], pair[0]))
 
 
-worlds = plain_graphs().flatmap(lambda graph: st.tuples(st.just(graph), asked(graph)))
-
-
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(worlds, st.integers(1, 3), st.integers(0, 4))
 def test_it_does_what_a_plain_reading_does(world: tuple[PlainGraph, list[Question]], hops: int, added: int) -> None:
     graph, questions = world
@@ -101,7 +98,7 @@ def test_it_never_removes_a_hybrid_result(world: tuple[PlainGraph, list[Question
             assert order == sorted(order)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(worlds, parameters, st.integers(0, 99))
 def test_the_order_of_the_engines_rows_changes_nothing(
     world: tuple[PlainGraph, list[Question]], chosen: dict[str, object], seed: int

@@ -1,4 +1,4 @@
-"""What every registered strategy promises, on random corpora; a strategy registered later is tested without a change."""
+"""What every registered strategy promises, on random corpora; one registered later is tested without a change."""
 
 from __future__ import annotations
 
@@ -69,20 +69,21 @@ def check(rankings: Sequence[Ranking], index: Index, questions: Sequence[Questio
             assert (-first.score, first.chunk_id) < (-second.score, second.chunk_id), "no total order"
         for hit in ranking.hits:
             assert not hit.path or hit.path[-1].target == hit.chunk_id
-            for first, second in pairwise(hit.path):
-                assert first.target == second.source
-            assert hit.origin == "graph" or not hit.path
+            assert not hit.path or hit.origin != "fill"
+            for first, second in pairwise(hit.path):  # one route after another, each to its end
+                assert first.target in (second.source, hit.chunk_id)
 
 
-@EACH
-@settings(max_examples=12)
+@settings(max_examples=15)
 @given(passages=corpora(), questions=question_lists())
-def test_rankings_are_unique_known_totally_ordered_and_explained(
-    name: str, passages: list[Passage], questions: list[Question]
+def test_random_corpora_are_ranked_soundly_and_alike_alone_and_in_a_batch(
+    passages: list[Passage], questions: list[Question]
 ) -> None:
     index = index_of(passages)
-
-    check(ranked(name, index, questions), index, questions)
+    for name in NAMES:
+        together = ranked(name, index, questions)
+        check(together, index, questions)
+        assert plain(together) == [row for one in questions for row in plain(ranked(name, index, [one]))], name
 
 
 @EACH
@@ -90,7 +91,8 @@ def test_the_world_is_ranked_soundly(name: str) -> None:
     rankings = ranked(name, world(), ASKED)
 
     check(rankings, world(), ASKED)
-    assert len(rankings[0].hits) == min(len(WORLD), FILL_TO)  # filled: every chunk that the initial search found
+    for ranking, initial in zip(rankings, make(name).initial(Batch(world(), ASKED)), strict=True):
+        assert {chunk for chunk, _ in initial} <= {hit.chunk_id for hit in ranking.hits}  # 12 chunks: all are filled in
 
 
 @EACH
@@ -99,27 +101,14 @@ def test_without_fill_nothing_is_filled_in(name: str) -> None:
         assert all(hit.origin != "fill" for hit in ranking.hits)
 
 
-@EACH
 @settings(max_examples=8)
 @given(passages=corpora(low=2), questions=question_lists(), data=st.data())
 def test_the_order_of_the_corpus_changes_nothing(
-    name: str, passages: list[Passage], questions: list[Question], data: st.DataObject
+    passages: list[Passage], questions: list[Question], data: st.DataObject
 ) -> None:
-    shuffled = data.draw(st.permutations(passages))
-
-    assert plain(ranked(name, index_of(passages), questions)) == plain(ranked(name, index_of(shuffled), questions))
-
-
-@EACH
-@settings(max_examples=8)
-@given(passages=corpora(), questions=question_lists())
-def test_a_question_alone_is_ranked_as_in_a_batch(
-    name: str, passages: list[Passage], questions: list[Question]
-) -> None:
-    index = index_of(passages)
-    together = ranked(name, index, questions)
-
-    assert plain(together) == [row for question in questions for row in plain(ranked(name, index, [question]))]
+    given_order, other_order = index_of(passages), index_of(data.draw(st.permutations(passages)))
+    for name in NAMES:
+        assert plain(ranked(name, given_order, questions)) == plain(ranked(name, other_order, questions)), name
 
 
 @EACH
@@ -135,7 +124,6 @@ def test_no_question_is_no_ranking(name: str) -> None:
     assert [] == ranked(name, world(), [])
 
 
-@EACH
 @pytest.mark.parametrize(
     "passages",
     [
@@ -146,30 +134,27 @@ def test_no_question_is_no_ranking(name: str) -> None:
     ],
     ids=["no entity", "empty text", "one passage", "all equal"],
 )
-def test_poor_corpora_are_ranked_too(name: str, passages: list[Passage]) -> None:
+def test_poor_corpora_are_ranked_too(passages: list[Passage]) -> None:
     index = index_of(passages)
 
-    check(ranked(name, index, ASKED), index, ASKED)
+    for name in NAMES:
+        check(ranked(name, index, ASKED), index, ASKED)
 
 
-@EACH
 @pytest.mark.parametrize("text", ["", " ", "?!", "the of", "x" * 5000, 'a"b\\c\'d `$e` {f}', "日本 🎉", "\x00"])
-def test_any_question_gets_an_answer(name: str, text: str) -> None:
-    check(ranked(name, world(), [Question("q", text)]), world(), [Question("q", text)])
+def test_any_question_gets_an_answer(text: str) -> None:
+    for name in NAMES:
+        check(ranked(name, world(), [Question("q", text)]), world(), [Question("q", text)])
 
 
 @pytest.mark.parametrize("name", ADDITIVE)
-@settings(max_examples=10)
-@given(passages=corpora(low=4), questions=question_lists())
-def test_additive_strategies_never_drop_what_the_initial_search_found(
-    name: str, passages: list[Passage], questions: list[Question]
-) -> None:
-    index = index_of(passages)
+@pytest.mark.parametrize("place", ["world", "many"])
+def test_additive_strategies_never_drop_what_the_initial_search_found(name: str, place: str) -> None:
     strategy = make(f"{name}[fill=false]")
-    batch = Batch(index, questions)
+    batch = Batch(world() if place == "world" else many(), ASKED)
 
     for ranking, initial in zip(strategy.rank(batch, Counters()), strategy.initial(batch), strict=True):
-        assert set(ranking.seeds) == {chunk for chunk, _ in initial[:10]}
+        assert {chunk for chunk, _ in initial[:10]} == set(ranking.seeds)
         assert set(ranking.seeds) <= {hit.chunk_id for hit in ranking.hits}
 
 
@@ -194,25 +179,29 @@ def test_gold_changes_no_ranking(name: str) -> None:
     assert rankings(bare) == rankings(benchmark(known))
 
 
+@cache
+def long_world() -> Index:
+    return index_of([replace(one, text=one.text + " and so on" * 130) for one in WORLD])  # over 390 tokens each
+
+
 @EACH
-@settings(max_examples=6)
-@given(passages=corpora(low=6), questions=question_lists())
-def test_the_budget_is_the_same_for_all(name: str, passages: list[Passage], questions: list[Question]) -> None:
-    long = [replace(passage, text=(passage.text + " and so on") * 60) for passage in passages]
-    trial = run_trial(name, make(name), [Batch(index_of(long), questions)], Budget())
+def test_the_budget_is_the_same_for_all(name: str) -> None:
+    trial = run_trial(name, make(name), [Batch(long_world(), ASKED)], Budget())
 
     for ranking in trial.rankings.values():
-        assert len(ranking.context_ids) <= 5
+        assert len(ranking.context_ids) <= 4  # four passages of 390 tokens are more than 1,500
         assert count_tokens(ranking.context) <= 1500
         assert set(ranking.context_ids) <= set(ranking.ranked_ids)
 
 
+@cache
+def many() -> Index:
+    return index_of([Passage(f"{n:03}", f"Name {n}", f"Ed Wood and river {n % 7}") for n in range(130)])
+
+
 @EACH
 def test_at_most_a_hundred_hits_are_kept(name: str) -> None:
-    passages = [Passage(f"{n:03}", f"Name {n}", f"Ed Wood and river {n % 7}") for n in range(130)]
-    index = index_of(passages)
-
-    (ranking,) = ranked(name, index, [Question("q", "Which river is Ed Wood's?")])
+    (ranking,) = ranked(name, many(), [Question("q", "Which river is Ed Wood's?")])
 
     assert FILL_TO <= len(ranking.hits) <= KEEP
 
@@ -230,7 +219,7 @@ found = {"fingerprint": fingerprint(export(index.store)), "key": plan_of(WORLD).
 for name in registry().names():
     counters = Counters()
     rankings = make(name).rank(Batch(index, ASKED), counters)
-    found[name] = [[r.question_id, [repr(h) for h in r.hits], list(r.seeds), repr(sorted(r.notes.items()))] for r in rankings]
+    found[name] = [[r.question_id, repr(list(r.hits)), list(r.seeds), repr(sorted(r.notes.items()))] for r in rankings]
     found[name].append([counters.round_trips, counters.rows, counters.edges_touched])
 print(json.dumps(found, sort_keys=True))
 """

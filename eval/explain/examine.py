@@ -70,7 +70,7 @@ class Examiner:
             within = tuple(helped for helped in changes if helped.place.rank <= self.top)
             return Fate(passage, "out-ranked", place, initial, changes=within)
         route = self._routes.to(passage)
-        if route is None and not any(helped.place.hit.path for helped in changes):
+        if route is None and not any(helped.place.hit.origin == "graph" for helped in changes):
             around = self._all_routes.to(passage)
             return Fate(passage, "other edges" if around else "never linked", place, initial, (), changes, around)
         return Fate(passage, "pruned" if changes else "not followed", place, initial, (), changes, route)

@@ -14,6 +14,8 @@ from retrieval.index import Batch, Index, ReadCache
 from retrieval.strategies.base import Strategy
 from retrieval.types import Counters, Question
 
+_SPECIAL = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
+_ESCAPES = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t"}
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -62,7 +64,7 @@ def browser_text(queries: Sequence[Query]) -> str:
 
 
 def literal(value: object) -> str:
-    """A value as a Cypher literal on one line: strings quoted, with everything but ASCII escaped.
+    """A value as a Cypher literal on one line: strings quoted, with quotes, backslashes and line ends escaped.
 
     >>> literal({"q": 0, "ids": ["it's"]})
     '{q: 0, ids: ["it\\'s"]}'
@@ -70,7 +72,7 @@ def literal(value: object) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(str(name))}: {literal(item)}" for name, item in value.items()) + "}"
     if isinstance(value, str):
-        return json.dumps(value)
+        return f'"{_SPECIAL.sub(_escaped, value)}"'
     if isinstance(value, Sequence):
         return "[" + ", ".join(literal(item) for item in value) + "]"
     return json.dumps(value)
@@ -78,3 +80,7 @@ def literal(value: object) -> str:
 
 def _key(name: str) -> str:
     return name if _IDENTIFIER.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return _ESCAPES.get(found.group(), f"\\u{ord(found.group()):04x}")

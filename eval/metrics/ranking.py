@@ -37,7 +37,7 @@ def all_gold_at(k: int) -> Metric:
 
 
 NDCG = Metric(
-    "ndcg@10",
+    "nDCG@10",
     "discounted gain of the gold passages in the top 10 over that of an ideal ranking",
     f"Järvelin and Kekäläinen, TOIS 2002; {TREC}",
     ("gold",),
@@ -45,7 +45,7 @@ NDCG = Metric(
 )
 
 MRR = Metric(
-    "mrr",
+    "MRR",
     "1 / rank of the first gold passage in the whole ranking, 0 if absent",
     f"Kantor and Voorhees, TREC-5 (1997); {TREC}",
     ("gold",),

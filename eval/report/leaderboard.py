@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.report.data import ReportData, is_hop_free
 
-METRIC_COLUMNS = ("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "ndcg@10", "mrr", "has_answer")
+METRIC_COLUMNS = ("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR", "has_answer")
 COST_COLUMNS = {
     "coverage": "Share of questions that got a ranking",
     "seconds": "Wall time for all questions, in batch",

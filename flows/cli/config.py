@@ -17,7 +17,7 @@ def read_config(context: typer.Context, file: Path | None) -> Path | None:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"--config {file}: cannot be read as YAML: {error}") from error
+        raise InputError(f"--config {file}: cannot be read as YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise InputError(f"--config {file}: a mapping of flags to values is wanted, not {type(content).__name__}")
     flags = {option.lstrip("-").replace("-", "_"): p for p in context.command.params for option in p.opts}

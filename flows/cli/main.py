@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
-import click
 import typer
 from rich.console import Console
 
-from flows.cli import compare, doctor, explain, graph, lists, report, run
+from flows.cli import compare, doctor, explain, graph, lists, report, run, sweep
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -24,6 +23,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run_command)
 app.command("nightly")(run.nightly_command)
+app.command("sweep")(sweep.sweep_command)
 app.add_typer(graph.app, name="graph")
 app.command("explain")(explain.explain_command)
 app.command("compare")(compare.compare_command)
@@ -49,19 +49,16 @@ def hopbench(
 def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     try:
-        app(standalone_mode=False)
+        app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
     except HopBenchError as error:
         _fail(str(error), error.exit_code)
-    except click.exceptions.Abort:
-        _fail("interrupted", INTERRUPTED)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except KeyboardInterrupt:
-        _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
+        raise
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     # No markup: messages quote what users wrote, brackets and all.
     Console(stderr=True).print(f"hopbench: {message}", markup=False, highlight=False, soft_wrap=True)
     sys.exit(code)

@@ -86,7 +86,13 @@ class RunFolder:
     def benchmark(self, dataset: str | None = None) -> Benchmark:
         """The benchmark that was run, refused when it is another one by now."""
         options = self.options(dataset)
-        benchmark = load_benchmark(options.dataset, limit=options.limit)
+        try:
+            benchmark = load_benchmark(options.dataset, limit=options.limit)
+        except InputError as error:
+            if dataset is not None:
+                raise
+            message = f"{error} ({self.folder} was run on it: say with --dataset where it is now)"
+            raise InputError(message) from error
         if benchmark.digest != self.digest:
             run = self.results["benchmark"]
             raise InputError(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flows.evaluate import Finished
     from flows.options import RunOptions
 
-SHOWN = ("all_gold@10", "all_gold@5", "recall@5", "ndcg@10", "has_answer")
+SHOWN = ("all_gold@10", "all_gold@5", "recall@5", "nDCG@10", "has_answer")
 PIPED_WIDTH = 160
 
 

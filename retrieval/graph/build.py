@@ -74,7 +74,8 @@ class BuildSettings:
         if self.extractor not in EXTRACTORS:
             raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
         if (self.extractor == "spacy") != bool(self.recogniser):
-            raise ParameterError(f"extractor {self.extractor!r} with recogniser {self.recogniser!r}: 'spacy' alone has one")
+            found = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
+            raise ParameterError(f"{found}: 'spacy' needs one, no other has one")
         if not 1 <= self.similar_top_k <= 1000:
             raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
         if not 0.0 <= self.similar_floor <= 1.0:

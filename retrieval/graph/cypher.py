@@ -164,10 +164,10 @@ CALL (id) {{{_RELATED}
 RETURN id, target, name, weight, types, description
 """
 
-# Document 3's hop. A frontier row has `chunks` and `entities`, each a list of {id, activation}, the ids `visited` and, at
-# the first level, the ids of the `seeds`. Part "seeds" says which of them exist and whether they have edges; part "edges"
-# gives the edges that could pass more than $min_activation on if all tags agreed, and those that lead back to what is
-# visited (they tell a dead end from a path too weak). Edges below the thresholds count in `degree` no more than elsewhere;
+# Document 3's hop. A frontier row has `chunks` and `entities`, each a list of {id, activation}, the ids `visited` and,
+# at the first level, the ids of the `seeds`. Part "seeds" says which of them exist and whether they have edges; part
+# "edges" gives the edges that could pass more than $min_activation on if all tags agreed, and those that lead back to
+# what is visited (they tell a dead end from a path too weak). `degree` counts only edges that pass the thresholds;
 # $min_mention is 0 or, to leave MENTIONED_IN out, above 1, so that a hub's mentions need not be looked at one by one.
 ACTIVATION_HOP = """
 UNWIND $frontier AS f
@@ -246,8 +246,8 @@ RETURN parent_id, neighbor.id AS neighbor_id, labels(neighbor) AS neighbor_label
 ORDER BY parent_id, transfer_energy DESC, neighbor_id
 """
 
-# Document 2's hop. A frontier row has the entities `ids` and `visited`. Part "names" gives the frontier's own names, part
-# "edges" the RELATED_TO edges to what is not visited yet, with the neighbour's name.
+# Document 2's hop. A frontier row has the entities `ids` and `visited`. Part "names" gives the frontier's own names,
+# part "edges" the RELATED_TO edges to what is not visited yet, with the neighbour's name.
 ENTITY_NEIGHBOURS = """
 UNWIND $frontier AS f
 CALL (f) {

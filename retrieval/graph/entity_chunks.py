@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class Standing(NamedTuple):
-    """Where an entity is mentioned: chunks as index rows, ascending, with the weights of the mentions."""
+    """Where an entity is mentioned: chunks as index rows, with the weights of the mentions."""
 
     rows: Ints
     weights: Floats
@@ -34,8 +34,7 @@ def read_standing(batch: Batch, counters: Counters, entities: Sequence[str]) -> 
     for record in batch.read(counters, cypher.ENTITY_CHUNKS, ids=list(entities)):
         counters.edges_touched += len(record["target"])
         rows = np.array([batch.index.row_of[chunk] for chunk in record["target"]], dtype=np.int64)
-        order = np.argsort(rows)
-        found[record["id"]] = Standing(rows[order], np.array(record["weight"], dtype=np.float64)[order])
+        found[record["id"]] = Standing(rows, np.array(record["weight"], dtype=np.float64))
     return found
 
 

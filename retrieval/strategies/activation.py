@@ -15,28 +15,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from retrieval.errors import ParameterError
 from retrieval.fusion import Scored, ordered
 from retrieval.graph import cypher
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.graph.store import Record
-from retrieval.index import Batch, Index
-from retrieval.strategies.activation_energy import (
-    NOT_COUNTED,
-    Branch,
-    Exploration,
-    Neighbourhood,
-    floored_jaccard,
-)
+from retrieval.index import Batch
+from retrieval.strategies.activation_energy import Branch, Exploration
+from retrieval.strategies.activation_reading import chunk_tagger, frontier_row, neighbourhoods
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.text import Tagger
 from retrieval.types import Counters, Hit, Ranking
 
 NEVER = 2.0  # above every similarity, strength and weight: a threshold that no edge passes
-Around = dict[str, Neighbourhood]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +80,14 @@ class Activation(Strategy):
         tags = [tagger.tags(question.text, self.max_tags) for question in batch.questions]
         spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
         for _ in range(self.max_depth):
-            rows = [self._row(q, spreads[q], batch.index) for q in range(len(spreads)) if _active(spreads[q])]
+            rows = [
+                frontier_row(q, each, batch.index) for q, each in enumerate(spreads) if any(s.frontier for s in each)
+            ]
             if not rows:
                 break
             records = batch.read(counters, cypher.ACTIVATION_HOP, frontier=rows, **self._thresholds())
-            around = self._around(records, tags, counters)
+            counters.edges_touched += sum(len(record["target"]) for record in records)
+            around = neighbourhoods(records, tags, self.tag_floor, self.min_weight)
             for row in rows:
                 for spread in spreads[row["q"]]:
                     spread.advance(around.get(row["q"], {}), self.min_activation, self.max_branches)
@@ -100,20 +95,6 @@ class Activation(Strategy):
             spread.finish()
             counters.terminations.update(spread.terminations())
         return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
-
-    @staticmethod
-    def _row(q: int, spreads: Sequence[Exploration], index: Index) -> dict[str, Any]:
-        activation: dict[str, float] = {}
-        for branch in (branch for spread in spreads for branch in spread.frontier):
-            activation[branch.node] = max(activation.get(branch.node, 0.0), branch.energy)
-        nodes = [{"id": node, "activation": activation[node]} for node in sorted(activation)]
-        return {
-            "q": q,
-            "seeds": [spread.seed.node for spread in spreads if spread.frontier == [spread.seed]],
-            "visited": sorted(set().union(*(spread.visited for spread in spreads))),
-            "chunks": [node for node in nodes if node["id"] in index.row_of],
-            "entities": [node for node in nodes if node["id"] not in index.row_of],
-        }
 
     def _thresholds(self) -> dict[str, float]:
         return {
@@ -124,28 +105,6 @@ class Activation(Strategy):
             "min_activation": max(self.min_activation - 1e-9, 0.0),
             "min_weight": self.min_weight,
         }
-
-    def _around(
-        self, records: Sequence[Record], tags: Sequence[Sequence[str]], counters: Counters
-    ) -> dict[int, Around]:
-        """What one level read: question → node → its neighbourhood."""
-        around: dict[int, Around] = {}
-        wanted = [frozenset(each) for each in tags]
-        for record in sorted(records, key=lambda record: record["part"], reverse=True):
-            nodes = around.setdefault(record["q"], {})
-            if record["part"] == "seeds":
-                for seed, connected in zip(record["source"], record["degree"], strict=True):
-                    nodes[seed] = Neighbourhood(NOT_COUNTED if connected else 0)
-                continue
-            counters.edges_touched += len(record["target"])
-            here, asked = wanted[record["q"]], len(wanted[record["q"]])
-            columns = ("source", "degree", "kind", "target", "weight", "tags")
-            for source, degree, kind, target, weight, own in zip(*(record[name] for name in columns), strict=True):
-                node = nodes.get(source) or nodes.setdefault(source, Neighbourhood(degree))
-                node.degree = degree
-                similarity = floored_jaccard(len(here.intersection(own)), len(own), asked, self.tag_floor)
-                node.edges.append((kind, target, max(self.min_weight, weight), similarity))
-        return around
 
     def _ranking(
         self, batch: Batch, q: int, initial: Scored, tags: Sequence[str], spreads: Sequence[Exploration]
@@ -160,7 +119,8 @@ class Activation(Strategy):
             if way is not None:
                 components |= {"energy": way.energy, "depth": way.depth}
             reached = way is not None and chunk not in seeds
-            hits.append(Hit(chunk, score, "graph" if reached else "seed", components, way.steps() if way else ()))
+            path = way.steps() if way is not None and reached else ()
+            hits.append(Hit(chunk, score, "graph" if reached else "seed", components, path))
         return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads))
 
     def _scores(self, initial: Scored, best: Mapping[str, Branch]) -> dict[str, float]:
@@ -177,13 +137,6 @@ class Activation(Strategy):
         }
 
 
-def chunk_tagger(index: Index) -> Tagger:
-    """The tagger that gave the graph's edges their tags: fitted on the chunks' contents, once per index."""
-    if "tagger" not in index.shared:
-        index.shared["tagger"] = Tagger(chunk.content for chunk in index.chunks)
-    return index.shared["tagger"]  # type: ignore[no-any-return]
-
-
 def strongest(spreads: Sequence[Exploration], chunks: Mapping[str, int]) -> dict[str, Branch]:
     """For each chunk reached, the branch that brought it most energy; ties to the better seed."""
     best: dict[str, Branch] = {}
@@ -191,10 +144,6 @@ def strongest(spreads: Sequence[Exploration], chunks: Mapping[str, int]) -> dict
         if branch.node in chunks and (branch.node not in best or branch.energy > best[branch.node].energy):
             best[branch.node] = branch
     return best
-
-
-def _active(spreads: Sequence[Exploration]) -> bool:
-    return any(spread.frontier for spread in spreads)
 
 
 def _notes(tags: Sequence[str], spreads: Sequence[Exploration]) -> dict[str, object]:

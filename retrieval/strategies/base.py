@@ -47,6 +47,8 @@ class Strategy(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     edges: ClassVar[tuple[str, ...]] = ()
+    # What an ablation changes to remove an edge type; where nothing is left without it, the initial ranking remains.
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
 
@@ -78,6 +80,8 @@ class Strategy(ABC):
 
     def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Rank every question of the batch, in its order; at most `KEEP` hits each, chunks unique."""
+        if not batch.questions:
+            return []
         rankings = self.search(batch, counters)
         for ranking, initial in zip(rankings, self.initial(batch), strict=True):
             hits = list(ranking.hits)[:KEEP]

@@ -1,24 +1,25 @@
 """LightRAG's dual-level retrieval (arXiv 2410.05779), to which document 4 refers: entities, communities, or both.
 
-Local: the entities nearest to the question, then their chunks. Global: the communities of the RELATED_TO graph nearest to
-the question, then their chunks. `hybrid` is the reciprocal rank fusion of both lists, `mix` adds the vector ranking.
+Local: the entities nearest to the question, then their chunks. Global: the communities of the RELATED_TO graph nearest
+to the question, then their chunks. `hybrid` is the reciprocal rank fusion of both lists, `mix` adds the vector ranking.
 
 Decisions where the sources are silent or differ (docs/strategies.md gives the reasons):
 - Entities are compared by name and description, 60 of them, cosine at least .2: LightRAG's own index and defaults.
-- Without a language model the low-level keywords are the names that the question holds; their entities count as cosine 1
-  and come first. The question itself is compared with all other entities, and with the communities.
-- Local chunks stand by their nearest entity (LightRAG), then by how many of the entities they mention (document 4's
-  entity_count), then by cosine. Global chunks stand by their nearest community, then by how many of its entities they
-  mention, then by cosine.
+- Without a language model the low-level keywords are the names that the question holds; their entities count as cosine
+  1 and come first. The question itself is compared with all other entities, and with the communities.
+- Local chunks stand by their nearest entity, as in LightRAG, equal ones by cosine; document 4's entity_count, of which
+  entity_expansion is made, is the order `count`. Global chunks stand by their nearest community, then by how many of
+  its entities they mention, then by cosine.
 - A community has at most 10 entities where Leiden can divide it (`communities` tells more); 10 of them are read.
-- The same minimum cosine holds for communities. A question for which neither level finds anything gets the vector ranking.
+- The same minimum cosine holds for communities. A question for which neither level finds anything gets the vector
+  ranking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a question asks for: entities it surely means (ids), and the texts compared with entities and communities."""
+    """What a question asks for: entities it means (ids), and the texts compared with entities and with communities."""
 
     entities: Sequence[str]
     low: str
@@ -56,7 +57,7 @@ class Keywords:
 
 
 class QuestionKeywords(Protocol):
-    """Finds low- and high-level keywords (LightRAG asks a language model); `Index.shared[KEYWORDS]` holds another one."""
+    """Finds low- and high-level keywords; LightRAG asks a language model, which goes into `Index.shared[KEYWORDS]`."""
 
     def __call__(self, batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
         """The keywords of each question; `reader` resolves names to entities."""
@@ -184,12 +185,10 @@ class DualLevel(Strategy):
         (best,) = best_rows(cosines[None, :], limit)
         return best[(cosines[best] >= self.min_cosine) & (cosines[best] > 0)].astype(np.int64)
 
-    def _fused(
-        self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: _Evidence
-    ) -> Ranking:
-        """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if the graph gave nothing."""
+    def _fused(self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: _Evidence) -> Ranking:
+        """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if they found nothing."""
         question, ids = batch.questions[q].id, batch.index.chunks
-        notes: dict[str, Any] = evidence.notes(local, broad)
+        notes = evidence.notes(local, broad)
         if not len(local.rows) and not len(broad.rows):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
@@ -239,8 +238,8 @@ def chunks_of_entities(
     count = np.bincount(place, minlength=len(rows))
     total = np.round(np.bincount(place, cosines[owners], minlength=len(rows)), DECIMALS)
     own = _chunk_cosines(batch, q, rows)
-    keys = {"nearest": (-count, nearest), "count": (-count,), "cosine": (-total,)}[order]
-    best = np.lexsort((rows, -own, *keys))[:DEPTH]
+    keys = {"nearest": nearest, "count": -count, "cosine": -total}[order]
+    best = np.lexsort((rows, -own, keys))[:DEPTH]
     return Level(rows[best], nearest[best], sources, cosines, len(columns))
 
 
@@ -277,10 +276,11 @@ class _Evidence:
             index.shared["mentioned"] = sparse.csr_array(graph.mentions.T)
             index.shared["mentioned"].sort_indices()
         self._mentioned: sparse.csr_array = index.shared["mentioned"]
+        self._community_of = np.full(len(graph.entities), -1)
+        for number, rows in enumerate(known.members if known else ()):
+            self._community_of[rows] = number
 
-    def path(
-        self, chunk: str, local: Level, place: int | None, broad: Level, other: int | None
-    ) -> tuple[Step, ...]:
+    def path(self, chunk: str, local: Level, place: int | None, broad: Level, other: int | None) -> tuple[Step, ...]:
         """The steps of the level that ranks the chunk higher, the local one on a tie; none if neither has it."""
         row = self._index.row_of[chunk]
         if place is not None and (other is None or place <= other):
@@ -299,16 +299,16 @@ class _Evidence:
         """The community's entity that the chunk mentions with most weight, ties to the smaller id."""
         span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
         here, weights = self._mentioned.indices[span], self._mentioned.data[span]
-        inside = np.isin(here, self._known.members[community] if self._known else [])
-        return int(here[inside][np.argmax(weights[inside])])
+        inside = self._community_of[here] == community
+        return int(here[inside][weights[inside].argmax()])
 
     def _mention(self, entity: int, row: int, score: float) -> Step:
         span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
-        place = span.start + int(np.searchsorted(self._mentioned.indices[span], entity))
+        place = span.start + int(self._mentioned.indices[span].searchsorted(entity))
         weight = float(self._mentioned.data[place])
         return Step(MENTIONED_IN, self._graph.entities[entity], self._index.chunks[row].id, weight, score)
 
-    def notes(self, local: Level, broad: Level) -> Mapping[str, object]:
+    def notes(self, local: Level, broad: Level) -> dict[str, object]:
         """The nearest entities and communities, by name, with their cosines."""
         near = zip(local.sources[:TOLD].tolist(), local.cosines[:TOLD].tolist(), strict=True)
         far = zip(broad.sources[:TOLD].tolist(), broad.cosines[:TOLD].tolist(), strict=True)

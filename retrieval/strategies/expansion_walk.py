@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from retrieval.fusion import DECIMALS
 from retrieval.graph import cypher
@@ -18,9 +19,8 @@ def proximity(hops: int) -> float:
     return 1.0 / (1 + hops)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """An entity `hops` from the seed: `strength` is the product along the best shortest route, `edge` its last edge's."""
+class Neighbour(NamedTuple):
+    """An entity `hops` from the seed: `strength` is the product along the best shortest route, `edge` its last's."""
 
     hops: int
     strength: float

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from retrieval.fusion import DECIMALS, Scored, ordered
 from retrieval.graph import cypher
@@ -66,6 +66,11 @@ class GraphExpansion(Strategy):
     name: ClassVar[str] = "graph_expansion"
     summary: ClassVar[str] = "document 1: expand the vector top k by SIMILAR_TO and entity paths, depth by depth"
     edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        SIMILAR_TO: {"use_similar": False},
+        RELATED_TO: {"use_related": False},
+        MENTIONED_IN: {"use_related": False},
+    }
 
     initial_k: int = param(10, "chunks of the vector search to expand from", 1, 100)
     max_depth: int = param(1, "expansion steps", 1, 3)

@@ -24,8 +24,8 @@ BLOCK = 4096  # chunks whose entities are paired at a time
 class Triples:
     """Relations with the chunks that state them, sorted by chunk, head and tail; parallel arrays of length t.
 
-    `heads` < `tails` are rows of the adjacency's entities, `chunks` rows of the index. The graph keeps one RELATED_TO edge
-    per pair: a chunk that mentions both ends is taken as stating it.
+    `heads` < `tails` are rows of the adjacency's entities, `chunks` rows of the index. The graph keeps one RELATED_TO
+    edge per pair: a chunk that mentions both ends is taken as stating it.
     """
 
     heads: Rows
@@ -61,7 +61,7 @@ def _spans(begins: Rows, rows: Rows) -> Rows:
     """The numbers begins[row]..begins[row + 1] of all rows, one after the other."""
     sizes = begins[rows + 1] - begins[rows]
     ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins[rows] - ends + sizes, sizes)
+    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins[rows] - ends + sizes, sizes))
 
 
 def stated_triples(graph: Adjacency, min_strength: float = 0.0) -> Triples:
@@ -115,6 +115,8 @@ def spanning_trees(triples: Triples, chunks: Rows, weights: Floats) -> list[Tree
     trees are unique. Trees stand by their heaviest edge; each is walked depth first from that edge, heavier first.
     """
     numbers = triples.stated_in(chunks)
+    if not len(numbers):
+        return []
     sizes = triples.of_chunk[chunks + 1] - triples.of_chunk[chunks]
     weight = np.repeat(weights, sizes)
     heavy_first = np.lexsort((numbers, -triples.strengths[numbers], triples.chunks[numbers], -weight))

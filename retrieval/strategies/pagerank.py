@@ -6,6 +6,7 @@ of the hop-free ranking, over mention edges weighted by the entity's idf/√df, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -35,6 +36,11 @@ class PageRank(Strategy):
     name: ClassVar[str] = "pagerank"
     summary: ClassVar[str] = "personalised PageRank from the RRF ranking and the question's entities"
     edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN, RELATED_TO, SIMILAR_TO)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        MENTIONED_IN: {"mention_weight": 0.0},
+        RELATED_TO: {"related_weight": 0.0},
+        SIMILAR_TO: {"similar_weight": 0.0},
+    }
 
     restart: float = param(0.15, "probability of returning to the seeds at each step", 0.01, 0.99)
     steps: int = param(15, "iterations of the power method", 1, 200)

@@ -19,14 +19,30 @@ from typing import Any
 import yaml
 
 from retrieval.errors import InputError, ParameterError, UnknownNameError
+from retrieval.strategies.activation import Activation
 from retrieval.strategies.base import Strategy
 from retrieval.strategies.baselines import BM25, Hybrid, Vector
+from retrieval.strategies.dual_level import DualLevel
 from retrieval.strategies.entity_expansion import EntityExpansion
+from retrieval.strategies.expansion_queries import ExpansionQueries
 from retrieval.strategies.graph_expansion import GraphExpansion
+from retrieval.strategies.kg2rag import KG2RAG
 from retrieval.strategies.neighborhood import Neighborhood
 from retrieval.strategies.pagerank import PageRank
 
-BUILT_IN: tuple[type[Strategy], ...] = (Vector, BM25, Hybrid, GraphExpansion, EntityExpansion, Neighborhood, PageRank)
+BUILT_IN: tuple[type[Strategy], ...] = (
+    Vector,
+    BM25,
+    Hybrid,
+    GraphExpansion,
+    ExpansionQueries,
+    Activation,
+    EntityExpansion,
+    Neighborhood,
+    DualLevel,
+    KG2RAG,
+    PageRank,
+)
 BASELINES = ("vector", "bm25", "hybrid")
 WITHOUT_SOURCE = ("pagerank", "hoprank")
 _LABEL = re.compile(r"^(?P<name>[^:\[\]]+)(?::(?P<preset>[^\[\]]+))?(?:\[(?P<changes>[^\[\]]*)\])?$")

@@ -21,7 +21,7 @@ WORDS = ("Glass", "Winter", "Harbour", "Salt", "Lantern", "Copper", "Orchard", "
 THINGS = ("Orchard", "Ledger", "Tide", "Garden", "Signal", "Crossing", "Archive", "Parade", "Winter", "House")
 TYPES = {"bridge": 2, "comparison": 2, "compositional": 3, "bridge_comparison": 4}
 SKILL = {"vector": 0.60, "bm25": 0.74, "hybrid": 0.77, "graph_expansion": 0.80, "pagerank": 0.88}
-METRICS = ("all_gold@2", "all_gold@5", "all_gold@10", "all_gold@20", "recall@5", "ndcg@10", "mrr", "has_answer")
+METRICS = ("all_gold@2", "all_gold@5", "all_gold@10", "all_gold@20", "recall@5", "nDCG@10", "MRR", "has_answer")
 DEPTH = 20
 
 
@@ -67,8 +67,8 @@ def row(
     gains = sum(1 / np.log2(r + 1) for r in ranks if r <= 10) / sum(1 / np.log2(r + 2) for r in range(len(ranks)))
     scores = np.sort(rng.random(len(ranked)))[::-1]
     metrics = {f"all_gold@{k}": float(max(ranks) <= k) for k in (2, 5, 10, 20)}
-    metrics |= {"recall@5": float(np.mean([r <= 5 for r in ranks])), "ndcg@10": float(gains)}
-    metrics |= {"mrr": 1 / min(ranks), "has_answer": float(min(ranks) <= 5)}
+    metrics |= {"recall@5": float(np.mean([r <= 5 for r in ranks])), "nDCG@10": float(gains)}
+    metrics |= {"MRR": 1 / min(ranks), "has_answer": float(min(ranks) <= 5)}
     latency = {"vector": 1.4, "bm25": 2.2, "hybrid": 3.9, "graph_expansion": 21.0}.get(label, 38.0)
     cost = {"failure": None, "latency_ms": float(latency * rng.lognormal(0, 0.3))}
     return (

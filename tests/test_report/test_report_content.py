@@ -43,7 +43,7 @@ def unpacked(batch: str) -> Any:
         ("all_gold@5", 4, 1.0),
         ("recall@2", 4, 0.5),  # 2 of 4
         ("recall@5", 3, 1.0),
-        ("ndcg@10", 2, None),
+        ("nDCG@10", 2, None),
         ("all_gold@2", 0, None),  # no gold, no ceiling
     ],
 )
@@ -233,7 +233,7 @@ def test_a_run_without_gold_or_comparisons_is_reported(make_report: MakeReport, 
     data = make_report(count=40)
     bare = {label: entry | {"metrics": {}, "answered": {}, "reach": {}} for label, entry in data.strategies.items()}
     questions = data.questions.drop(
-        columns=[c for c in data.questions.columns if "@" in c or c in ("mrr", "has_answer")]
+        columns=[c for c in data.questions.columns if "@" in c or c in ("MRR", "has_answer")]
     )
     unjudged = replace(
         data,

@@ -1,0 +1,41 @@
+"""A tuned preset: the best parameters of a sweep, and what it takes to find them again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from eval.files import write_atomically
+from eval.sweep import Result
+from eval.sweep_plan import SweepPlan
+from eval.types import Benchmark
+from eval.version import code_version
+
+
+def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Write the winner's values of the fields that the sweep names; all others keep their documented defaults."""
+    objective, spec = plan.content.objective, best.candidate.strategy.spec()
+    usual = {name: field.default for name, field in type(best.candidate.strategy).parameters().items()}
+    kept = {name: value for name, value in spec.items() if name in plan.named or value != usual[name]}
+    content = {
+        "parameters": kept,
+        "provenance": {
+            "sweep": plan.file.name,
+            "sweep_digest": hashlib.sha256(plan.file.read_bytes()).hexdigest(),
+            "tuned_on": {name: benchmark.digest for name, benchmark in benchmarks.items()},
+            "roles": {name: benchmark.role for name, benchmark in benchmarks.items()},
+            "questions": {name: len(best.records[name].questions) for name in benchmarks},
+            "seed": plan.content.seed,
+            "embedder": next(iter(best.records.values())).settings["embedder"],
+            "trials": plan.trials,
+            "configurations": len(plan.candidates),
+            "objective": f"mean of {objective.metric} over the data sets; ties by {objective.also}",
+            "value": round(best.mean(objective.metric), 6),
+            "by_dataset": {name: record.metrics[objective.metric] for name, record in best.records.items()},
+            "code_version": code_version(),
+        },
+    }
+    write_atomically(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120).encode())

@@ -1,0 +1,58 @@
+"""Between document 3's energies and the store: what a level asks for, and what came back as neighbourhoods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrieval.graph.store import Record
+from retrieval.index import Index
+from retrieval.strategies.activation_energy import NOT_COUNTED, Exploration, Neighbourhood, floored_jaccard
+from retrieval.text import Tagger
+
+COLUMNS = ("source", "degree", "kind", "target", "weight", "tags")
+
+
+def chunk_tagger(index: Index) -> Tagger:
+    """The tagger that gave the graph's edges their tags: fitted on the chunks' contents, once per index."""
+    if "tagger" not in index.shared:
+        index.shared["tagger"] = Tagger(chunk.content for chunk in index.chunks)
+    return index.shared["tagger"]  # type: ignore[no-any-return]
+
+
+def frontier_row(q: int, spreads: Sequence[Exploration], index: Index) -> dict[str, Any]:
+    """What `cypher.ACTIVATION_HOP` needs of one question: its seeds' frontiers in one, each node once.
+
+    A node in several frontiers is asked for with its highest energy, so that what each needs comes back.
+    """
+    activation: dict[str, float] = {}
+    for branch in (branch for spread in spreads for branch in spread.frontier):
+        activation[branch.node] = max(activation.get(branch.node, 0.0), branch.energy)
+    nodes = [{"id": node, "activation": activation[node]} for node in sorted(activation)]
+    return {
+        "q": q,
+        "seeds": [spread.seed.node for spread in spreads if spread.frontier == [spread.seed]],
+        "visited": sorted(set().union(*(spread.visited for spread in spreads))),
+        "chunks": [node for node in nodes if node["id"] in index.row_of],
+        "entities": [node for node in nodes if node["id"] not in index.row_of],
+    }
+
+
+def neighbourhoods(
+    records: Sequence[Record], tags: Sequence[Sequence[str]], tag_floor: float, min_weight: float
+) -> dict[int, dict[str, Neighbourhood]]:
+    """One level's records as question → node → neighbourhood; `tags` are the questions'."""
+    around: dict[int, dict[str, Neighbourhood]] = {}
+    for record in (record for record in records if record["part"] == "seeds"):
+        nodes = around.setdefault(record["q"], {})
+        for seed, connected in zip(record["source"], record["degree"], strict=True):
+            nodes[seed] = Neighbourhood(NOT_COUNTED if connected else 0)
+    wanted = [frozenset(each) for each in tags]
+    for record in (record for record in records if record["part"] == "edges"):
+        nodes, question = around.setdefault(record["q"], {}), wanted[record["q"]]
+        for source, degree, kind, target, weight, own in zip(*(record[name] for name in COLUMNS), strict=True):
+            here = nodes.get(source) or nodes.setdefault(source, Neighbourhood(degree))
+            here.degree = degree
+            similarity = floored_jaccard(len(question.intersection(own)), len(own), len(question), tag_floor)
+            here.edges.append((kind, target, max(min_weight, weight), similarity))
+    return around
