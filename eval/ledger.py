@@ -93,6 +93,7 @@ class Ledger:
             return None
         settings, metrics, questions, *rest = row
         table = pd.read_parquet(io.BytesIO(questions))
+        table.index = table.index.astype(object)  # as `score` makes it
         return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *rest)
 
     def put(self, record: TrialRecord) -> None:

@@ -37,7 +37,7 @@ class Tracked:
         counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
         self.tracker.log(
             RunPayload(
-                f"{self.sweep_id}/{record.trial_id}",
+                f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", ""),
                 f"{candidate.label} {benchmark.name}"[:250],
                 parent_key=self.sweep_id,
                 params={"strategy": candidate.strategy.name, "dataset": benchmark.name, **candidate.strategy.spec()},

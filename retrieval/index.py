@@ -113,6 +113,7 @@ class Batch:
         return {}
 
     def named(self, candidates: Candidates) -> Scored:
+        """Candidates with chunk ids in place of rows."""
         ids = self.index.chunks
         return [(ids[row].id, float(score)) for row, score in zip(candidates.rows, candidates.scores, strict=True)]
 

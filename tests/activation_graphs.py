@@ -18,7 +18,7 @@ Neighbours = Mapping[str, Mapping[str, tuple[str, float, Sequence[str]]]]
 
 @dataclass(frozen=True)
 class TaggedGraph:
-    """A graph with tags on its edges (ends in order → tags) and weights on its mentions; the rest: untagged, weight 1."""
+    """A graph with tags on its edges (ends in order → tags) and mention weights; the rest untagged, weight 1."""
 
     graph: PlainGraph
     tags: Mapping[tuple[str, str], Sequence[str]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -23,7 +23,10 @@ from tests import build_to_kill
 from tests.graphs import WORLD, WordEmbedder, plain, plan_of
 
 T = TypeVar("T")
-TRIPLES = (Triple("p01", "Ed Wood", "directed by", "Tim Burton", 0.9), Triple("p02", "Tim Burton", "born in", "Burbank"))
+TRIPLES = (
+    Triple("p01", "Ed Wood", "directed by", "Tim Burton", 0.9),
+    Triple("p02", "Tim Burton", "born in", "Burbank"),
+)
 
 
 def built(plan: GraphPlan, folder: Path) -> tuple[KgliteStore, Mapping[str, Any]]:
@@ -201,11 +204,11 @@ def test_every_edge_has_at_most_eight_tags(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def forkserver() -> Iterator[ForkServerContext]:
+def forkserver() -> ForkServerContext:
     """Processes that have everything imported already, so that a kill hits the build and not its imports."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.build_to_kill"])
-    yield context
+    return context
 
 
 def test_a_build_killed_at_any_moment_goes_on_to_the_same_graph(tmp_path: Path, forkserver: ForkServerContext) -> None:

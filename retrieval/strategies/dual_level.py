@@ -33,9 +33,10 @@ from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch, Index
 from retrieval.linking import Linker, linker
 from retrieval.question_entities import question_entities
-from retrieval.search import DEPTH, FLOAT32_DECIMALS, best_rows
+from retrieval.search import DEPTH, Candidates, dense_top
+from retrieval.search import cosines as cosines_of
 from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
 
@@ -120,8 +121,8 @@ class DualLevel(Strategy):
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or RRF of vector and BM25)."""
         if self.initial_ranking == "rrf":
-            return [hybrid_ranking(batch, q, 0.5, "rrf") for q in range(len(batch.questions))]
-        return [batch.named(candidates) for candidates in batch.dense]
+            return hybrid_rankings(batch, 0.5, "rrf")
+        return batch.vector_rankings
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Both levels for the whole batch, then fused question by question."""
@@ -144,14 +145,11 @@ class DualLevel(Strategy):
         self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker, asked: Sequence[Keywords]
     ) -> list[Level]:
         vectors = self._entity_vectors(batch, counters, graph, reader)
-        questions = _text_vectors(batch, [one.low for one in asked])
         found = []
-        for q, cosines in _cosines(questions, vectors):
+        for q, near in enumerate(_nearest(_text_vectors(batch, [one.low for one in asked]), vectors, self.entities)):
             named = [graph.entity_row[one] for one in asked[q].entities if one in graph.entity_row]
-            if self.use_keywords:
-                cosines[named] = 1.0
-            sources = self._nearest(cosines, self.entities)
-            level = chunks_of_entities(batch, q, graph.mentions, sources, cosines[sources], self.local_order)
+            sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
+            level = chunks_of_entities(batch, q, graph.mentions, sources, values, self.local_order)
             counters.edges_touched += level.touched
             found.append(level)
         return found
@@ -173,17 +171,25 @@ class DualLevel(Strategy):
         known = communities(batch, counters, graph, reader, max_size=self.max_community, **settings)
         questions = _text_vectors(batch, [one.high for one in asked])
         found = []
-        for q, cosines in _cosines(questions, known.vectors):
-            sources = self._nearest(cosines, self.communities)
-            level = chunks_of_communities(batch, q, known.chunks, sources, cosines[sources])
+        for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):
+            level = chunks_of_communities(batch, q, known.chunks, *self._passing(near, [], self.communities))
             counters.edges_touched += level.touched
             found.append(level)
         return known, found
 
-    def _nearest(self, cosines: Floats, limit: int) -> Rows:
-        """The `limit` best places of at least the minimum cosine; what has no cosine at all is no neighbour."""
-        (best,) = best_rows(cosines[None, :], limit)
-        return best[(cosines[best] >= self.min_cosine) & (cosines[best] > 0)].astype(np.int64)
+    def _passing(self, near: Candidates, named: Sequence[int], limit: int) -> tuple[Rows, Floats]:
+        """The best `limit` of the near that have the minimum cosine and of the named, which have 1; ties by row.
+
+        What has no cosine at all is no neighbour, whatever the minimum.
+        """
+        values = {
+            int(row): float(value)
+            for row, value in zip(near.rows, near.scores, strict=True)
+            if value > 0 and value >= self.min_cosine
+        }
+        values.update(dict.fromkeys(named, 1.0))
+        best = sorted(values, key=lambda row: (-values[row], row))[:limit]
+        return np.array(best, dtype=np.int64), np.array([values[row] for row in best])
 
     def _fused(self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: _Evidence) -> Ranking:
         """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if they found nothing."""
@@ -219,12 +225,12 @@ def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:
     return batch.index.embedder.embed(texts)
 
 
-def _cosines(questions: Vectors, known: Vectors) -> Iterator[tuple[int, Floats]]:
-    """Each question's cosines with all rows of `known`, the products made a block of questions at a time."""
+def _nearest(questions: Vectors, known: Vectors, limit: int) -> Iterator[Candidates]:
+    """For each question the best rows of `known` by cosine, a block of questions at a time."""
+    nothing = Candidates(np.zeros(0, np.intp), np.zeros(0))
     for begin in range(0, len(questions), BLOCK):
-        block = questions[begin : begin + BLOCK] @ known.T
-        for offset, row in enumerate(np.round(block.astype(np.float64), FLOAT32_DECIMALS)):
-            yield begin + offset, row
+        block = questions[begin : begin + BLOCK]
+        yield from dense_top(block, known, limit) if len(known) else [nothing] * len(block)
 
 
 def chunks_of_entities(
@@ -237,7 +243,7 @@ def chunks_of_entities(
     np.minimum.at(nearest, place, owners)
     count = np.bincount(place, minlength=len(rows))
     total = np.round(np.bincount(place, cosines[owners], minlength=len(rows)), DECIMALS)
-    own = _chunk_cosines(batch, q, rows)
+    own = cosines_of(batch.index.vectors, rows, batch.vectors[q])
     keys = {"nearest": nearest, "count": -count, "cosine": -total}[order]
     best = np.lexsort((rows, -own, keys))[:DEPTH]
     return Level(rows[best], nearest[best], sources, cosines, len(columns))
@@ -248,7 +254,11 @@ def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, source
     columns, owners, counts = _gathered(chunks, sources)
     first = np.lexsort((owners, columns))
     rows, starts = np.unique(columns[first], return_index=True)
-    own, nearest, count = _chunk_cosines(batch, q, rows), owners[first][starts], counts[first][starts]
+    own, nearest, count = (
+        cosines_of(batch.index.vectors, rows, batch.vectors[q]),
+        owners[first][starts],
+        counts[first][starts],
+    )
     best = np.lexsort((rows, -own, -count, nearest))[:DEPTH]
     return Level(rows[best], nearest[best], sources, cosines, int(counts.sum()))
 
@@ -260,11 +270,6 @@ def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]
     columns = np.concatenate([matrix.indices[span] for span in spans]) if spans else np.zeros(0)
     values = np.concatenate([matrix.data[span] for span in spans]) if spans else np.zeros(0)
     return columns.astype(np.int64), np.repeat(np.arange(len(rows)), sizes), values
-
-
-def _chunk_cosines(batch: Batch, q: int, rows: Rows) -> Floats:
-    products = batch.index.vectors[rows] @ batch.vectors[q]
-    return np.asarray(np.round(products.astype(np.float64), FLOAT32_DECIMALS))
 
 
 class _Evidence:

@@ -1,23 +1,23 @@
 """Document 1: vector search, then similar chunks and chunks of related entities, depth by depth.
 
 Decisions where the source contradicts itself (docs/strategies.md gives the reasons): initial_k 10; the path score is
-the product of strengths; the penalty falls linearly; a frontier chunk's routes are kept by their best score; max_expanded
-keeps the best, not the first.
+the product of strengths; the penalty falls linearly; a frontier chunk's routes are kept by their best score;
+max_expanded keeps the best, not the first.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from retrieval.fusion import DECIMALS, Scored, ordered
 from retrieval.graph import cypher
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.graph.store import Record
 from retrieval.index import Batch
 from retrieval.strategies.base import Strategy, param
+from retrieval.strategies.graph_expansion_routes import Reached, hop, steps_to
 from retrieval.types import Counters, Hit, Ranking, Step
 
 NEVER = 2.0  # above every similarity and strength: a threshold that no edge passes
@@ -36,27 +36,6 @@ def graph_score(similarity: float, path: float, depth: int, kind: str = "linear"
 def hybrid_score(vector: float, graph: float, chunk_weight: float = 0.7) -> float:
     """chunk_weight · vector + (1 − chunk_weight) · graph. .92 and 0: .644; 0 and .9: .27."""
     return vector * chunk_weight + graph * (1.0 - chunk_weight)
-
-
-@dataclass(slots=True)
-class Reached:
-    """A chunk at its depth with the best that led to it; 0 and "" where nothing of that kind did.
-
-    `similarity` is the last SIMILAR_TO edge's, from chunk `similar_to`; `path` the best entity route's score, through
-    the related entity `entity`, reached from chunk `source` by its entity `via`. `carried` is the best product of
-    RELATED_TO strengths over all routes here (1 where a route has none): what an entity hop goes on multiplying.
-    """
-
-    depth: int
-    similarity: float = 0.0
-    similar_to: str = ""
-    path: float = 0.0
-    source: str = ""
-    via: str = ""
-    entity: str = ""
-    strength: float = 0.0
-    mention: float = 0.0
-    carried: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,69 +131,3 @@ class GraphExpansion(Strategy):
         way = reached[chunk]
         parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path, "depth": way.depth}
         return "graph", parts, steps_to(chunk, reached)
-
-
-def hop(
-    records: Sequence[Record], reached: Sequence[Mapping[str, Reached]], depth: int, path_strength: str
-) -> dict[int, dict[str, Reached]]:
-    """Join one hop's raw rows into the chunks newly reached, per question; equal routes go to the smaller ids."""
-    parts: dict[int, dict[str, Record]] = {}
-    for record in records:
-        parts.setdefault(record["q"], {})[record["kind"]] = record
-    return {q: _reached(kinds, reached[q], depth, path_strength) for q, kinds in parts.items()}
-
-
-def _reached(
-    kinds: Mapping[str, Record], before: Mapping[str, Reached], depth: int, path_strength: str
-) -> dict[str, Reached]:
-    found: dict[str, Reached] = {}
-    for source, _, target, similarity in _edges(kinds, "S"):
-        here = found.setdefault(target, Reached(depth))
-        here.carried = max(here.carried, before[source].carried)
-        if (-similarity, source) < (-here.similarity, here.similar_to):
-            here.similarity, here.similar_to = similarity, source
-    ways = _entity_ways(_edges(kinds, "R"), before, path_strength)
-    for entity, _, target, weight in _edges(kinds, "M"):
-        lost, source, via, strength = ways[entity]
-        here = found.get(target) or found.setdefault(target, Reached(depth))
-        if (lost, entity) < (-here.path, here.entity):
-            here.path, here.entity, here.mention = -lost, entity, weight
-            here.source, here.via, here.strength = source, via, strength
-            here.carried = max(here.carried, -lost)
-    return found
-
-
-def _edges(kinds: Mapping[str, Record], kind: str) -> Iterator[tuple[str, str, str, float]]:
-    record = kinds.get(kind)
-    if record is not None:
-        yield from zip(record["source"], record["via"], record["target"], record["weight"], strict=True)
-
-
-def _entity_ways(
-    edges: Iterable[tuple[str, str, str, float]], before: Mapping[str, Reached], path_strength: str
-) -> dict[str, tuple[float, str, str, float]]:
-    """The best way to each related entity: (−path score, source chunk, its entity, the edge's strength)."""
-    ways: dict[str, tuple[float, str, str, float]] = {}
-    for source, via, related, strength in edges:
-        path = strength * before[source].carried if path_strength == "product" else strength
-        way = (-path, source, via, strength)
-        if related not in ways or way < ways[related]:
-            ways[related] = way
-    return ways
-
-
-def steps_to(chunk: str, reached: Mapping[str, Reached]) -> tuple[Step, ...]:
-    """The edges from a seed to a chunk: by the last hop that gave it its graph score."""
-    here = reached[chunk]
-    if not here.depth:
-        return ()
-    if here.similarity >= here.path:
-        last = Step(SIMILAR_TO, here.similar_to, chunk, here.similarity, here.similarity)
-        return (*steps_to(here.similar_to, reached), last)
-    carried = reached[here.source].carried
-    return (
-        *steps_to(here.source, reached),
-        Step(MENTIONED_IN, here.source, here.via, 1.0, carried),
-        Step(RELATED_TO, here.via, here.entity, here.strength, here.path),
-        Step(MENTIONED_IN, here.entity, chunk, here.mention, here.path),
-    )

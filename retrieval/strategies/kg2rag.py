@@ -32,9 +32,9 @@ from retrieval.fusion import DECIMALS, RRF_K, Scored, ordered
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch, Index
-from retrieval.search import FLOAT32_DECIMALS
+from retrieval.search import FLOAT32_DECIMALS, cosines
 from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_ranking
+from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.kg2rag_trees import Floats, Rows, Tree, Triples, spanning_trees, stated_triples
 from retrieval.strategies.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
@@ -110,8 +110,8 @@ class KG2RAG(Strategy):
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or RRF of vector and BM25)."""
         if self.initial_ranking == "rrf":
-            return [hybrid_ranking(batch, q, 0.5, "rrf") for q in range(len(batch.questions))]
-        return [batch.named(candidates) for candidates in batch.dense]
+            return hybrid_rankings(batch, 0.5, "rrf")
+        return batch.vector_rankings
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand every question, build its trees, then order them for the whole batch."""
@@ -135,7 +135,7 @@ class KG2RAG(Strategy):
     def _expand(self, batch: Batch, q: int, seeds: Sequence[int], graph: Adjacency, triples: Triples) -> Expansion:
         """The seeds and what `hops` steps over triples add to them."""
         rows = np.array(seeds, dtype=np.int64)
-        similarities = _similarities(batch, q, rows)
+        similarities = cosines(batch.index.vectors, rows, batch.vectors[q])
         best_first = np.lexsort((rows, -similarities))
         found = Expansion(dict(zip(seeds, similarities.tolist(), strict=True)))
         numbers = triples.stated_in(rows[best_first])
@@ -159,7 +159,7 @@ class KG2RAG(Strategy):
         best_first = np.lexsort((near, numbers, -values))
         rows, first = np.unique(triples.chunks[numbers[best_first]], return_index=True)
         ways = best_first[first]
-        weights = _similarities(batch, q, rows)
+        weights = cosines(batch.index.vectors, rows, batch.vectors[q])
         weights = np.round((1.0 - self.inherit) * weights + self.inherit * values[ways], DECIMALS)
         heaviest = np.lexsort((rows, -weights))[: self.max_chunks]
         found.weights.update(zip(rows[heaviest].tolist(), weights[heaviest].tolist(), strict=True))
@@ -260,11 +260,6 @@ def _triples(index: Index, graph: Adjacency, min_strength: float) -> Triples:
     return index.shared[key]  # type: ignore[no-any-return]
 
 
-def _similarities(batch: Batch, q: int, rows: Rows) -> Floats:
-    products = batch.index.vectors[rows] @ batch.vectors[q]
-    return np.asarray(np.round(products.astype(np.float64), FLOAT32_DECIMALS))
-
-
 def _far_ends(triples: Triples, kept: Rows, numbers: Rows, near: Rows, values: Floats, found: Expansion) -> Rows:
     """The entities at the other ends of the kept triples (best first) that were not reached before, ascending."""
     far = triples.heads[numbers[kept]] + triples.tails[numbers[kept]] - near[kept]
@@ -287,7 +282,7 @@ def _text_relevance(batch: Batch, q: int, tree: Tree) -> float:
     """Cosine of the question and the mean of the tree's chunk vectors, which stands for its concatenated text."""
     mean = batch.index.vectors[sorted(tree.chunks)].astype(np.float64).sum(axis=0)
     length = float(np.linalg.norm(mean))
-    return round(float(mean @ batch.vectors[q]) / length, FLOAT32_DECIMALS) if length else 0.0
+    return round(float(mean @ batch.vectors[q].astype(np.float64)) / length, FLOAT32_DECIMALS) if length else 0.0
 
 
 def _weight(graph: Adjacency, entity: int, row: int) -> float:

@@ -164,7 +164,12 @@ def test_what_cannot_be_compared(hopbench: Hopbench, runs: Runs, arguments: list
 
 def test_a_benchmark_that_moved_is_asked_for(hopbench: Hopbench, runs: Runs) -> None:
     folder = runs("a", "bm25", "vector")
-    settings = {"dataset": "nowhere/tiny", "store": "kglite", "embedder": "wordllama", "extractor": "rules"}
+    settings = {
+        "dataset": str(folder.parent / "gone"),
+        "store": "kglite",
+        "embedder": "wordllama",
+        "extractor": "rules",
+    }
     details = {"run": {"settings": {**settings, "triples": None, "limit": None}}}
     (folder / "details.json.gz").write_bytes(gzip.compress(json.dumps(details).encode()))
     done = hopbench("compare", folder, "--by-type")

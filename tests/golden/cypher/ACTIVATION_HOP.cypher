@@ -27,9 +27,8 @@ UNION ALL
 UNION ALL
   UNWIND f.entities AS n
   MATCH (c:Entity {id: n.id})
-  WITH f, n, c, COUNT {
-    (c)-[r:RELATED_TO|MENTIONED_IN]-() WHERE r.strength >= $min_strength OR r.weight >= $min_mention
-  } AS degree
+  WITH f, n, c, COUNT { (c)-[r:RELATED_TO]-() WHERE r.strength >= $min_strength }
+       + CASE WHEN $min_mention > 1 THEN 0 ELSE COUNT { (c)-[:MENTIONED_IN]->() } END AS degree
   WITH f, n, c, degree, $min_activation * sqrt(degree) / n.activation AS least
   WHERE least < 1.0 OR degree <= size(f.visited)
   MATCH (c)-[r:RELATED_TO|MENTIONED_IN]-(d)

@@ -1,0 +1,72 @@
+"""The trial ledger keeps finished trials under content addresses."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from eval.ledger import Ledger, TrialRecord, trial_id
+from retrieval.errors import InputError
+
+SETTINGS = {"strategy": "pagerank", "parameters": {"restart": 0.15}, "questions": ["q1", "q2"], "seed": 0}
+
+
+def record(recall: float = 0.5) -> TrialRecord:
+    rows = pd.DataFrame({"recall@5": [1.0, 0.0]}, index=pd.Index(["q1", "q2"], name="question_id", dtype=object))
+    return TrialRecord(trial_id(**SETTINGS), SETTINGS, {"recall@5": recall}, rows, 0, 1.5, 10.0, 12.0)
+
+
+def test_what_is_put_is_found_by_another_process_whole(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        ledger.put(record())
+        with Ledger.open(tmp_path / "ledger.db") as other:  # WAL: a second connection reads meanwhile
+            found = other.get(trial_id(**SETTINGS))
+    assert found is not None
+    assert (SETTINGS, {"recall@5": 0.5}, 0, 1.5, 10.0, 12.0) == (
+        found.settings,
+        found.metrics,
+        found.failures,
+        found.seconds,
+        found.started,
+        found.ended,
+    )
+    pd.testing.assert_frame_equal(record().questions, found.questions)
+
+
+def test_the_first_of_equal_trials_stays(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        ledger.put(record(0.5))
+        ledger.put(record(0.9))
+        found = ledger.get(trial_id(**SETTINGS))
+    assert found is not None
+    assert {"recall@5": 0.5} == found.metrics
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"questions": ["q1"]}, {"parameters": {"restart": 0.3}}, {"code": "2"}]
+)
+def test_an_id_tells_every_setting(change: dict[str, object]) -> None:
+    assert trial_id(**SETTINGS) == trial_id(**dict(reversed(SETTINGS.items())))
+    assert trial_id(**SETTINGS) != trial_id(**{**SETTINGS, **change})
+
+
+def test_a_sweep_keeps_its_first_start(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        first = ledger.sweep_started("a")
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert (first, True) == (ledger.sweep_started("a"), first <= ledger.sweep_started("b"))
+
+
+def test_foreign_and_newer_files_are_refused(tmp_path: Path) -> None:
+    foreign, newer = tmp_path / "foreign.db", tmp_path / "newer.db"
+    foreign.write_bytes(b"no database, but long enough to be taken for one " * 40)
+    with pytest.raises(InputError, match=r"foreign\.db: the trial ledger cannot be used"), Ledger.open(foreign):
+        pass
+    connection = sqlite3.connect(newer)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(InputError, match=r"newer\.db: is of a newer HopBench"), Ledger.open(newer):
+        pass

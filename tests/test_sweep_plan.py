@@ -1,0 +1,126 @@
+"""Sweep files: what they expand to, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eval.sweep_plan import read_sweep
+from retrieval.errors import InputError
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from retrieval.strategies.registry import make, registry
+from tests.sweeps import write_benchmark, write_sweep
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = sorted((ROOT / "flows" / "sweeps").glob("*.yaml"))
+GRAPH_STRATEGIES = [name for name in registry().names() if registry().get(name).edges]
+
+
+def labels(file: Path) -> list[str]:
+    return [candidate.label for candidate in read_sweep(file).candidates]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    write_benchmark(tmp_path / "tiny")
+    return tmp_path
+
+
+def test_a_grid_is_every_combination_in_the_order_of_the_file(tiny: Path) -> None:
+    file = write_sweep(tiny, base={"steps": 4})
+    assert [
+        "pagerank[restart=0.15,steps=4,seed_chunks=1]".replace("restart=0.15,", ""),
+        "pagerank[steps=4]",
+        "pagerank[restart=0.5,steps=4,seed_chunks=1]",
+        "pagerank[restart=0.5,steps=4]",
+    ] == labels(file)
+    assert read_sweep(file).trials == 4
+    assert read_sweep(file).datasets == (str(tiny / "tiny"),)
+
+
+def test_a_plain_name_starts_from_the_documented_defaults_and_tuned_from_the_preset(tiny: Path) -> None:
+    plain = read_sweep(write_sweep(tiny, grid={}))
+    tuned = read_sweep(write_sweep(tiny, grid={}, strategy="pagerank:tuned"))
+    assert [registry().get("pagerank")()] == [candidate.strategy for candidate in plain.candidates]
+    assert [make("pagerank:tuned")] == [candidate.strategy for candidate in tuned.candidates]
+
+
+def test_whole_numbers_for_real_parameters_and_repeated_values_are_one_trial(tiny: Path) -> None:
+    assert 1 == read_sweep(write_sweep(tiny, grid={"question_weight": [1, 1.0]})).trials
+
+
+def test_ablations_follow_each_combination_and_those_without_effect_are_left_out(tiny: Path) -> None:
+    # related_weight and similar_weight are 0 in the first combination, so only mention edges can be removed from it.
+    file = write_sweep(tiny, grid={"related_weight": [0.0, 0.5]}, ablations=True)
+    assert [
+        ("pagerank", ()),
+        ("pagerank[mention_weight=0.0]", (MENTIONED_IN,)),
+        ("pagerank[related_weight=0.5]", ()),
+        ("pagerank[mention_weight=0.0,related_weight=0.5]", (MENTIONED_IN,)),
+    ] == [(candidate.label, candidate.without) for candidate in read_sweep(file).candidates]
+
+
+def test_ablations_of_the_same_effect_are_one_trial(tiny: Path) -> None:
+    file = write_sweep(tiny, strategy=[{"strategy": "graph_expansion"}], grid=None, ablations=True)
+    file.write_text(file.read_text().replace("grid: null\n", ""))
+    assert [(), (SIMILAR_TO,), (MENTIONED_IN, RELATED_TO)] == [one.without for one in read_sweep(file).candidates]
+
+
+@pytest.mark.parametrize("name", GRAPH_STRATEGIES)
+def test_every_graph_strategy_says_how_to_remove_each_of_its_edge_types(name: str) -> None:
+    kind = registry().get(name)
+    assert set(kind.edges) == set(kind.ablations)
+    for changes in kind.ablations.values():
+        kind(**changes)
+
+
+def test_environment_variables_in_paths_have_defaults(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_sweep(tiny, datasets=["${SWEEP_TEST_FOLDER:-.}/tiny"])
+    assert read_sweep(file).datasets == (str(tiny / "tiny"),)
+    monkeypatch.setenv("SWEEP_TEST_FOLDER", str(tiny / "other"))
+    write_benchmark(tiny / "other" / "tiny")
+    assert read_sweep(file).datasets == (str(tiny / "other" / "tiny"),)
+    monkeypatch.delenv("SWEEP_TEST_FOLDER")
+    with pytest.raises(InputError, match=r"sweep\.yaml: .*SWEEP_TEST_FOLDER is not set"):
+        read_sweep(write_sweep(tiny, datasets=["${SWEEP_TEST_FOLDER}/tiny"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"datasets": []}, "datasets: List should have at least 1 item"),
+        ({"grid": {"restart": []}}, "grid: no values for restart"),
+        ({"grid": {"restart": 0.3}}, r"grid\.restart: Input should be a valid list \(given: 0\.3\)"),
+        ({"grid": {"restrat": [0.3]}}, "unknown parameter of pagerank 'restrat'. Did you mean 'restart'"),
+        ({"grid": {"restart": [3.0]}}, r"pagerank\.restart = 3\.0 is not allowed: it takes 0\.01\.\.0\.99"),
+        ({"base": {"restart": 0.3}}, "restart stands in base and in grid"),
+        ({"strategy": "pagerang"}, "unknown strategy 'pagerang'. Did you mean 'pagerank'"),
+        ({"strategy": "pagerank:best"}, "has no preset 'best'"),
+        ({"objective": {"metric": "all_gold@11"}}, "objective.metric: unknown metric 'all_gold@11'"),
+        ({"questions": 0}, "questions: Input should be greater than or equal to 1"),
+        ({"sed": 1}, "sed: Extra inputs are not permitted .*; it takes datasets, strategy"),
+        ({"datasets": ["./nowhere"]}, "datasets: './nowhere' is not there"),
+    ],
+)
+def test_errors_name_the_file_the_field_and_the_value(tiny: Path, content: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=rf"sweep\.yaml: .*{message}"):
+        read_sweep(write_sweep(tiny, **content))
+
+
+def test_a_preset_belongs_to_one_strategy(tiny: Path) -> None:
+    file = tiny / "two.yaml"
+    file.write_text("{datasets: [tiny], strategy: [{strategy: bm25}, {strategy: vector}], write_preset: x.yaml}")
+    with pytest.raises(InputError, match=r"two\.yaml: .*a preset belongs to one strategy"):
+        read_sweep(file)
+
+
+@pytest.mark.benchmarks
+@pytest.mark.usefixtures("benchmarks_dir")
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_shipped_sweeps_are_valid(file: Path) -> None:
+    plan = read_sweep(file)
+    assert 1 < len(plan.candidates) <= 80
+    if file.stem.startswith("tune_"):
+        assert plan.preset == ROOT / "retrieval" / "strategies" / "presets" / f"{file.stem.removeprefix('tune_')}.yaml"
+        assert not [name for name in plan.datasets if "dev" in name or Path(name).name == "hopworld"]
