@@ -6,7 +6,6 @@ relationships only: a cut line would state what the graph does not.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -114,7 +113,11 @@ def _line(relation: Relationship) -> str:
 
 
 def _short(text: str) -> str:
-    return textwrap.shorten(text, MAX_DESCRIPTION, placeholder="...")
+    """A text of at most `MAX_DESCRIPTION` characters, cut between words."""
+    whole = _one_line(text)
+    if len(whole) <= MAX_DESCRIPTION:
+        return whole
+    return whole[: MAX_DESCRIPTION - 2].rpartition(" ")[0] + "..."
 
 
 def _one_line(text: str) -> str:
@@ -123,8 +126,16 @@ def _one_line(text: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    filled = textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    return filled.replace(_GLUE, " ")
+    """Lines of at most `_WIDTH` characters where words allow it (`textwrap` took half of the block's time)."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        if line and len(line) + 1 + len(word) > _WIDTH:
+            lines.append(line)
+            line = f"  {word}"
+        else:
+            line = f"{line} {word}" if line else word
+    return "\n".join([*lines, line]).replace(_GLUE, " ")
 
 
 def context_blocks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from retrieval.entities import ALIAS_WEIGHT, PHRASE_WEIGHT, TITLE_WEIGHT
+from retrieval.entities import ALIAS_WEIGHT, NAME_LABELS, PHRASE_WEIGHT, TITLE_WEIGHT
 from retrieval.graph import cypher
 from retrieval.index import Batch, Index
 from retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
@@ -39,7 +39,7 @@ class Linker:
         self._title_entity: dict[tuple[str, ...], str] = {}
         self.name_of = {entity: name for entity, name, _, _ in sorted(names)}
         for entity, name, kind, aliases in sorted(names):
-            self._offer(name_key(name), entity, PHRASE_WEIGHT if kind == "phrase" else TITLE_WEIGHT)
+            self._offer(name_key(name), entity, PHRASE_WEIGHT if kind == "phrase" or kind in NAME_LABELS else TITLE_WEIGHT)
             for alias in aliases:
                 self._offer(name_key(alias), entity, ALIAS_WEIGHT)
         for chunk, title in sorted(titles):

@@ -37,9 +37,10 @@ class Examiner:
 
     @property
     def _entities(self) -> Sequence[str]:
-        """Entities from which the strategy starts beside its chunks, where its notes name them."""
+        """Entities from which the strategy starts beside its chunks, where its notes name them (some with a score)."""
         named = self.answer.notes.get("entities", ())
-        return [str(entity) for entity in named] if isinstance(named, list | tuple) else []
+        listed = named if isinstance(named, list | tuple) else []
+        return [str(one[0] if isinstance(one, list | tuple) and one else one) for one in listed]
 
     def fate(self, passage: str) -> Fate:
         """What became of a passage; gold is known here and in no strategy."""

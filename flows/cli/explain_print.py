@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from eval.explain import Examiner, Fate, Placed, linked_entities, versus
-from flows.cli.explain_words import fate_words, path_words, place_words, rank_words
+from flows.cli.explain_words import fate_words, note_words, path_words, place_words, rank_words
 from flows.cli.output import add_row, console, table
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def _print_notes(screen: Console, target: Target, examiner: Examiner) -> None:
         seeds = ", ".join(target.title(passage) for passage in answer.seeds)
         _line(screen, f"seeds: {seeds or 'none'}", 2)
     for name, value in answer.notes.items():
-        shown = ", ".join(target.names(str(each)) for each in value) if isinstance(value, list | tuple) else value
-        _line(screen, f"{name.replace('_', ' ')}: {shown if shown != '' else 'none'}", 2)
+        _line(screen, f"{name.replace('_', ' ')}: {note_words(value, target.names)}", 2)
 
 
 def _print_hit(screen: Console, target: Target, place: Placed, width: int) -> None:

@@ -25,7 +25,7 @@ Strategies = Annotated[str, typer.Option(help="Labels, comma-separated; all; all
 Changes = Annotated[list[str] | None, typer.Option("--set", help="strategy.field=value; may be repeated.")]
 Store = Annotated[str, typer.Option(help="Where the graph is kept: kglite.")]
 Embedder = Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")]
-Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules.")]
+Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules or spacy.")]
 Triples = Annotated[Path | None, typer.Option(help="Ready triples (JSONL) in place of the extractor.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")]
 Seed = Annotated[int, typer.Option(help="Seed of samples and resampling.")]

@@ -68,7 +68,7 @@ class SpacyNames:
                 key = tuple(word.folded for word in one.words[number][name])
                 labels[key][entity.label_] += 1
                 _add(one, key, Span(number, name.start, name.stop - name.start), table)
-        return {key: min(counts, key=lambda label: label) for key, counts in labels.items()}
+        return {key: min(counts, key=lambda label: (-counts[label], label)) for key, counts in labels.items()}
 
 
 def _load(model: str) -> Any:

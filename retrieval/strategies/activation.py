@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from retrieval.errors import ParameterError
 from retrieval.fusion import Scored, ordered
@@ -40,6 +40,11 @@ class Activation(Strategy):
         "document 3: energy spreads from the hybrid top 5 along edges that share the question's tags"
     )
     edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        SIMILAR_TO: {"use_similar": False},
+        RELATED_TO: {"use_related": False},
+        MENTIONED_IN: {"use_mentioned": False},
+    }
 
     seeds: int = param(5, "chunks of the hybrid ranking that energy starts from", 1, 20)
     vector_weight: float = param(0.7, "weight of the vector score in the hybrid score; BM25 has the rest", 0.0, 1.0)

@@ -17,9 +17,9 @@ Decisions where the sources are silent or differ (docs/strategies.md gives the r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,10 @@ class DualLevel(Strategy):
     name: ClassVar[str] = "dual_level"
     summary: ClassVar[str] = "document 4's LightRAG reference: chunks of the nearest entities and communities, fused"
     edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        RELATED_TO: {"global_weight": 0.0},
+        MENTIONED_IN: {"mode": "mix", "local_weight": 0.0, "global_weight": 0.0},
+    }
 
     mode: str = param(
         "hybrid", "one level, both fused, or both and vector", choices=("local", "global", "hybrid", "mix")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,10 @@ class EntityExpansion(Strategy):
     name: ClassVar[str] = "entity_expansion"
     summary: ClassVar[str] = "document 4: expand the question's entities, then chunks by how many they mention"
     edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        RELATED_TO: {"use_related": False},
+        MENTIONED_IN: {"initial_weight": 1.0},
+    }
 
     hops: int = param(1, "stage 2: steps over RELATED_TO", 1, 3)
     min_entities: int = param(10, "stage 3 runs only below so many entities", 5, 20)

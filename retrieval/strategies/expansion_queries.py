@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from retrieval.fusion import RRF_K, Scored, ordered, reciprocal_rank
 from retrieval.graph.schema import RELATED_TO
@@ -49,6 +49,7 @@ class ExpansionQueries(Strategy):
     name: ClassVar[str] = "expansion_queries"
     summary: ClassVar[str] = "document 2: vector searches for 'entity neighbour' pairs, fused with the vector ranking"
     edges: ClassVar[tuple[str, ...]] = (RELATED_TO,)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {RELATED_TO: {"use_related": False}}
 
     depth: int = param(2, "hops from a recognised entity to its neighbours", 1, 3)
     min_strength: float = param(0.0, "RELATED_TO edges below this are not followed", 0.0, 1.0)

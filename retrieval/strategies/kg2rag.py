@@ -22,7 +22,7 @@ Decisions where the paper is silent or HopBench's graph differs (docs/strategies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -84,6 +84,10 @@ class KG2RAG(Strategy):
     name: ClassVar[str] = "kg2rag"
     summary: ClassVar[str] = "KG²RAG: expand the vector top k over triples, organise by maximum spanning trees"
     edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        RELATED_TO: {"initial_weight": 1.0},
+        MENTIONED_IN: {"initial_weight": 1.0},
+    }
 
     seed_k: int = param(10, "seed chunks", 1, 100)
     hops: int = param(1, "hops over the triples from the seeds' entities", 1, 3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,10 @@ class Neighborhood(Strategy):
     name: ClassVar[str] = "neighborhood"
     summary: ClassVar[str] = "document 5: hybrid search plus chunks of the neighbours of the question's entities"
     edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        RELATED_TO: {"use_graph": False},
+        MENTIONED_IN: {"use_graph": False},
+    }
 
     initial_k: int = param(10, "chunks of the hybrid ranking, all kept", 1, 100)
     vector_weight: float = param(0.7, "weight of the vector score in the hybrid ranking", 0.0, 1.0)

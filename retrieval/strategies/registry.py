@@ -90,7 +90,13 @@ def registry() -> Registry:
     """The built-in strategies and those that installed packages offer under the entry point `hopbench.strategies`."""
     found = Registry(BUILT_IN)
     for point in entry_points(group="hopbench.strategies"):
-        found.register(point.load())
+        strategy = point.load()
+        if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
+            raise InputError(
+                f"the entry point {point.name} = {point.value} of hopbench.strategies is no Strategy class: "
+                "correct or uninstall the package that declares it"
+            )
+        found.register(strategy)
     return found
 
 
@@ -123,7 +129,7 @@ def _preset_parameters(name: str, chosen: str) -> Mapping[str, Any]:
         return {}
     found = preset(name)
     if chosen != "tuned" or (found is None and name not in WITHOUT_SOURCE):
-        having = "documented, tuned" if found else "documented"
+        having = "tuned" if name in WITHOUT_SOURCE else "documented, tuned" if found else "documented"
         raise InputError(f"strategy {name!r} has no preset {chosen!r}; it has: {having}")
     return found.parameters if found else {}
 
@@ -143,7 +149,12 @@ def parse_value(strategy: type[Strategy], name: str, text: str) -> Any:
     """A parameter's value from the command line, by the type of its default."""
     _known_fields(strategy, {name: text})
     default = strategy.parameters()[name].default
-    value = yaml.safe_load(text) if text else text
+    if isinstance(default, str):
+        return text
+    try:
+        value = yaml.safe_load(text) if text else text
+    except yaml.YAMLError:
+        return text  # the bounds refuse it, naming the field
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(default, float) and isinstance(value, str):  # YAML reads .5 as a number, but 1e-3 as text
@@ -151,7 +162,7 @@ def parse_value(strategy: type[Strategy], name: str, text: str) -> Any:
             return float(value)
         except ValueError:
             return value
-    return text if isinstance(default, str) else value
+    return value
 
 
 def label_of(name: str, preset_name: str | None, changes: Mapping[str, str]) -> str:
@@ -176,15 +187,22 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
         registry().get(name)
         by_strategy.setdefault(name, {})[field] = value
     chosen: dict[str, Strategy] = {}
-    for label in _expand(selection):
-        name = label.partition("[")[0].partition(":")[0]
-        if name in by_strategy and "[" not in label:
-            label = label_of(name, label.partition(":")[2] or None, by_strategy[name])  # noqa: PLW2901
+    for selected in _expand(selection):
+        label = _with_changes(selected, by_strategy)
         chosen[label] = make(label)
     unused = [name for name in by_strategy if not any(strategy.name == name for strategy in chosen.values())]
     if unused:
         raise InputError(f"--set names {', '.join(unused)}, which --strategies {selection!r} does not select")
     return chosen
+
+
+def _with_changes(label: str, by_strategy: Mapping[str, Mapping[str, str]]) -> str:
+    match = _LABEL.match(label)
+    if match is None or match["name"] not in by_strategy:
+        return label
+    written = (part.partition("=") for part in (match["changes"] or "").split(",") if part.strip())
+    own = {field.strip(): value.strip() for field, _, value in written}
+    return label_of(match["name"], match["preset"], {**own, **by_strategy[match["name"]]})
 
 
 def _expand(selection: str) -> list[str]:

@@ -174,7 +174,7 @@ def test_a_benchmark_that_moved_is_asked_for(hopbench: Hopbench, runs: Runs) -> 
     (folder / "details.json.gz").write_bytes(gzip.compress(json.dumps(details).encode()))
     done = hopbench("compare", folder, "--by-type")
     assert done.code == 2
-    assert "nowhere/tiny: no such file or folder" in done.err
+    assert f"{folder.parent / 'gone'}: no such file or folder" in done.err
     assert "say with --dataset where it is now" in done.err
 
 
