@@ -23,7 +23,7 @@ DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
 
 @dataclass
 class TrialOutcome:
-    """What a trial found and spent. `hits` (the first 20) and `notes` are by question id; `latency_ms` of the sampled."""
+    """What a trial found and spent. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id."""
 
     label: str
     strategy: str

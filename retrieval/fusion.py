@@ -41,6 +41,17 @@ def weighted(parts: Iterable[tuple[float, Scored]]) -> dict[str, float]:
     return dict(total)
 
 
+def rank_shares(own: Sequence[str], initial: Sequence[str], share: float) -> dict[str, float]:
+    """A ranking fused with the initial one: (1 − share)·61/(60 + own rank) + share·61/(60 + initial rank).
+
+    First in both: 1. With share .5, first in its own and absent from the initial: .5.
+    """
+    scores = {chunk: (1.0 - share) * (RRF_K + 1) / (RRF_K + rank) for rank, chunk in enumerate(own, 1)}
+    for rank, chunk in enumerate(initial if share else (), 1):
+        scores[chunk] = scores.get(chunk, 0.0) + share * (RRF_K + 1) / (RRF_K + rank)
+    return scores
+
+
 def reciprocal_rank(rankings: Iterable[Sequence[str]], k: int = RRF_K) -> dict[str, float]:
     """Reciprocal rank fusion: Σ 1/(k + rank), ranks from 1 (Cormack, Clarke and Büttcher, SIGIR 2009).
 

@@ -39,7 +39,8 @@ class Linker:
         self._title_entity: dict[tuple[str, ...], str] = {}
         self.name_of = {entity: name for entity, name, _, _ in sorted(names)}
         for entity, name, kind, aliases in sorted(names):
-            self._offer(name_key(name), entity, PHRASE_WEIGHT if kind == "phrase" or kind in NAME_LABELS else TITLE_WEIGHT)
+            phrase = kind == "phrase" or kind in NAME_LABELS
+            self._offer(name_key(name), entity, PHRASE_WEIGHT if phrase else TITLE_WEIGHT)
             for alias in aliases:
                 self._offer(name_key(alias), entity, ALIAS_WEIGHT)
         for chunk, title in sorted(titles):

@@ -15,7 +15,6 @@ from scipy import sparse
 
 from retrieval.graph import cypher
 from retrieval.graph.adjacency import Adjacency, adjacency
-from retrieval.graph.kglite_store import KgliteStore
 from retrieval.index import Batch, Index
 from retrieval.strategies.pagerank import PageRank, power_iteration, transitions
 from retrieval.strategies.registry import make
@@ -166,27 +165,3 @@ def test_the_graph_is_read_once_and_charged_to_every_batch(tmp_path: Path) -> No
     assert first.rows == second.rows > 0
     assert isinstance(index.store, CountingStore)
     assert [cypher.ADJACENCY, cypher.NAMES] == sorted(index.store.queries)
-
-
-def test_what_is_deleted_from_the_store_changes_the_ranking(tmp_path: Path) -> None:
-    """Every edge comes from the store: without edges there, the walk ends where it begins."""
-    index = built_index(plan_of(WORLD), tmp_path)
-    (before,) = make("pagerank[fill=false,initial_weight=0]").rank(Batch(index, ASKED[:1]), Counters())
-    delete_edges(tmp_path)
-
-    (after,) = make("pagerank[fill=false,initial_weight=0]").rank(
-        Batch(built_index(plan_of(WORLD), tmp_path), ASKED[:1]), Counters()
-    )
-
-    assert len(before.hits) > 3
-    assert 3 == len(after.hits)  # the three seed chunks
-
-
-def delete_edges(folder: Path) -> None:
-    """Take every edge but CONTAINS out of the store's file."""
-    import kglite
-
-    store = KgliteStore(folder / "graphs", plan_of(WORLD).namespace)
-    graph = kglite.load(str(store.path))
-    graph.cypher("MATCH ()-[r:MENTIONED_IN|RELATED_TO|SIMILAR_TO]->() DELETE r")
-    graph.save(str(store.path))

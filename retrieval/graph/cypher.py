@@ -2,8 +2,8 @@
 
 Conventions. `$namespace` binds each query to one graph: the far end is compared with it and the near end with the far
 one, which lets both engines enter by the index on `id` (comparing both with `$namespace` makes kglite scan).
-`$frontier` is a list with a row per question: `q` (its index in the batch), `ids`, and what the traversal needs beside them. A
-traversal comes back as one record per question (and kind of edge) whose columns are parallel lists: a hop of a whole
+`$frontier` is a list with a row per question: `q` (its index in the batch), `ids`, and what the traversal needs beside
+them. A traversal comes back as one record per question (and kind of edge) whose columns are parallel lists: a hop of a whole
 batch is one round trip. Values reach a query only as parameters.
 """
 
@@ -267,7 +267,7 @@ UNION ALL
 RETURN f.q AS q, part, source, target, name, weight
 """
 
-# The wording of entities (source) and of relations (source, target) as parallel lists: what communities are embedded by.
+# The wording of entities (source) and relations (source, target) as parallel lists: what communities are embedded by.
 DESCRIPTIONS = """
 MATCH (e:Entity) WHERE e.namespace = $namespace
 RETURN 'Entity' AS kind, collect(e.id) AS source, [] AS target, [] AS types,

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from retrieval.fusion import DECIMALS, Scored, ordered
+from retrieval.fusion import DECIMALS, Scored, ordered, rank_shares
 from retrieval.graph import cypher
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch
 from retrieval.strategies.base import Strategy, param
+from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.graph_expansion_routes import Reached, hop, steps_to
 from retrieval.types import Counters, Hit, Ranking, Step
 
@@ -68,10 +69,14 @@ class GraphExpansion(Strategy):
     )
     use_similar: bool = param(True, "follow SIMILAR_TO")
     use_related: bool = param(True, "follow entity paths")
+    initial_ranking: str = param(
+        "vector", "where seeds come from: vector, or RRF of vector and BM25", choices=("vector", "rrf")
+    )
+    initial_weight: float = param(0.0, "share of the initial ranking in a reciprocal rank fusion with it", 0.0, 1.0)
 
     def initial(self, batch: Batch) -> list[Scored]:
-        """The vector ranking."""
-        return batch.vector_rankings
+        """The vector ranking (or RRF of vector and BM25)."""
+        return batch.vector_rankings if self.initial_ranking == "vector" else hybrid_rankings(batch, fusion="rrf")
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand all questions of the batch together, a round trip a depth, then score each."""
@@ -105,6 +110,9 @@ class GraphExpansion(Strategy):
         vectors = batch.cosines(q, [*seeds, *sorted(graphs)] if self.vector_scores == "all" else seeds)
         kept = self._kept(graphs, vectors)
         scores = {c: hybrid_score(vectors.get(c, 0.0), graphs.get(c, 0.0), self.chunk_weight) for c in (*seeds, *kept)}
+        if self.initial_weight:
+            own, initial = ordered(scores), self.initial(batch)[q]
+            scores = rank_shares([c for c, _ in own], [c for c, _ in initial], self.initial_weight)
         hits = [
             Hit(chunk, score, *self._origin(chunk, vectors.get(chunk, 0.0), graphs.get(chunk), reached))
             for chunk, score in ordered(scores)
