@@ -14,6 +14,7 @@ from eval.types import Benchmark
 from eval.unfinished import Unfinished, trial_key
 from eval.version import code_version
 from retrieval.budget import Budget
+from retrieval.errors import ParameterError
 from retrieval.graph.build import Steps
 from retrieval.index import Index
 from retrieval.strategies.base import Strategy
@@ -35,6 +36,17 @@ class Plan:
     ragas: bool = False
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
+        floor = self.record.get("settings", {}).get("similar_floor", 0.0)
+        for label, strategy in self.strategies.items():
+            threshold = getattr(strategy, "min_similarity", floor)
+            if threshold < floor and getattr(strategy, "use_similar", True):
+                raise ParameterError(
+                    f"{label}: min_similarity = {threshold} is below the floor of the graph's SIMILAR_TO edges, "
+                    f"{floor}: raise it, or build the graph with a lower similar_floor"
+                )
 
     def key_of(self, label: str) -> str:
         """Names everything that decides a label's trial."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
 from flows.home import Home
-from retrieval.embedding import Embedder, EmbeddingCache, get_embedder
 from retrieval.errors import InputError, UnknownNameError
 from retrieval.graph.spacy_names import recogniser
 
 if TYPE_CHECKING:
+    from retrieval.embedding import Embedder
     from retrieval.graph.build import GraphPlan
     from retrieval.graph.store import GraphStore
 
@@ -59,6 +59,8 @@ class GraphOptions:
             recogniser()  # refuses what is not installed
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
+        from retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
+
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:

@@ -1,6 +1,6 @@
 """Communities of the RELATED_TO graph: what dual_level's global level searches.
 
-Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; leidenalg, seeded) maximises modularity over the strengths. What
+Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; igraph's, seeded) maximises modularity over the strengths. What
 is larger than `max_size` is partitioned again on its own, as GraphRAG does with its hierarchy (its default is 10 too);
 a community that Leiden cannot divide stays whole. Entities without a relation belong to none.
 
@@ -10,9 +10,10 @@ summaries take the place of that text when a function is put into `Index.shared[
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from retrieval.types import Counters
 Rows = NDArray[np.int64]
 SUMMARIES = "community_summaries"
 SEED = 1
-PASSES = 2  # of Leiden over the graph, leidenalg's default
+PASSES = 2  # of Leiden over the graph, igraph's default
 _NOTHING: Record = {"source": [], "target": [], "types": [], "description": []}
 TOLD_NAMES, TOLD_RELATIONS = 10, 10  # in a community's text, the strongest
 
@@ -96,35 +97,29 @@ def partition(related: sparse.csr_array, resolution: float = 1.0, max_size: int 
     import igraph
 
     edges = _upper(related)
-    graph = igraph.Graph(n=related.shape[0], edges=np.stack([edges.row, edges.col], axis=1).tolist())
+    graph = igraph.Graph(n=related.shape[0], edges=np.stack([edges.row, edges.col], axis=1))
     graph.es["strength"] = edges.data.tolist()
     graph.vs["entity"] = range(related.shape[0])
     connected = graph.induced_subgraph(np.flatnonzero(np.diff(related.indptr)).tolist())
-    found: list[Rows] = []
-    waiting = [connected] if connected.vcount() else []
+    igraph.set_random_number_generator(random.Random(seed))
+    try:
+        return sorted(_divided(connected, resolution, max_size), key=lambda rows: int(rows[0]))
+    finally:
+        igraph.set_random_number_generator(random)  # igraph's own default
+
+
+def _divided(graph: Any, resolution: float, max_size: int) -> Iterator[Rows]:
+    """Leiden's communities of an igraph graph, those that are too large divided again."""
+    waiting = [graph] if graph.vcount() else []
     while waiting:
-        whole = waiting.pop()
-        parts = _leiden(whole, resolution, seed)
-        for part in parts:
-            if part.vcount() <= max_size or len(parts) == 1:
-                found.append(np.array(sorted(part.vs["entity"]), dtype=np.int64))
+        clusters = waiting.pop().community_leiden(
+            objective_function="modularity", weights="strength", resolution=resolution, n_iterations=PASSES
+        )
+        for part in clusters.subgraphs():
+            if part.vcount() <= max_size or len(clusters) == 1:
+                yield np.array(sorted(part.vs["entity"]), dtype=np.int64)
             else:
                 waiting.append(part)
-    return sorted(found, key=lambda rows: int(rows[0]))
-
-
-def _leiden(graph: object, resolution: float, seed: int) -> list:  # type: ignore[type-arg]  # igraph has no types
-    import leidenalg
-
-    parts = leidenalg.find_partition(
-        graph,
-        leidenalg.RBConfigurationVertexPartition,
-        weights="strength",
-        resolution_parameter=resolution,
-        n_iterations=PASSES,
-        seed=seed,
-    )
-    return list(parts.subgraphs())
 
 
 def _upper(related: sparse.csr_array) -> sparse.coo_array:

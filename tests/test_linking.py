@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,5 +83,5 @@ def test_a_title_beats_an_alias_and_the_order_of_names_does_not_matter() -> None
 def test_links_do_not_overlap_and_stand_in_order(question: str) -> None:
     links = Linker(NAMES, TITLES).links(question + " Ed Wood " + question)
 
-    for first, second in zip(links, links[1:], strict=False):
+    for first, second in pairwise(links):
         assert first.start < first.end <= second.start

@@ -19,7 +19,17 @@ from retrieval.index import Batch, Index
 from retrieval.strategies.pagerank import PageRank, power_iteration, transitions
 from retrieval.strategies.registry import make
 from retrieval.types import Counters, Question
-from tests.graphs import ASKED, WORLD, CountingStore, PlainGraph, built_index, graph_tables, hand_index, plain_graphs, plan_of
+from tests.graphs import (
+    ASKED,
+    WORLD,
+    CountingStore,
+    PlainGraph,
+    built_index,
+    graph_tables,
+    hand_index,
+    plain_graphs,
+    plan_of,
+)
 
 # Two chunks and two entities: x is in both chunks, y in b only; x and y are related, a and b similar.
 SMALL = graph_tables(
@@ -92,7 +102,11 @@ def test_power_iteration_is_personalised_pagerank(seed: int, nodes: int, restart
     mass = power_iteration(walk, preference[:, None], restart, 200)[:, 0]
 
     expected = networkx.pagerank(
-        networkx.from_numpy_array(whole), alpha=1 - restart, personalization=dict(enumerate(preference)), tol=1e-12, max_iter=1000
+        networkx.from_numpy_array(whole),
+        alpha=1 - restart,
+        personalization=dict(enumerate(preference)),
+        tol=1e-12,
+        max_iter=1000,
     )
     assert [expected[node] for node in range(nodes)] == pytest.approx(mass.tolist(), abs=1e-7)
     assert 1.0 == pytest.approx(mass.sum())

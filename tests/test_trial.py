@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -11,17 +12,20 @@ import numpy as np
 import pytest
 
 from eval import trial as module
+from eval.evaluate import Plan
 from eval.graph_reach import expansion_factors, reach_columns
 from eval.trial import batches, measure_latency, prepare, run_trial, to_passages
 from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from retrieval.budget import Budget
-from retrieval.errors import InputError, StoreError
+from retrieval.errors import ParameterError, StoreError
 from retrieval.fusion import Scored
 from retrieval.index import Batch, Index
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.registry import make
 from retrieval.types import Counters, Hit, Passage, Question, Ranking
 from tests.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
+
+DEFAULT = Budget()
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +123,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return built_index(plan_of(passages, max_tokens=4), tmp_path_factory.mktemp("split"))
 
 
-def to(index: Index, ranked: Sequence[str], budget: Budget = Budget(), **more: object) -> PassageRanking:
+def to(index: Index, ranked: Sequence[str], budget: Budget = DEFAULT, **more: object) -> PassageRanking:
     hits = [Hit(chunk, 1.0 - rank / 10) for rank, chunk in enumerate(ranked)]
     return to_passages(Ranking("q", hits, **more), index, budget)  # type: ignore[arg-type]
 
@@ -205,7 +209,22 @@ def test_reach_over_a_split_passage_goes_through_all_its_chunks(split: Index) ->
     assert [1.0] == reach_columns(outcome, known, expansion_factors(split))["reach@1"].tolist()
 
 
-def test_a_threshold_below_the_graph_s_floor_is_refused(index: Index) -> None:
+@pytest.mark.parametrize(
+    ("label", "refused"),
+    [
+        ("graph_expansion[min_similarity=.2]", True),
+        ("graph_expansion[min_similarity=.3]", False),
+        ("graph_expansion[min_similarity=.2,use_similar=false]", False),
+        ("vector", False),
+    ],
+)
+def test_a_threshold_below_the_graph_s_floor_is_refused(index: Index, label: str, refused: bool) -> None:
     """The graph has no SIMILAR_TO edge below its floor: a lower threshold would promise edges that are not there."""
-    with pytest.raises(InputError, match=r"graph_expansion\.min_similarity = 0\.2 .*floor.*0\.3"):
-        run_trial("g", make("graph_expansion[min_similarity=.2]"), [Batch(index, ASKED)], Budget())
+    record = index.store.record()
+    assert record is not None
+    with (
+        pytest.raises(ParameterError, match=r"min_similarity = 0\.2 is below the floor.*0\.3")
+        if refused
+        else nullcontext()
+    ):
+        Plan(benchmark(), index, record, {label: make(label)})

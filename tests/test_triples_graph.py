@@ -22,7 +22,9 @@ PASSAGES = (
 )
 
 
-def extract(*triples: Triple, passages: Sequence[Passage] = PASSAGES, max_tokens: int = 1200) -> dict[str, pd.DataFrame]:
+def extract(
+    *triples: Triple, passages: Sequence[Passage] = PASSAGES, max_tokens: int = 1200
+) -> dict[str, pd.DataFrame]:
     chunks = chunk_passages(passages, max_tokens)
     return dict(triple_tables(chunks, triples, Tagger(chunk.content for chunk in chunks)))
 
