@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# No deadline: the machine's other work is no defect of ours. The same examples in every run: a failure can be seen again.
+# No deadline: other work on the machine is no defect of ours. The same examples each run: a failure can be seen again.
 settings.register_profile("hopbench", deadline=None, derandomize=True)
 settings.load_profile("hopbench")
 

@@ -193,6 +193,61 @@ def test_a_seed_that_the_graph_does_not_have_is_counted_and_kept(tmp_path: Path)
     assert {"0": 1} == ranking.notes["path_lengths"]
 
 
+def small(
+    folder: Path,
+    similar: dict[tuple[str, str], float],
+    mentions: dict[str, frozenset[str]] | None = None,
+    weights: dict[tuple[str, str], float] | None = None,
+    cosines: tuple[float, ...] = (0.9, 0.1, 0.1, 0.1),
+) -> Index:
+    """c0..c3, of which c0 has R = .7 (best by vector, nothing by BM25)."""
+    chunks = tuple(f"c{number}" for number in range(len(cosines)))
+    one = TaggedGraph(PlainGraph(chunks, mentions or {}, {}, similar), {}, weights or {})
+    return hand_index(one.tables(), folder, dict(zip(chunks, cosines, strict=True)))
+
+
+# No question tags: every similarity is 1, so that energies are R·w/√d.
+PLAIN = Activation(seeds=1, max_tags=0, fill=False)
+
+
+def test_an_edge_weaker_than_the_least_weight_passes_as_if_it_had_it(tmp_path: Path) -> None:
+    index = small(tmp_path, {}, {"e:0": frozenset({"c0"})}, {("c0", "e:0"): 0.1})
+
+    (ranking,), _ = asked(index, replace(PLAIN, min_activation=0.1), ASK[:1])
+
+    assert [[0.7, 0.175]] == [path["energies"] for path in ranking.notes["paths"]]  # .7 · .25; .7 · .1 is under .1
+
+
+def test_an_energy_just_above_the_threshold_passes(tmp_path: Path) -> None:
+    index = small(tmp_path, {("c0", "c1"): 0.8})
+
+    (above,), _ = asked(index, replace(PLAIN, min_activation=0.5599), ASK[:1])  # T = .7 · .8 = .56
+    (at,), _ = asked(index, replace(PLAIN, min_activation=0.56), ASK[:1])
+
+    assert [[0.7, 0.56]] == [path["energies"] for path in above.notes["paths"]]
+    assert [] == at.notes["paths"]
+
+
+def test_a_node_that_two_seeds_reach_is_read_for_the_stronger(tmp_path: Path) -> None:
+    # R = .7 for c0 and .7·(.5−.1)/.8 = .35 for c1; both give all to e:0, whose degree is 3: .7/√3 = .404 goes on to
+    # c2, .35/√3 = .202 would not.
+    index = small(tmp_path, {}, {"e:0": frozenset({"c0", "c1", "c2"})}, cosines=(0.9, 0.5, 0.1, 0.1))
+
+    (ranking,), _ = asked(index, replace(PLAIN, seeds=2, min_activation=0.3), ASK[:1])
+
+    paths = {tuple(path["nodes"]): path["ended"] for path in ranking.notes["paths"]}
+    assert {("c0", "e:0", "c1"): "dead_end", ("c0", "e:0", "c2"): "dead_end", ("c1", "e:0"): "below_threshold"} == paths
+
+
+def test_a_node_too_weak_for_any_edge_is_a_dead_end_when_all_its_neighbours_are_visited(tmp_path: Path) -> None:
+    # A triangle: c0 gives .7/√2 = .495 to c1 and c2; each would pass .495/√2 = .35 on, but only to the other two.
+    index = small(tmp_path, {("c0", "c1"): 1.0, ("c0", "c2"): 1.0, ("c1", "c2"): 1.0})
+
+    _, counters = asked(index, replace(PLAIN, min_activation=0.4), ASK[:1])
+
+    assert {"dead_end": 2, "empty_frontier": 1} == counters.terminations
+
+
 @pytest.mark.parametrize(
     ("change", "kind"), [("use_similar", SIMILAR_TO), ("use_related", RELATED_TO), ("use_mentioned", MENTIONED_IN)]
 )

@@ -275,7 +275,7 @@ def test_the_queries_of_one_question_are_written_down(index: Index) -> None:
     assert query.text == cypher.EXPANSION_HOP
     assert query.parameters == {
         "namespace": "hand",
-        "frontier": [{"q": 0, "ids": ["start"], "visited": ["start"]}],
+        "ids": ["start"],
         "min_similarity": 0.7,
         "min_strength": 0.5,
     }

@@ -129,8 +129,8 @@ def test_namespaces_with_the_same_ids_do_not_see_each_other(store_at: StoreAt) -
 
     assert_same(SMALL, export(one))
     assert_same(other, export(two))
-    assert hop_of(one, ["a"])["S"] == [("a", "", "b", 0.5)]
-    assert hop_of(two, ["a"])["S"] == [("a", "", "b", 1.0)]
+    assert hop_of(one, ["a"])["S"] == [("a", "b", 0.5)]
+    assert hop_of(two, ["a"])["S"] == [("a", "b", 1.0)]
 
     one.drop()
     assert_same(other, export(two))
@@ -162,7 +162,7 @@ def test_ids_that_look_like_numbers_alone_stay_texts(store: GraphStore) -> None:
     store.write(tables, RECORD)
 
     assert_same(tables, export(reopened(store)))
-    assert [("1", "", "2", 0.5)] == hop_of(store, ["1"])["S"]
+    assert [("1", "2", 0.5)] == hop_of(store, ["1"])["S"]
 
 
 EMPTIES = {
@@ -182,68 +182,63 @@ def test_a_graph_may_lack_any_kind_of_node_and_edge(
 
     assert_same(EMPTIES[name], export(reopened(store)))
     assert RECORD == store.record()
-    assert {"S": [], "R": [], "M": []} == hop_of(store, ["a"])
+    assert {**NOWHERE, "E": [("a", "e:x", 1.0)] if name == "mentions" else []} == hop_of(store, ["a"])
     assert ("", "") == tuple(capfd.readouterr()), "the engine talks to the terminal"
 
 
-def hop_of(
-    store: GraphStore, ids: Sequence[str], visited: Sequence[str] | None = None, **thresholds: float
-) -> dict[str, list[tuple[str, str, str, float]]]:
-    """One expansion hop for one question: sorted (source, via, target, weight) by kind."""
-    frontier = [{"q": 0, "ids": list(ids), "visited": list(ids if visited is None else visited)}]
-    found: dict[str, list[tuple[str, str, str, float]]] = {"S": [], "R": [], "M": []}
+def hop_of(store: GraphStore, ids: Sequence[str], **thresholds: float) -> dict[str, list[tuple[str, str, float]]]:
+    """One expansion hop: sorted (source, target, weight) by kind."""
+    found: dict[str, list[tuple[str, str, float]]] = {"S": [], "E": [], "R": [], "M": []}
     limits = {"min_similarity": 0.0, "min_strength": 0.0, **thresholds}
-    for record in store.read(cypher.EXPANSION_HOP, frontier=frontier, **limits):
-        assert record["q"] == 0
-        columns = record["source"], record["via"], record["target"], record["weight"]
-        found[record["kind"]] = sorted(zip(*columns, strict=True))
-    return found
+    for record in store.read(cypher.EXPANSION_HOP, ids=list(ids), **limits):
+        edges = zip(record["target"], record["weight"], strict=True)
+        found[record["kind"]] += [(record["id"], target, weight) for target, weight in edges]
+    return {kind: sorted(edges) for kind, edges in found.items()}
+
+
+NOWHERE: Mapping[str, list[tuple[str, str, float]]] = {"S": [], "E": [], "R": [], "M": []}
 
 
 def test_a_hop_goes_both_ways_over_similar_and_related(store: GraphStore) -> None:
     store.write(SMALL, RECORD)
 
     assert {
-        "S": [("b", "", "a", 0.5), ("b", "", "c", 0.25)],
-        "R": [("b", "e:x", "e:y", 0.75)],
-        "M": [("e:y", "", "c", 1.0)],
+        "S": [("b", "a", 0.5), ("b", "c", 0.25)],
+        "E": [("b", "e:x", 1.0)],
+        "R": [("e:x", "e:y", 0.75)],
+        "M": [("e:y", "c", 1.0)],
     } == hop_of(store, ["b"])
     assert {
-        "S": [("c", "", "b", 0.25)],
-        "R": [("c", "e:y", "e:x", 0.75), ("c", "e:y", "e:z", 0.25)],
-        "M": [("e:x", "", "a", 1.0), ("e:x", "", "b", 1.0)],
+        "S": [("c", "b", 0.25)],
+        "E": [("c", "e:y", 1.0)],
+        "R": [("e:y", "e:x", 0.75), ("e:y", "e:z", 0.25)],
+        "M": [("e:x", "a", 1.0), ("e:x", "b", 1.0)],
     } == hop_of(store, ["c"])
 
 
-def test_thresholds_are_inclusive_and_what_was_visited_is_left_out(store: GraphStore) -> None:
+def test_thresholds_are_inclusive(store: GraphStore) -> None:
     store.write(SMALL, RECORD)
 
-    assert [("b", "", "a", 0.5)] == hop_of(store, ["b"], min_similarity=0.5)["S"]
-    assert [("c", "e:y", "e:x", 0.75)] == hop_of(store, ["c"], min_strength=0.75)["R"]
-    assert [("b", "", "c", 0.25)] == hop_of(store, ["b"], visited=["a", "b"])["S"]
-    assert [] == hop_of(store, ["c"], visited=["a", "b"])["M"]
+    assert [("b", "a", 0.5)] == hop_of(store, ["b"], min_similarity=0.5)["S"]
+    assert [("e:y", "e:x", 0.75)] == hop_of(store, ["c"], min_strength=0.75)["R"]
 
 
 def test_missing_seeds_lead_nowhere_and_do_not_disturb_others(store: GraphStore) -> None:
     store.write(SMALL, RECORD)
 
-    assert {"S": [], "R": [], "M": []} == hop_of(store, ["no such chunk"])
-    assert hop_of(store, ["b"]) == hop_of(store, ["no such chunk", "b"], visited=["b"])
-    assert {"S": [], "R": [], "M": []} == hop_of(store, [])
+    assert NOWHERE == hop_of(store, ["no such chunk"])
+    assert hop_of(store, ["b"]) == hop_of(store, ["no such chunk", "b"])
+    assert NOWHERE == hop_of(store, [])
 
 
-def test_a_hop_of_two_questions_is_two_hops(store: GraphStore) -> None:
+def test_a_hop_of_two_chunks_reads_what_they_share_once(store: GraphStore) -> None:
     store.write(SMALL, RECORD)
-    frontier = [{"q": 0, "ids": ["a"], "visited": ["a"]}, {"q": 5, "ids": ["c"], "visited": ["c", "a"]}]
 
-    records = store.read(cypher.EXPANSION_HOP, frontier=frontier, min_similarity=0.0, min_strength=0.0)
+    together = hop_of(store, ["a", "b"])
 
-    def of(question: int, kind: str) -> list[str]:
-        return sorted(t for r in records if r["q"] == question and r["kind"] == kind for t in r["target"])
-
-    assert {0, 5} == {record["q"] for record in records}
-    assert (["b"], ["c"]) == (of(0, "S"), of(0, "M"))
-    assert (["b"], ["b"]) == (of(5, "S"), of(5, "M"))
+    assert [("a", "e:x", 1.0), ("b", "e:x", 1.0)] == together["E"]
+    assert hop_of(store, ["a"])["R"] == hop_of(store, ["b"])["R"] == together["R"] == [("e:x", "e:y", 0.75)]
+    assert hop_of(store, ["a"])["M"] == together["M"] == [("e:y", "c", 1.0)]
 
 
 def test_parallel_edges_and_self_loops_are_all_traversed(store: GraphStore) -> None:
@@ -259,9 +254,9 @@ def test_parallel_edges_and_self_loops_are_all_traversed(store: GraphStore) -> N
 
     found = hop_of(store, ["a"])
 
-    assert [("a", "", "b", 0.5)] == found["S"]  # the loop leads to what was visited
-    assert {("a", "e:x", "e:y", 0.5), ("a", "e:x", "e:y", 0.75)} == {row for row in found["R"] if row[2] == "e:y"}
-    assert [("e:y", "", "b", 1.0)] == found["M"]
+    assert {("a", "a", 1.0), ("a", "b", 0.5)} == set(found["S"])
+    assert {("e:x", "e:x", 1.0), ("e:x", "e:y", 0.5), ("e:x", "e:y", 0.75)} == set(found["R"])
+    assert [("e:x", "a", 1.0), ("e:y", "b", 1.0)] == found["M"]
 
 
 def test_the_adjacency_has_every_edge_once(store: GraphStore) -> None:

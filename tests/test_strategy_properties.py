@@ -22,6 +22,7 @@ from eval.trial import run_trial
 from eval.types import Benchmark, BenchmarkQuestion
 from retrieval.budget import Budget
 from retrieval.chunking import count_tokens
+from retrieval.graph.fingerprint import export, fingerprint
 from retrieval.index import Batch, Index
 from retrieval.strategies.base import FILL_TO, KEEP
 from retrieval.strategies.registry import make, registry
@@ -206,38 +207,37 @@ def test_at_most_a_hundred_hits_are_kept(name: str) -> None:
     assert FILL_TO <= len(ranking.hits) <= KEEP
 
 
-PROBE = """
-import hashlib, json, sys, tempfile
-from pathlib import Path
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.index import Batch
-from retrieval.strategies.registry import make, registry
-from retrieval.types import Counters
-from tests.graphs import ASKED, WORLD, built_index, plan_of
-index = built_index(plan_of(WORLD), Path(sys.argv[1]))
-found = {"fingerprint": fingerprint(export(index.store)), "key": plan_of(WORLD).build_key}
-for name in registry().names():
-    counters = Counters()
-    rankings = make(name).rank(Batch(index, ASKED), counters)
-    found[name] = [[r.question_id, repr(list(r.hits)), list(r.seeds), repr(sorted(r.notes.items()))] for r in rankings]
-    found[name].append([counters.round_trips, counters.rows, counters.edges_touched])
-print(json.dumps(found, sort_keys=True))
-"""
+def digest_of_everything(folder: Path) -> dict[str, object]:
+    """The graph and each strategy's rankings and counts, as text."""
+    index = built_index(plan_of(WORLD), folder)
+    found: dict[str, object] = {"fingerprint": fingerprint(export(index.store)), "key": plan_of(WORLD).build_key}
+    for name in NAMES:
+        counters = Counters()
+        rankings = make(name).rank(Batch(index, ASKED), counters)
+        notes = [repr(sorted(ranking.notes.items())) for ranking in rankings]
+        costs = [counters.round_trips, counters.rows, counters.edges_touched, sorted(counters.terminations.items())]
+        found[name] = repr([plain(rankings), notes, costs])
+    return found
 
 
 def test_the_seed_of_python_s_hashes_changes_nothing(tmp_path: Path) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROBE, str(tmp_path / seed)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("1", "2")
-    ]
-    first, second = (json.loads(process.communicate(timeout=120)[0]) for process in processes)
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    code = (
+        "import json, pathlib, sys; from tests.test_strategy_properties import digest_of_everything as digest; "
+        "print(json.dumps(digest(pathlib.Path(sys.argv[1]))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "there")],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=True,
+    )
 
-    assert set(NAMES) < set(first)
-    for part in first:
-        assert first[part] == second[part], part
+    here, there = digest_of_everything(tmp_path / "here"), json.loads(done.stdout)
+
+    assert {"fingerprint", "key", *NAMES} == set(here) == set(there)
+    for part, expected in here.items():
+        assert expected == there[part], part

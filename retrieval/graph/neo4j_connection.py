@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from retrieval.errors import InputError, StoreError
+from retrieval.errors import HopBenchError, InputError, StoreError
 
 if TYPE_CHECKING:
     from neo4j import Driver
@@ -108,62 +108,55 @@ def explained(connection: Connection) -> Iterator[None]:
     try:
         yield
     except (DriverError, Neo4jError) as error:
-        _explain(connection, error)
+        raise explanation(connection, error) from error
 
 
-def _explain(connection: Connection, error: Exception) -> NoReturn:
+def explanation(connection: Connection, error: Exception) -> HopBenchError:
+    """The error to raise in place of the driver's; it never quotes the password."""
     code = str(getattr(error, "code", None) or type(error).__name__)
     said = " ".join(str(getattr(error, "message", None) or error).split())[:300]
     if connection.password:
         said = said.replace(connection.password, "***")
     where = f"Neo4j at {connection.uri}"
-    database = connection.database or "the home database"
     for mark, kind, text in _MEANINGS:
         if mark in code:
-            message = text.format(where=where, user=connection.username, database=database, c=connection)
-            raise kind(f"{message} ({said})") from error
-    raise StoreError(f"{where} refused a query: {code}: {said}") from error
+            names = {"where": where, "c": connection, "database": connection.database or "the home database"}
+            return kind(f"{text.format(**names)} ({said})")
+    return StoreError(f"{where} refused a query: {code}: {said}")
 
 
-# The driver's class or the server's code → what it means. The first that fits is taken.
-_MEANINGS: tuple[tuple[str, type[StoreError | InputError], str], ...] = (
-    (
-        "Security",
-        InputError,
-        "{where} does not let user {user!r} in: check NEO4J_USERNAME and NEO4J_PASSWORD",
-    ),
-    (
-        "AuthError",
-        InputError,
-        "{where} does not let user {user!r} in: check NEO4J_USERNAME and NEO4J_PASSWORD",
-    ),
+# The server's code or the driver's class → what it means. The first that fits is taken.
+_WRONG_USER = "{where} does not let user {c.username!r} in: check NEO4J_USERNAME and NEO4J_PASSWORD"
+_MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
+    ("Security", InputError, _WRONG_USER),
+    ("AuthError", InputError, _WRONG_USER),
     ("DatabaseNotFound", InputError, "{where} has no database {database!r}: check NEO4J_DATABASE"),
     (
         "ReadOnly",
         StoreError,
-        "{where} holds {database} in read-only mode, so no graph can be written there: let the server write "
-        "(server.databases.read_only, server.databases.default_to_read_only) or name another in NEO4J_DATABASE. " + AGAIN,
+        "{where} holds {database} in read-only mode, so no graph can be written there: let the server write (its "
+        "settings server.databases.read_only and server.databases.default_to_read_only) or name another database in "
+        f"NEO4J_DATABASE. {AGAIN}",
     ),
     (
         "TransactionTimedOut",
         StoreError,
-        "{where} needed over {c.timeout:g} s for a query: raise NEO4J_TIMEOUT (seconds), or give the server memory "
-        "for the whole graph. " + AGAIN,
+        f"{{where}} needed over {{c.timeout:g}} s for a query: raise NEO4J_TIMEOUT (seconds). {AGAIN}",
     ),
     (
         "OutOfMemory",
         StoreError,
-        "{where} ran out of memory for a query: raise its heap (server.memory.heap.max_size, "
-        "db.memory.transaction.max; NEO4J_HEAP in docker-compose's .env). " + AGAIN,
+        "{where} has too little memory for a query: raise its settings server.memory.heap.max_size and "
+        f"dbms.memory.transaction.total.max (in docker-compose NEO4J_HEAP of .env). {AGAIN}",
     ),
     (
         "ConnectionAcquisitionTimeout",
         StoreError,
-        "all {c.pool} connections to NEO4J_URI {c.uri} were busy for {c.acquisition:g} s: run fewer tasks at a time. "
+        "all {c.pool} connections to {where} (NEO4J_URI) were busy for {c.acquisition:g} s: run fewer tasks at a time. "
         + AGAIN,
     ),
-    ("ServiceUnavailable", StoreError, "{where} does not answer: check NEO4J_URI and that the server runs. " + AGAIN),
-    ("SessionExpired", StoreError, "{where} went away: check NEO4J_URI and that the server runs. " + AGAIN),
-    ("DatabaseUnavailable", StoreError, "{where} does not serve {database} now: see the server's log. " + AGAIN),
+    ("ServiceUnavailable", StoreError, f"{{where}} does not answer: check NEO4J_URI and that it runs. {AGAIN}"),
+    ("SessionExpired", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {AGAIN}"),
+    ("DatabaseUnavailable", StoreError, f"{{where}} does not serve {{database}} now: see its log. {AGAIN}"),
     ("ConfigurationError", InputError, "NEO4J_URI {c.uri!r} cannot be used"),
 )

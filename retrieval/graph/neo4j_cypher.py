@@ -52,8 +52,7 @@ REPLAN = "CALL db.prepareForReplanning($seconds)"
 def write_nodes(label: str) -> str:
     """`$rows` of {id, properties}; a row written twice is one node."""
     return (
-        f"UNWIND $rows AS row MERGE (n:{label} {{namespace: $namespace, id: row.id}}) "
-        f"SET n:{NODE}, n += row.properties"
+        f"UNWIND $rows AS row MERGE (n:{label} {{namespace: $namespace, id: row.id}}) SET n:{NODE}, n += row.properties"
     )
 
 

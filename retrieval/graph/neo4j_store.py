@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
-from retrieval.errors import StoreError
 from retrieval.graph import cypher
 from retrieval.graph import neo4j_cypher as texts
-from retrieval.graph.neo4j_connection import Connection, explained
+from retrieval.graph.neo4j_connection import Connection, explained, explanation
 from retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, GraphTables
 from retrieval.graph.store import Record
 
@@ -57,7 +56,7 @@ class Neo4jStore:
     def read(self, query: str, **parameters: object) -> list[Record]:
         """See `GraphStore.read`."""
         bound = {**parameters, "namespace": self.namespace}
-        return self._transaction("execute_read", lambda tx: [dict(row.items()) for row in tx.run(query, bound)])
+        return self._transaction("execute_read", lambda tx: [dict(row) for row in tx.run(query, bound)])
 
     def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`. What an interrupted write of the same build left is completed, else replaced."""
@@ -112,7 +111,7 @@ class Neo4jStore:
 
     def _run(self, query: str, **parameters: object) -> list[Row]:
         bound = {**parameters, "namespace": self.namespace}
-        return self._transaction("execute_write", lambda tx: [dict(row.items()) for row in tx.run(query, bound)])
+        return self._transaction("execute_write", lambda tx: [dict(row) for row in tx.run(query, bound)])
 
     def _transaction(self, method: str, work: Callable[[ManagedTransaction], T]) -> T:
         from neo4j import unit_of_work
@@ -127,7 +126,7 @@ class Neo4jStore:
 
 
 def _stopping(work: Callable[[ManagedTransaction], T], connection: Connection) -> Callable[[ManagedTransaction], T]:
-    """The driver retries a query that needs too much memory for as long as it may; that helps only for a moment."""
+    """`work` that gives up after `MEMORY_TRIES`: the driver would repeat what needs too much memory for a minute."""
     from neo4j.exceptions import TransientError
 
     tries = 0
@@ -138,11 +137,9 @@ def _stopping(work: Callable[[ManagedTransaction], T], connection: Connection) -
             return work(tx)
         except TransientError as error:
             tries += "OutOfMemory" in str(error.code)
-            if tries < MEMORY_TRIES:
-                raise
-            with explained(connection):
-                raise
-            raise StoreError from error  # unreachable: `explained` always raises
+            if tries == MEMORY_TRIES:
+                raise explanation(connection, error) from error
+            raise
 
     return once
 

@@ -7,6 +7,8 @@ Decisions where the source is silent or another page decides (docs/strategies.md
 - A candidate belongs to whoever passes it most energy before the branches are taken; what its owner does not take
   stays out for this level.
 - A node without any edge is a dead end; so is one whose every candidate was claimed by another branch.
+- Which edges exist is not this source's to say: its graph is given. The default thresholds are document 1's, .7 and .5,
+  not the floor down to which the graph is built; they matter (docs/strategies.md has both).
 - Edges with stored weight below .25 pass on as if they had .25, the least weight the source knows.
 """
 

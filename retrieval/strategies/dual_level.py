@@ -18,34 +18,35 @@ Decisions where the sources are silent or differ (docs/strategies.md gives the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from retrieval.communities import Communities, communities, descriptions
 from retrieval.embedding.base import Vectors
 from retrieval.fusion import DECIMALS, Scored, ordered, reciprocal_rank
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Batch, Index
+from retrieval.index import Batch
 from retrieval.linking import Linker, linker
 from retrieval.question_entities import question_entities
-from retrieval.search import DEPTH, Candidates, dense_top
-from retrieval.search import cosines as cosines_of
+from retrieval.search import Candidates, dense_top
 from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
+from retrieval.strategies.dual_level_levels import (
+    Evidence,
+    Floats,
+    Level,
+    Rows,
+    chunks_of_communities,
+    chunks_of_entities,
+)
 from retrieval.strategies.timing import stage
-from retrieval.types import Counters, Hit, Ranking, Step
+from retrieval.types import Counters, Hit, Ranking
 
 KEYWORDS = "question_keywords"
-IN_COMMUNITY = "IN_COMMUNITY"  # the step from a community to its entity, which is no edge of the graph
 BLOCK = 64  # questions compared with all entities at a time
-TOLD = 5  # entities and communities that the notes list
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +70,6 @@ def surface_keywords(batch: Batch, counters: Counters, reader: Linker) -> list[K
     """The question's own entities, and the question itself as both texts."""
     found = question_entities(batch)(batch, counters, reader)
     return [Keywords(ids, one.text, one.text) for ids, one in zip(found, batch.questions, strict=True)]
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """One level's answer to a question: chunk rows, best first, each with the number of what led to it.
-
-    `sources` are rows of entities or numbers of communities, nearest first, with `cosines`; `owners` point into them.
-    """
-
-    rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
-    owners: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
-    sources: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
-    cosines: Floats = field(default_factory=lambda: np.zeros(0))
-    touched: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +127,7 @@ class DualLevel(Strategy):
             far = self._global(batch, counters, graph, reader, asked) if self.mode != "local" else None
         with stage(counters, "fusion"):
             initial = self.initial(batch)
-            evidence = _Evidence(batch.index, graph, far[0] if far else None)
+            evidence = Evidence(batch.index, graph, far[0] if far else None)
             nothing = [Level()] * len(asked)
             levels = zip(near or nothing, far[1] if far else nothing, strict=True)
             return [self._fused(batch, q, *pair, initial[q], evidence) for q, pair in enumerate(levels)]
@@ -195,7 +182,7 @@ class DualLevel(Strategy):
         best = sorted(values, key=lambda row: (-values[row], row))[:limit]
         return np.array(best, dtype=np.int64), np.array([values[row] for row in best])
 
-    def _fused(self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: _Evidence) -> Ranking:
+    def _fused(self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: Evidence) -> Ranking:
         """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if they found nothing."""
         question, ids = batch.questions[q].id, batch.index.chunks
         notes = evidence.notes(local, broad)
@@ -235,94 +222,3 @@ def _nearest(questions: Vectors, known: Vectors, limit: int) -> Iterator[Candida
     for begin in range(0, len(questions), BLOCK):
         block = questions[begin : begin + BLOCK]
         yield from dense_top(block, known, limit) if len(known) else [nothing] * len(block)
-
-
-def chunks_of_entities(
-    batch: Batch, q: int, mentions: sparse.csr_array, sources: Rows, cosines: Floats, order: str
-) -> Level:
-    """The chunks that mention any of the entities `sources` (nearest first), in one of the local orders."""
-    columns, owners, _ = _gathered(mentions, sources)
-    rows, place = np.unique(columns, return_inverse=True)
-    nearest = np.full(len(rows), len(sources), dtype=np.int64)
-    np.minimum.at(nearest, place, owners)
-    count = np.bincount(place, minlength=len(rows))
-    total = np.round(np.bincount(place, cosines[owners], minlength=len(rows)), DECIMALS)
-    own = cosines_of(batch.index.vectors, rows, batch.vectors[q])
-    keys = {"nearest": nearest, "count": -count, "cosine": -total}[order]
-    best = np.lexsort((rows, -own, keys))[:DEPTH]
-    return Level(rows[best], nearest[best], sources, cosines, len(columns))
-
-
-def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, sources: Rows, cosines: Floats) -> Level:
-    """The chunks that mention members of the communities `sources` (nearest first), each by its nearest community."""
-    columns, owners, counts = _gathered(chunks, sources)
-    first = np.lexsort((owners, columns))
-    rows, starts = np.unique(columns[first], return_index=True)
-    own, nearest, count = (
-        cosines_of(batch.index.vectors, rows, batch.vectors[q]),
-        owners[first][starts],
-        counts[first][starts],
-    )
-    best = np.lexsort((rows, -own, -count, nearest))[:DEPTH]
-    return Level(rows[best], nearest[best], sources, cosines, int(counts.sum()))
-
-
-def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]:
-    """The entries of some rows: columns, which of the rows each is in, values."""
-    spans = [slice(matrix.indptr[row], matrix.indptr[row + 1]) for row in rows]
-    sizes = [span.stop - span.start for span in spans]
-    columns = np.concatenate([matrix.indices[span] for span in spans]) if spans else np.zeros(0)
-    values = np.concatenate([matrix.data[span] for span in spans]) if spans else np.zeros(0)
-    return columns.astype(np.int64), np.repeat(np.arange(len(rows)), sizes), values
-
-
-class _Evidence:
-    """Writes down what led to a chunk."""
-
-    def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
-        self._index, self._graph, self._known = index, graph, known
-        if "mentioned" not in index.shared:
-            index.shared["mentioned"] = sparse.csr_array(graph.mentions.T)
-            index.shared["mentioned"].sort_indices()
-        self._mentioned: sparse.csr_array = index.shared["mentioned"]
-        self._community_of = np.full(len(graph.entities), -1)
-        for number, rows in enumerate(known.members if known else ()):
-            self._community_of[rows] = number
-
-    def path(self, chunk: str, local: Level, place: int | None, broad: Level, other: int | None) -> tuple[Step, ...]:
-        """The steps of the level that ranks the chunk higher, the local one on a tie; none if neither has it."""
-        row = self._index.row_of[chunk]
-        if place is not None and (other is None or place <= other):
-            owner = local.owners[place]
-            cosine = float(local.cosines[owner])
-            return (self._mention(int(local.sources[owner]), row, cosine),)
-        if other is None or self._known is None:
-            return ()
-        owner = broad.owners[other]
-        number, cosine = int(broad.sources[owner]), float(broad.cosines[owner])
-        entity = self._member(number, row)
-        belongs = Step(IN_COMMUNITY, f"community:{number}", self._graph.entities[entity], cosine, cosine)
-        return belongs, self._mention(entity, row, cosine)
-
-    def _member(self, community: int, row: int) -> int:
-        """The community's entity that the chunk mentions with most weight, ties to the smaller id."""
-        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
-        here, weights = self._mentioned.indices[span], self._mentioned.data[span]
-        inside = self._community_of[here] == community
-        return int(here[inside][weights[inside].argmax()])
-
-    def _mention(self, entity: int, row: int, score: float) -> Step:
-        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
-        place = span.start + int(self._mentioned.indices[span].searchsorted(entity))
-        weight = float(self._mentioned.data[place])
-        return Step(MENTIONED_IN, self._graph.entities[entity], self._index.chunks[row].id, weight, score)
-
-    def notes(self, local: Level, broad: Level) -> dict[str, object]:
-        """The nearest entities and communities, by name, with their cosines."""
-        near = zip(local.sources[:TOLD].tolist(), local.cosines[:TOLD].tolist(), strict=True)
-        far = zip(broad.sources[:TOLD].tolist(), broad.cosines[:TOLD].tolist(), strict=True)
-        names = self._known.names if self._known else ()
-        return {
-            "entities": [(self._graph.entities[row], cosine) for row, cosine in near],
-            "communities": [(f"community:{one}", ", ".join(names[one][:3]), cosine) for one, cosine in far],
-        }

@@ -18,7 +18,7 @@ from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.graph_expansion_routes import Reached, hop, steps_to
+from retrieval.strategies.graph_expansion_routes import Hop, Reached, steps_to
 from retrieval.types import Counters, Hit, Ranking, Step
 
 NEVER = 2.0  # above every similarity and strength: a threshold that no edge passes
@@ -89,13 +89,14 @@ class GraphExpansion(Strategy):
             ]
             if not going:
                 break
-            rows = [{"q": q, "ids": frontiers[q], "visited": sorted(reached[q])} for q in going]
-            records = batch.read(counters, cypher.EXPANSION_HOP, frontier=rows, **self._thresholds())
+            ids = sorted({chunk for q in going for chunk in frontiers[q]})
+            records = batch.read(counters, cypher.EXPANSION_HOP, ids=ids, **self._thresholds())
             counters.edges_touched += sum(len(record["target"]) for record in records)
-            found = hop(records, reached, depth, self.path_strength)
+            hop = Hop.read(records)
             for q in going:
-                frontiers[q] = sorted(found.get(q, {}))
-                reached[q].update(found.get(q, {}))
+                found = hop.reach(frontiers[q], reached[q], depth, self.path_strength)
+                frontiers[q] = sorted(found)
+                reached[q].update(found)
         return [self._scored(batch, q, seeds[q], reached[q]) for q in range(len(seeds))]
 
     def _thresholds(self) -> dict[str, float]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.graph.store import Record
 from retrieval.types import Step
+
+Edges = Sequence[tuple[str, float]]
 
 
 @dataclass(slots=True)
@@ -34,56 +36,68 @@ class Reached:
     carried_similarity: float = 0.0
 
 
-def hop(
-    records: Sequence[Record], reached: Sequence[Mapping[str, Reached]], depth: int, path_strength: str
-) -> dict[int, dict[str, Reached]]:
-    """Join one hop's raw rows into the chunks newly reached, per question; equal routes go to the smaller ids."""
-    parts: dict[int, dict[str, Record]] = {}
-    for record in records:
-        parts.setdefault(record["q"], {})[record["kind"]] = record
-    return {q: _reached(kinds, reached[q], depth, path_strength) for q, kinds in parts.items()}
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One hop's raw rows of a whole batch: edges (target, weight) by kind and the node they start from."""
+
+    similar: Mapping[str, Edges]
+    named: Mapping[str, Edges]
+    related: Mapping[str, Edges]
+    mentions: Mapping[str, Edges]
+
+    @classmethod
+    def read(cls, records: Sequence[Record]) -> Hop:
+        """From the records of `cypher.EXPANSION_HOP`."""
+        kinds: dict[str, dict[str, Edges]] = {kind: {} for kind in "SERM"}
+        for record in records:
+            kinds[record["kind"]][record["id"]] = list(zip(record["target"], record["weight"], strict=True))
+        return cls(*kinds.values())
+
+    def reach(
+        self, frontier: Sequence[str], before: Mapping[str, Reached], depth: int, path_strength: str
+    ) -> dict[str, Reached]:
+        """The chunks that one question newly reaches from its frontier; equal routes go to the smaller ids."""
+        found: dict[str, Reached] = {}
+        for source in frontier:
+            for target, similarity in self.similar.get(source, ()):
+                if target not in before:
+                    _by_similar(found.setdefault(target, Reached(depth)), similarity, source, before[source].carried)
+        for entity, way in self._ways(frontier, before, path_strength).items():
+            for target, weight in self.mentions.get(entity, ()):
+                if target not in before:
+                    _by_entity(found.get(target) or found.setdefault(target, Reached(depth)), entity, weight, way)
+        return found
+
+    def _ways(
+        self, frontier: Sequence[str], before: Mapping[str, Reached], path_strength: str
+    ) -> dict[str, tuple[float, str, str, float]]:
+        """The best way to each related entity: (−path score, source chunk, its entity, the edge's strength)."""
+        ways: dict[str, tuple[float, str, str, float]] = {}
+        for source in frontier:
+            carried = before[source].carried if path_strength == "product" else 1.0
+            for via, _ in self.named.get(source, ()):
+                for related, strength in self.related.get(via, ()):
+                    way = (-strength * carried, source, via, strength)
+                    if related not in ways or way < ways[related]:
+                        ways[related] = way
+        return ways
 
 
-def _reached(
-    kinds: Mapping[str, Record], before: Mapping[str, Reached], depth: int, path_strength: str
-) -> dict[str, Reached]:
-    found: dict[str, Reached] = {}
-    for source, _, target, similarity in _edges(kinds, "S"):
-        here = found.setdefault(target, Reached(depth))
-        way = (-before[source].carried, -similarity, source)
-        if not here.carried_from or way < (-here.carried, -here.carried_similarity, here.carried_from):
-            here.carried, here.carried_similarity, here.carried_from = -way[0], similarity, source
-        if not here.similar_to or (-similarity, source) < (-here.similarity, here.similar_to):
-            here.similarity, here.similar_to = similarity, source
-    ways = _entity_ways(_edges(kinds, "R"), before, path_strength)
-    for entity, _, target, weight in _edges(kinds, "M"):
-        lost, source, via, strength = ways[entity]
-        here = found.get(target) or found.setdefault(target, Reached(depth))
-        if not here.entity or (lost, entity) < (-here.path, here.entity):
-            here.path, here.entity, here.mention = -lost, entity, weight
-            here.source, here.via, here.strength = source, via, strength
-            if -lost > here.carried:
-                here.carried, here.carried_from = -lost, ""
-    return found
+def _by_similar(here: Reached, similarity: float, source: str, carried: float) -> None:
+    way = (-carried, -similarity, source)
+    if not here.carried_from or way < (-here.carried, -here.carried_similarity, here.carried_from):
+        here.carried, here.carried_similarity, here.carried_from = carried, similarity, source
+    if not here.similar_to or (-similarity, source) < (-here.similarity, here.similar_to):
+        here.similarity, here.similar_to = similarity, source
 
 
-def _edges(kinds: Mapping[str, Record], kind: str) -> Iterator[tuple[str, str, str, float]]:
-    record = kinds.get(kind)
-    if record is not None:
-        yield from zip(record["source"], record["via"], record["target"], record["weight"], strict=True)
-
-
-def _entity_ways(
-    edges: Iterable[tuple[str, str, str, float]], before: Mapping[str, Reached], path_strength: str
-) -> dict[str, tuple[float, str, str, float]]:
-    """The best way to each related entity: (−path score, source chunk, its entity, the edge's strength)."""
-    ways: dict[str, tuple[float, str, str, float]] = {}
-    for source, via, related, strength in edges:
-        path = strength * before[source].carried if path_strength == "product" else strength
-        way = (-path, source, via, strength)
-        if related not in ways or way < ways[related]:
-            ways[related] = way
-    return ways
+def _by_entity(here: Reached, entity: str, mention: float, way: tuple[float, str, str, float]) -> None:
+    lost, source, via, strength = way
+    if not here.entity or (lost, entity) < (-here.path, here.entity):
+        here.path, here.entity, here.mention = -lost, entity, mention
+        here.source, here.via, here.strength = source, via, strength
+        if -lost > here.carried:
+            here.carried, here.carried_from = -lost, ""
 
 
 def steps_to(chunk: str, reached: Mapping[str, Reached], *, going_on: bool = False) -> tuple[Step, ...]:

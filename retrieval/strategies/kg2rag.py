@@ -23,21 +23,22 @@ Decisions where the paper is silent or HopBench's graph differs (docs/strategies
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from retrieval.fusion import DECIMALS, RRF_K, Scored, ordered
+from retrieval.fusion import RRF_K, Scored, ordered
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch, Index
-from retrieval.search import FLOAT32_DECIMALS, cosines
+from retrieval.search import FLOAT32_DECIMALS
 from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.kg2rag_trees import Floats, Rows, Tree, Triples, spanning_trees, stated_triples
+from retrieval.strategies.kg2rag_expansion import Expansion, Limits, expand, path_to
+from retrieval.strategies.kg2rag_trees import Tree, Triples, spanning_trees, stated_triples
 from retrieval.strategies.timing import stage
-from retrieval.types import Counters, Hit, Ranking, Step
+from retrieval.types import Counters, Hit, Ranking
 
 TREE_RELEVANCE = "tree_relevance"
 
@@ -48,33 +49,6 @@ class TreeRelevance(Protocol):
     def __call__(self, batch: Batch, counters: Counters, pairs: Sequence[tuple[int, str]]) -> Sequence[float]:
         """A score for each (question's number in the batch, the tree's chunks as one text); higher is better."""
         ...
-
-
-class EntityWay(NamedTuple):
-    """How the traversal came to an entity: a triple's far end from `via`, or, with via −1, a seed's chunk row."""
-
-    via: int
-    source: int
-    value: float
-
-
-class ChunkWay(NamedTuple):
-    """How a chunk was reached: its hop, the entity it was reached from, its triple, and the path's value."""
-
-    hop: int
-    entity: int
-    triple: int
-    value: float
-
-
-@dataclass(slots=True)
-class Expansion:
-    """A question's chunks with their weights; the expanded ones, and the entities, with how they were reached."""
-
-    weights: dict[int, float]
-    chunks: dict[int, ChunkWay] = field(default_factory=dict)
-    entities: dict[int, EntityWay] = field(default_factory=dict)
-    touched: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +99,8 @@ class KG2RAG(Strategy):
         with stage(counters, "expansion"):
             initial = self.initial(batch)
             rows = [[batch.index.row_of[chunk] for chunk, _ in scored[: self.seed_k]] for scored in initial]
-            reached = [self._expand(batch, q, seeds, graph, triples) for q, seeds in enumerate(rows)]
+            limits = Limits(self.hops, self.max_fan, self.max_chunks, self.inherit)
+            reached = [expand(batch, q, seeds, graph, triples, limits) for q, seeds in enumerate(rows)]
             counters.edges_touched += sum(one.touched for one in reached)
         with stage(counters, "trees"):
             forests = [_forest(triples, one) for one in reached]
@@ -135,52 +110,6 @@ class KG2RAG(Strategy):
                 self._ranking(batch, q, forests[q], scores[q], reached[q], initial[q], graph, triples)
                 for q in range(len(forests))
             ]
-
-    def _expand(self, batch: Batch, q: int, seeds: Sequence[int], graph: Adjacency, triples: Triples) -> Expansion:
-        """The seeds and what `hops` steps over triples add to them."""
-        rows = np.array(seeds, dtype=np.int64)
-        similarities = cosines(batch.index.vectors, rows, batch.vectors[q])
-        best_first = np.lexsort((rows, -similarities))
-        found = Expansion(dict(zip(seeds, similarities.tolist(), strict=True)))
-        numbers = triples.stated_in(rows[best_first])
-        found.touched += len(numbers)
-        ends = np.stack([triples.heads[numbers], triples.tails[numbers]], axis=1).ravel()
-        frontier, first = np.unique(ends, return_index=True)
-        for entity, seed in zip(frontier.tolist(), triples.chunks[numbers[first // 2]].tolist(), strict=True):
-            found.entities[entity] = EntityWay(-1, seed, found.weights[seed])
-        for hop in range(1, self.hops + 1):
-            frontier = self._hop(batch, q, hop, frontier[graph.frequency[frontier] <= self.max_fan], triples, found)
-        return found
-
-    def _hop(self, batch: Batch, q: int, hop: int, frontier: Rows, triples: Triples, found: Expansion) -> Rows:
-        """Add the heaviest chunks that state a triple of the frontier; returns the entities newly reached by them."""
-        numbers, near = triples.about(frontier)
-        found.touched += len(numbers)
-        new = ~np.isin(triples.chunks[numbers], list(found.weights))
-        numbers, near = numbers[new], near[new]
-        value = np.array([found.entities[entity].value for entity in frontier.tolist()])
-        values = np.round(triples.strengths[numbers] * value[np.searchsorted(frontier, near)], DECIMALS)
-        best_first = np.lexsort((near, numbers, -values))
-        rows, first = np.unique(triples.chunks[numbers[best_first]], return_index=True)
-        ways = best_first[first]
-        weights = cosines(batch.index.vectors, rows, batch.vectors[q])
-        weights = np.round((1.0 - self.inherit) * weights + self.inherit * values[ways], DECIMALS)
-        heaviest = np.lexsort((rows, -weights))[: self.max_chunks]
-        found.weights.update(zip(rows[heaviest].tolist(), weights[heaviest].tolist(), strict=True))
-        taken = zip(rows[heaviest].tolist(), ways[heaviest].tolist(), strict=True)
-        found.chunks.update(
-            (row, ChunkWay(hop, int(near[way]), int(numbers[way]), float(values[way]))) for row, way in taken
-        )
-        if hop == self.hops:
-            return np.zeros(0, np.int64)
-        return _far_ends(
-            triples,
-            best_first[np.isin(triples.chunks[numbers[best_first]], rows[heaviest])],
-            numbers,
-            near,
-            values,
-            found,
-        )
 
     def _relevances(
         self, batch: Batch, counters: Counters, forests: Sequence[Sequence[Tree]], reached: Sequence[Expansion]
@@ -236,7 +165,7 @@ class KG2RAG(Strategy):
             if row in tree_of:
                 rank = tree_of[row]
                 components = {"weight": found.weights[row], "tree": rank, "relevance": scores[order[rank - 1]]}
-            path = _path(row, found, graph, triples, batch.index) if row in tree_of else ()
+            path = path_to(row, found, graph, triples, batch.index) if row in tree_of else ()
             hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
         notes: dict[str, Any] = {
             "trees": len(trees),
@@ -264,19 +193,6 @@ def _triples(index: Index, graph: Adjacency, min_strength: float) -> Triples:
     return index.shared[key]  # type: ignore[no-any-return]
 
 
-def _far_ends(triples: Triples, kept: Rows, numbers: Rows, near: Rows, values: Floats, found: Expansion) -> Rows:
-    """The entities at the other ends of the kept triples (best first) that were not reached before, ascending."""
-    far = triples.heads[numbers[kept]] + triples.tails[numbers[kept]] - near[kept]
-    entities, first = np.unique(far, return_index=True)
-    new = {
-        entity: EntityWay(int(near[way]), int(numbers[way]), float(values[way]))
-        for entity, way in zip(entities.tolist(), kept[first].tolist(), strict=True)
-        if entity not in found.entities
-    }
-    found.entities.update(new)
-    return np.array(list(new), dtype=np.int64)
-
-
 def _forest(triples: Triples, found: Expansion) -> list[Tree]:
     rows = np.array(sorted(found.weights), dtype=np.int64)
     return spanning_trees(triples, rows, np.array([found.weights[row] for row in rows.tolist()]))
@@ -287,36 +203,3 @@ def _text_relevance(batch: Batch, q: int, tree: Tree) -> float:
     mean = batch.index.vectors[sorted(tree.chunks)].astype(np.float64).sum(axis=0)
     length = float(np.linalg.norm(mean))
     return round(float(mean @ batch.vectors[q].astype(np.float64)) / length, FLOAT32_DECIMALS) if length else 0.0
-
-
-def _weight(graph: Adjacency, entity: int, row: int) -> float:
-    """The weight of a mention that is there; many times faster than asking the sparse matrix."""
-    begin, end = graph.mentions.indptr[entity], graph.mentions.indptr[entity + 1]
-    place = begin + int(np.searchsorted(graph.mentions.indices[begin:end], row))
-    return float(graph.mentions.data[place])
-
-
-def _path(row: int, found: Expansion, graph: Adjacency, triples: Triples, index: Index) -> tuple[Step, ...]:
-    """The edges from a seed to an expanded chunk: mention, relations, mention; none for a seed."""
-    way = found.chunks.get(row)
-    if way is None:
-        return ()
-    steps, entity = _entity_path(way.entity, found, graph, triples, index), way.entity
-    far = int(triples.heads[way.triple] + triples.tails[way.triple]) - entity
-    names, strength = graph.entities, float(triples.strengths[way.triple])
-    mention = _weight(graph, far, row)
-    return (
-        *steps,
-        Step(RELATED_TO, names[entity], names[far], strength, way.value),
-        Step(MENTIONED_IN, names[far], index.chunks[row].id, mention, found.weights[row]),
-    )
-
-
-def _entity_path(entity: int, found: Expansion, graph: Adjacency, triples: Triples, index: Index) -> tuple[Step, ...]:
-    way = found.entities[entity]
-    if way.via < 0:
-        mention = _weight(graph, entity, way.source)
-        return (Step(MENTIONED_IN, index.chunks[way.source].id, graph.entities[entity], mention, way.value),)
-    before = _entity_path(way.via, found, graph, triples, index)
-    strength = float(triples.strengths[way.source])
-    return (*before, Step(RELATED_TO, graph.entities[way.via], graph.entities[entity], strength, way.value))

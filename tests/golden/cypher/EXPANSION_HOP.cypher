@@ -1,26 +1,43 @@
-UNWIND $frontier AS f
-CALL (f) {
-  UNWIND f.ids AS id
+UNWIND $ids AS id
+CALL (id) {
   MATCH (c:Chunk {id: id})-[r:SIMILAR_TO]-(d:Chunk)
   WHERE r.similarity >= $min_similarity AND d.namespace = $namespace AND c.namespace = d.namespace
-    AND NOT d.id IN f.visited
-  RETURN 'S' AS kind, collect(id) AS source, collect('') AS via, collect(d.id) AS target,
-         collect(r.similarity) AS weight
-UNION ALL
-  UNWIND f.ids AS id
-  MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)-[r:RELATED_TO]-(x:Entity)
-  WHERE r.strength >= $min_strength AND x.namespace = $namespace AND c.namespace = x.namespace
-  RETURN 'R' AS kind, collect(id) AS source, collect(e.id) AS via, collect(x.id) AS target,
-         collect(r.strength) AS weight
-UNION ALL
-  UNWIND f.ids AS id
-  MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)-[r:RELATED_TO]-(x:Entity)
-  WHERE r.strength >= $min_strength AND x.namespace = $namespace AND c.namespace = x.namespace
-  WITH f, collect(DISTINCT x.id) AS related
-  UNWIND related AS id
-  MATCH (x:Entity {id: id})-[m:MENTIONED_IN]->(d:Chunk)
-  WHERE d.namespace = $namespace AND x.namespace = d.namespace AND NOT d.id IN f.visited
-  RETURN 'M' AS kind, collect(id) AS source, collect('') AS via, collect(d.id) AS target,
-         collect(m.weight) AS weight
+  RETURN collect(d.id) AS target, collect(r.similarity) AS weight
 }
-RETURN f.q AS q, kind, source, via, target, weight
+RETURN 'S' AS kind, id, target, weight
+UNION ALL
+UNWIND $ids AS id
+CALL (id) {
+  MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)
+  WHERE e.namespace = $namespace AND c.namespace = e.namespace
+  RETURN collect(e.id) AS target, collect(m.weight) AS weight
+}
+RETURN 'E' AS kind, id, target, weight
+UNION ALL
+UNWIND $ids AS id
+  MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)
+  WHERE e.namespace = $namespace AND c.namespace = e.namespace
+WITH collect(DISTINCT e.id) AS named
+UNWIND named AS id
+CALL (id) {
+  MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
+  WHERE r.strength >= $min_strength AND x.namespace = $namespace AND e.namespace = x.namespace
+  RETURN collect(x.id) AS target, collect(r.strength) AS weight
+}
+RETURN 'R' AS kind, id, target, weight
+UNION ALL
+UNWIND $ids AS id
+  MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)
+  WHERE e.namespace = $namespace AND c.namespace = e.namespace
+WITH collect(DISTINCT e.id) AS named
+UNWIND named AS id
+  MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
+  WHERE r.strength >= $min_strength AND x.namespace = $namespace AND e.namespace = x.namespace
+WITH collect(DISTINCT x.id) AS related
+UNWIND related AS id
+CALL (id) {
+  MATCH (x:Entity {id: id})-[m:MENTIONED_IN]->(d:Chunk)
+  WHERE d.namespace = $namespace AND x.namespace = d.namespace
+  RETURN collect(d.id) AS target, collect(m.weight) AS weight
+}
+RETURN 'M' AS kind, id, target, weight
