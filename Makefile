@@ -1,4 +1,4 @@
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test lint neo4j neo4j-stop up down clean
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -24,6 +24,24 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# A real Neo4j without Docker (Java 17, Maven), for this checkout alone. It ends with the calling terminal, with the
+# process PARENT=PID, or by neo4j-stop.
+neo4j: setup
+	$(BIN)/python -m flows.neo4j_server start $(PARENT)
+
+neo4j-stop: setup
+	$(BIN)/python -m flows.neo4j_server stop
+
+# Neo4j, MLflow and Prefect in containers; their credentials stand in .env.
+.env:
+	@echo "copy .env.example to .env and set its passwords" >&2; exit 1
+
+up: .env
+	docker compose up --detach --wait
+
+down: .env
+	docker compose down
 
 clean:
 	rm -rf .hopbench $(VENV)

@@ -25,16 +25,21 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
         "provenance": {
             "sweep": plan.file.name,
             "sweep_digest": hashlib.sha256(plan.file.read_bytes()).hexdigest(),
-            "tuned_on": {name: benchmark.digest for name, benchmark in benchmarks.items()},
-            "roles": {name: benchmark.role for name, benchmark in benchmarks.items()},
-            "questions": {name: len(best.records[name].questions) for name in benchmarks},
+            "tuned_on": {
+                name: {
+                    "role": benchmark.role,
+                    "questions": len(best.records[name].questions),
+                    objective.metric: best.records[name].metrics[objective.metric],
+                    "digest": benchmark.digest,
+                }
+                for name, benchmark in benchmarks.items()
+            },
             "seed": plan.content.seed,
             "embedder": next(iter(best.records.values())).settings["embedder"],
             "trials": plan.trials,
             "configurations": len(plan.candidates),
             "objective": f"mean of {objective.metric} over the data sets; ties by {objective.also}",
             "value": round(best.mean(objective.metric), 6),
-            "by_dataset": {name: record.metrics[objective.metric] for name, record in best.records.items()},
             "code_version": code_version(),
         },
     }

@@ -112,15 +112,22 @@ def ranked(results: Sequence[Result], objective: Objective) -> list[Result]:
 
 
 def trials_table(results: Sequence[Result]) -> pd.DataFrame:
-    """trials.parquet (a contract, SPEC section 6): a row per trial, a column per metric."""
+    """trials.parquet (a contract, SPEC section 6): a row per trial, a column per metric.
+
+    An ablation names the edge types it is `without` and the trial it is an `ablation_of`.
+    """
     import pandas as pd
 
+    ids: dict[tuple[Strategy | None, str], str] = {}
+    for one in results:
+        ids |= {(one.candidate.strategy, name): record.trial_id for name, record in one.records.items()}
     rows = [
         {
             "trial_id": record.trial_id,
             "strategy": result.candidate.strategy.name,
             "params": _text(result.candidate.strategy),
             "without": ",".join(result.candidate.without),
+            "ablation_of": ids.get((result.candidate.of, dataset), ""),
             "dataset": dataset,
             **record.metrics,
             "failures": record.failures,

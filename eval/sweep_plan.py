@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from eval.benchmarks import benchmark_names
 from eval.metrics import PRIMARY, all_metrics
 from retrieval.errors import HopBenchError, InputError, UnknownNameError
 from retrieval.strategies.base import Strategy
-from retrieval.strategies.registry import defaults, make, registry
+from retrieval.strategies.registry import label_of, make
 
 Scalar = bool | int | float | str
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
@@ -44,7 +44,8 @@ class Objective(_Section):
 class Entry(_Section):
     """A strategy with the values that its trials take: `base` for all of them, every combination of `grid`.
 
-    Fields in neither keep the documented default; with `NAME:tuned` they come from the preset.
+    `strategy` is a label as `run` takes it (`NAME`, `NAME:tuned`); fields that are neither in base nor in grid keep its
+    values.
     """
 
     strategy: str
@@ -90,17 +91,17 @@ class SweepFile(_Section):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A configuration to try on every data set. `without` names the edge types that an ablation removed."""
+    """A configuration to try on every data set.
+
+    `label` is what `run` makes the same strategy from. An ablation has the label of the configuration it changes, `of`,
+    and `without` names the edge types it removes. `varied` are the values that the grid gave it.
+    """
 
     strategy: Strategy
+    label: str
+    varied: Mapping[str, Scalar] = field(default_factory=dict)
     without: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """The label by which `run` would make the same strategy from its documented defaults."""
-        usual = defaults(type(self.strategy))
-        changes = [f"{name}={value}" for name, value in self.strategy.spec().items() if value != usual[name]]
-        return self.strategy.name + (f"[{','.join(changes)}]" if changes else "")
+    of: Strategy | None = None
 
 
 @dataclass(frozen=True)
@@ -163,23 +164,34 @@ def _problem(details: Mapping[str, Any], single: bool) -> str:
 
 def _expand(entry: Entry, ablations: bool) -> list[Candidate]:
     """Every combination of an entry's grid, each followed by its ablations."""
-    name, _, preset = entry.strategy.partition(":")
-    kind = registry().get(name)
-    start = make(entry.strategy).spec() if preset else {}
+    start = make(entry.strategy)
+    kind, name = type(start), start.name
     both = sorted(set(entry.base) & set(entry.grid))
     if both:
         raise InputError(f"{name}: {', '.join(both)} stands in base and in grid: leave it in one of them")
-    for field in (*entry.base, *entry.grid):
-        if field not in kind.parameters():
-            raise UnknownNameError(f"parameter of {name}", field, kind.parameters())
+    for parameter in (*entry.base, *entry.grid):
+        if parameter not in kind.parameters():
+            raise UnknownNameError(f"parameter of {name}", parameter, kind.parameters())
     found = []
     for values in product(*entry.grid.values()):
-        chosen = {**start, **entry.base, **dict(zip(entry.grid, values, strict=True))}
-        found.append(Candidate(_made(kind, chosen)))
+        varied = dict(zip(entry.grid, values, strict=True))
+        whole = _made(kind, {**start.spec(), **entry.base, **varied})
+        label = label_of(entry.strategy, None, {one: str(value) for one, value in {**entry.base, **varied}.items()})
+        found.append(Candidate(whole, label, varied))
         if ablations:
-            found += [
-                Candidate(_made(kind, {**chosen, **changes}), (edge,)) for edge, changes in kind.ablations.items()
-            ]
+            found += [Candidate(less, label, varied, edges, whole) for less, edges in ablated(whole).items()]
+    return found
+
+
+def ablated(whole: Strategy) -> dict[Strategy, tuple[str, ...]]:
+    """The strategy without each of its edge types: variant → the types it lacks.
+
+    Types that can only go together make one variant; the strategy itself is the variant without a type it does not use.
+    """
+    found: dict[Strategy, tuple[str, ...]] = {}
+    for edge, changes in whole.ablations.items():
+        less = replace(whole, **changes)
+        found[less] = (*found.get(less, ()), edge)
     return found
 
 
@@ -191,16 +203,12 @@ def _made(kind: type[Strategy], parameters: Mapping[str, Any]) -> Strategy:
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Each configuration once. Ablations with the same effect become one; one without any effect is left out."""
+    """Each configuration once; one that is an ablation of another as well counts as what the file asks for."""
+    wanted = {candidate.strategy for candidate in candidates if candidate.of is None}
     first: dict[Strategy, Candidate] = {}
     for candidate in candidates:
-        known = first.get(candidate.strategy)
-        if known is None:
-            first[candidate.strategy] = candidate
-        elif known.without and candidate.without:
-            first[candidate.strategy] = Candidate(known.strategy, tuple(sorted({*known.without, *candidate.without})))
-        else:
-            first[candidate.strategy] = Candidate(known.strategy)
+        if candidate.of is None or candidate.strategy not in wanted:
+            first.setdefault(candidate.strategy, candidate)
     return list(first.values())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
 from flows.home import Home
 from retrieval.errors import InputError, UnknownNameError
+from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.spacy_names import recogniser
 
 if TYPE_CHECKING:
@@ -18,8 +20,28 @@ if TYPE_CHECKING:
     from retrieval.graph.build import GraphPlan
     from retrieval.graph.store import GraphStore
 
-STORES = ("kglite",)
+STORES = ("kglite", "neo4j")
 EXTRACTORS = ("rules", "spacy")
+
+
+def check_store(engine: str, home: Home) -> None:
+    """Refuse a store that is unknown, or whose server is not named anywhere."""
+    if engine not in STORES:
+        raise UnknownNameError("store", engine, STORES)
+    if engine == "neo4j":
+        Connection.resolve(os.environ, home.neo4j_env)
+
+
+def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
+    """The engine's store of a namespace; connects or reads when it is first used."""
+    check_store(engine, home)
+    if engine == "neo4j":
+        from retrieval.graph.neo4j_store import Neo4jStore  # loads pandas
+
+        return Neo4jStore(Connection.resolve(os.environ, home.neo4j_env), namespace)
+    from retrieval.graph.kglite_store import KgliteStore
+
+    return KgliteStore(home.graphs, namespace)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +73,7 @@ class GraphOptions:
 
     def open_embedder(self, home: Home) -> Embedder:
         """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""
-        if self.store not in STORES:
-            raise UnknownNameError("store", self.store, STORES)
+        check_store(self.store, home)
         if self.extractor not in EXTRACTORS:
             raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
         if self.extractor == "spacy":
@@ -74,9 +95,7 @@ class GraphOptions:
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""
-        from retrieval.graph.kglite_store import KgliteStore
-
-        return KgliteStore(home.graphs, plan.namespace)
+        return open_store(self.store, plan.namespace, home)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,7 +129,7 @@ class _Run:
         for candidate in self.plan.candidates:
             record = self.ledger.get(trial_id(**arena.settings(candidate.strategy)))
             if record is None:
-                name = f"{arena.benchmark.name} {candidate.label}"
+                name = " without ".join([f"{arena.benchmark.name} {candidate.label}", *candidate.without])
                 record = steps(name, lambda: arena.run(candidate.strategy))  # noqa: B023 - called at once
                 self.ledger.put(record)
             else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.tracking import Artifact, Dataset, RunPayload, Tracker
+from flows.tracking_payload import MAX_NAME
 
 if TYPE_CHECKING:
     from eval.ledger import TrialRecord
@@ -38,7 +39,7 @@ class Tracked:
         self.tracker.log(
             RunPayload(
                 f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", ""),
-                f"{candidate.label} {benchmark.name}"[:250],
+                " without ".join([f"{benchmark.name} {candidate.label}", *candidate.without])[:MAX_NAME],
                 parent_key=self.sweep_id,
                 params={"strategy": candidate.strategy.name, "dataset": benchmark.name, **candidate.strategy.spec()},
                 metrics={**record.metrics, "seconds": record.seconds, "failures": float(record.failures)},

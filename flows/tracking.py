@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -121,7 +122,8 @@ class Tracker:
                 failed = reason or self._exchange(message)
                 if failed is not None:
                     self._reasons[message.get("key") or "end"] = failed
-            cast("Any", process.stdin).close()
+            with suppress(BrokenPipeError):  # what a writer that died never read is told already
+                cast("Any", process.stdin).close()
 
     def _exchange(self, message: dict[str, Any]) -> str | None:
         """Send one message; returns the reason why it was not done, None when it was."""

@@ -12,6 +12,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from flows.prefect_runtime import PrefectRuntime
+    from retrieval.graph.neo4j_connection import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -46,3 +47,18 @@ def prefect_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefec
         with PrefectRuntime.start(home) as runtime:
             runtime.wait()
             yield runtime
+
+
+@pytest.fixture(scope="session")
+def neo4j_connection() -> Connection:
+    """The server of `make neo4j` or NEO4J_URI; skips where there is none, fails where CI insists on it."""
+    from flows.home import Home
+    from retrieval.errors import InputError
+    from retrieval.graph.neo4j_connection import Connection
+
+    try:
+        return Connection.resolve(os.environ, Home.resolve().neo4j_env)
+    except InputError as error:
+        if os.environ.get("HOPBENCH_REQUIRE_ALL"):
+            pytest.fail(f"no Neo4j server: {error}")
+        pytest.skip("no Neo4j server: start one with `make neo4j`, or set NEO4J_URI, to run this test")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +18,8 @@ from retrieval.chunking import chunk_passages
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.graph.build import BuildSettings, GraphPlan, build_graph
 from retrieval.graph.kglite_store import KgliteStore
+from retrieval.graph.neo4j_connection import Connection
+from retrieval.graph.neo4j_store import Neo4jStore
 from retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
@@ -156,6 +160,24 @@ class CountingStore:
     def close(self) -> None:
         """Pass on."""
         self.inner.close()
+
+
+@contextmanager
+def neo4j_namespaces(connection: Connection) -> Iterator[Callable[[str], GraphStore]]:
+    """Opens stores whose namespaces are this block's own; they are dropped at its end."""
+    mark = f"test-{secrets.token_hex(6)}"
+    opened: list[Neo4jStore] = []
+
+    def at(namespace: str) -> GraphStore:
+        opened.append(Neo4jStore(connection, f"{mark}-{namespace}"))
+        return opened[-1]
+
+    try:
+        yield at
+    finally:
+        for store in opened:
+            store.drop()
+            store.close()
 
 
 def plan_of(

@@ -102,6 +102,7 @@ def test_an_out_ranked_passage_names_what_stands_above_and_the_component_that_de
         ("initial_k 1 → 100", 2, 0),  # as a seed: .7 · .5 = .35 beats .27
         ("chunk_weight 0.7 → 0", 2, 0),  # the edge alone: .9, .8, and 0 for the seed
         ("vector_scores initial → all", 2, 0),  # .7·.5 + .3·.8 = .59 beats .7·.1 + .3·.9 = .34
+        ("initial_weight 0 → 1", 2, 0),  # its place in the initial ranking alone: second by cosine
     ]
 
 

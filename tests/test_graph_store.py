@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 
 from retrieval.errors import InputError, StoreError
 from retrieval.graph import cypher
 from retrieval.graph.fingerprint import export, fingerprint
 from retrieval.graph.kglite_store import KgliteStore
+from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.schema import (
     CHUNK,
     ENTITY,
@@ -26,7 +26,7 @@ from retrieval.graph.schema import (
 )
 from retrieval.graph.store import GraphStore, Record, rows_of
 from retrieval.types import Chunk
-from tests.graphs import PlainGraph, graph_tables, plain_graphs
+from tests.graphs import PlainGraph, graph_tables, neo4j_namespaces, plain_graphs
 
 StoreAt = Callable[[str], GraphStore]
 RECORD = {"build_key": "k", "nodes": {"Chunk": 3}, "build_seconds": 0.5, "odd": 'q"\\é'}
@@ -45,13 +45,17 @@ def kglite_at(folder: Path) -> StoreAt:
     return lambda namespace: KgliteStore(folder, namespace)
 
 
-ENGINES: Mapping[str, Callable[[Path], StoreAt]] = {"kglite": kglite_at}
+ENGINES = ["kglite", pytest.param("neo4j", marks=pytest.mark.neo4j)]
 
 
-@pytest.fixture(params=sorted(ENGINES))
-def store_at(request: pytest.FixtureRequest, tmp_path: Path) -> StoreAt:
+@pytest.fixture(params=ENGINES)
+def store_at(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreAt]:
     """Opens the engine's store of a namespace; several share one place."""
-    return ENGINES[request.param](tmp_path)
+    if request.param == "kglite":
+        yield kglite_at(tmp_path)
+        return
+    with neo4j_namespaces(request.getfixturevalue("neo4j_connection")) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -335,15 +339,24 @@ def test_a_record_stands_for_as_many_rows_as_its_lists_are_long(record: Record, 
     assert expected == rows_of(record)
 
 
+def survives(store: GraphStore, graph: PlainGraph) -> None:
+    store.write(graph.tables(), RECORD)
+    assert_same(graph.tables(), export(reopened(store)))
+    assert len(graph.chunks) == len(store.read(cypher.export_nodes(CHUNK)))
+
+
 @settings(max_examples=40)
 @given(plain_graphs())
 def test_any_graph_survives_its_store(tmp_path_factory: pytest.TempPathFactory, graph: PlainGraph) -> None:
-    folder: Any = tmp_path_factory.mktemp("store")
-    for engine in ENGINES.values():
-        store = engine(folder)("any")
-        store.write(graph.tables(), RECORD)
-        assert_same(graph.tables(), export(reopened(store)))
-        assert len(graph.chunks) == len(store.read(cypher.export_nodes(CHUNK)))
+    survives(kglite_at(tmp_path_factory.mktemp("store"))("any"), graph)
+
+
+@pytest.mark.neo4j
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(plain_graphs())
+def test_any_graph_survives_neo4j(neo4j_connection: Connection, graph: PlainGraph) -> None:
+    with neo4j_namespaces(neo4j_connection) as opened:
+        survives(opened("any"), graph)
 
 
 def test_chunk_contents_are_what_embedders_read() -> None:

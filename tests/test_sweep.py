@@ -47,7 +47,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
     write_benchmark(folder / "tiny")
     write_benchmark(folder / "again", count=3)
-    write_sweep(folder, datasets=["tiny", "again"], write_preset="best.yaml", ablations=True)
+    edges = {"similar_weight": 0, "related_weight": 0}  # whatever the preset says, only mention edges can be removed
+    write_sweep(
+        folder,
+        base=edges,
+        objective={"metric": "all_gold@2"},
+        datasets=["tiny", "again"],
+        write_preset="best.yaml",
+        ablations=True,
+    )
     return folder
 
 
@@ -75,20 +83,27 @@ def test_a_sweep_writes_a_row_per_trial_and_prints_the_best(
         (params["restart"], params["seed_chunks"]) for params in map(json.loads, rows["params"])
     }
     assert "16 trials: 8 configurations × 2 data sets (tiny, again)" in finished.stdout
+    whole = rows[rows["without"] == ""].set_index(["trial_id"])
+    removed = rows[rows["without"] != ""]
+    assert set(removed["ablation_of"]) == set(whole.index)
+    assert set(whole["ablation_of"]) == {""}
+    assert 4 == finished.stdout.count("not used")  # SIMILAR_TO and RELATED_TO weigh 0 in each of the 4
 
 
 def test_the_best_is_the_first_row_and_becomes_the_preset_with_its_provenance(
     folder: Path, finished: subprocess.CompletedProcess[str]
 ) -> None:
     rows, preset = table(folder / "whole"), yaml.safe_load((folder / "best.yaml").read_text())
-    means = rows.groupby("params")["all_gold@10"].mean()
+    means = rows.groupby("params")["all_gold@2"].mean()
+    assert means.nunique() > 1
     assert means.max() == means[rows["params"][0]]
     best = json.loads(rows["params"][0])
     assert {name: best[name] for name in ("restart", "seed_chunks")}.items() <= preset["parameters"].items()
     benchmark = load_benchmark(folder / "tiny")
     provenance = preset["provenance"]
     again = load_benchmark(folder / "again")
-    assert {"tiny": benchmark.digest, "again": again.digest} == provenance["tuned_on"]
+    tuned_on = {name: (one["digest"], one["questions"], one["role"]) for name, one in provenance["tuned_on"].items()}
+    assert {"tiny": (benchmark.digest, 5, "tune"), "again": (again.digest, 3, "tune")} == tuned_on
     assert (16, "sweep.yaml", 0) == (provenance["trials"], provenance["sweep"], provenance["seed"])
     assert round(means.max(), 6) == provenance["value"]
 
@@ -154,6 +169,7 @@ def test_sweeping_on_a_set_for_reporting_warns(tmp_path: Path) -> None:
     done = command(HOPBENCH, "sweep", str(file), "--out", "o", "--no-prefect", home=tmp_path / "home", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "warning: tiny is for reporting" in done.stdout
+    assert "best all_gold@10 by data set: tiny" in done.stdout
 
 
 def test_questions_are_a_seeded_subset_in_their_order(folder: Path) -> None:

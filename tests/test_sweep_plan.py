@@ -30,20 +30,21 @@ def tiny(tmp_path: Path) -> Path:
 def test_a_grid_is_every_combination_in_the_order_of_the_file(tiny: Path) -> None:
     file = write_sweep(tiny, base={"steps": 4})
     assert [
-        "pagerank[restart=0.15,steps=4,seed_chunks=1]".replace("restart=0.15,", ""),
-        "pagerank[steps=4]",
-        "pagerank[restart=0.5,steps=4,seed_chunks=1]",
-        "pagerank[restart=0.5,steps=4]",
+        "pagerank[steps=4,restart=0.15,seed_chunks=1]",
+        "pagerank[steps=4,restart=0.15,seed_chunks=3]",
+        "pagerank[steps=4,restart=0.5,seed_chunks=1]",
+        "pagerank[steps=4,restart=0.5,seed_chunks=3]",
     ] == labels(file)
     assert read_sweep(file).trials == 4
     assert read_sweep(file).datasets == (str(tiny / "tiny"),)
 
 
-def test_a_plain_name_starts_from_the_documented_defaults_and_tuned_from_the_preset(tiny: Path) -> None:
-    plain = read_sweep(write_sweep(tiny, grid={}))
-    tuned = read_sweep(write_sweep(tiny, grid={}, strategy="pagerank:tuned"))
-    assert [registry().get("pagerank")()] == [candidate.strategy for candidate in plain.candidates]
-    assert [make("pagerank:tuned")] == [candidate.strategy for candidate in tuned.candidates]
+def test_a_label_makes_the_same_strategy_in_a_run_as_in_the_sweep(tiny: Path) -> None:
+    for start in ("pagerank", "graph_expansion", "pagerank:tuned"):
+        grid = {"restart": [0.4]} if "pagerank" in start else {"initial_k": [7], "min_score": [0.1]}
+        (candidate,) = read_sweep(write_sweep(tiny, strategy=start, grid=grid)).candidates
+        assert candidate.label.startswith(f"{start}[")
+        assert make(candidate.label) == candidate.strategy
 
 
 def test_whole_numbers_for_real_parameters_and_repeated_values_are_one_trial(tiny: Path) -> None:
@@ -51,20 +52,21 @@ def test_whole_numbers_for_real_parameters_and_repeated_values_are_one_trial(tin
 
 
 def test_ablations_follow_each_combination_and_those_without_effect_are_left_out(tiny: Path) -> None:
-    # related_weight and similar_weight are 0 in the first combination, so only mention edges can be removed from it.
-    file = write_sweep(tiny, grid={"related_weight": [0.0, 0.5]}, ablations=True)
-    assert [
-        ("pagerank", ()),
-        ("pagerank[mention_weight=0.0]", (MENTIONED_IN,)),
-        ("pagerank[related_weight=0.5]", ()),
-        ("pagerank[mention_weight=0.0,related_weight=0.5]", (MENTIONED_IN,)),
-    ] == [(candidate.label, candidate.without) for candidate in read_sweep(file).candidates]
+    # Edges without weight cannot be removed; the last one without RELATED_TO would be the first again.
+    file = write_sweep(tiny, base={"similar_weight": 0}, grid={"related_weight": [0.0, 0.5]}, ablations=True)
+    first, second = (f"pagerank[similar_weight=0,related_weight={weight}]" for weight in (0.0, 0.5))
+    candidates = read_sweep(file).candidates
+    assert [(first, ()), (first, (MENTIONED_IN,)), (second, ()), (second, (MENTIONED_IN,))] == [
+        (candidate.label, candidate.without) for candidate in candidates
+    ]
+    assert [0.0, 0.5] == [candidate.strategy.spec()["related_weight"] for candidate in candidates if candidate.of]
+    assert [candidates[0].strategy, candidates[2].strategy] == [c.of for c in candidates if c.of]
 
 
 def test_ablations_of_the_same_effect_are_one_trial(tiny: Path) -> None:
     file = write_sweep(tiny, strategy=[{"strategy": "graph_expansion"}], grid=None, ablations=True)
     file.write_text(file.read_text().replace("grid: null\n", ""))
-    assert [(), (SIMILAR_TO,), (MENTIONED_IN, RELATED_TO)] == [one.without for one in read_sweep(file).candidates]
+    assert [(), (SIMILAR_TO,), (RELATED_TO, MENTIONED_IN)] == [one.without for one in read_sweep(file).candidates]
 
 
 @pytest.mark.parametrize("name", GRAPH_STRATEGIES)

@@ -16,6 +16,7 @@ def explain_command(
     dataset: Annotated[str | None, typer.Option(help="The benchmark (default: the run's, else hopworld).")] = None,
     top: Annotated[int, typer.Option(min=1, max=100, help="How many hits to print; the k that counts as found.")] = 10,
     cypher: Annotated[bool, typer.Option("--cypher", help="Print the Cypher for a Neo4j browser instead.")] = False,
+    svg: Annotated[Path | None, typer.Option(help="Also draw the traversal into this SVG file.")] = None,
     store: Annotated[str, typer.Option(help="Where the graph is kept.")] = "kglite",
     embedder: Annotated[str, typer.Option(help="The embedder the graph was built with.")] = "wordllama",
     extractor: Annotated[str, typer.Option(help="The extractor the graph was built with.")] = "rules",
@@ -43,6 +44,8 @@ def explain_command(
     first = target.examine(strategy, top)
     second = target.examine(against, top) if against else None
     print_explanation(target, first)
+    if svg is not None:
+        target.draw(first, svg)
     if second is not None:
         print_explanation(target, second, again=True)
         print_versus(target, first, second)

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.explain import Examiner, Names, answer
+from eval.explain import Examiner, Names, answer, linked_entities
+from eval.files import write_atomically
 from eval.types import Benchmark, BenchmarkQuestion
 from flows.build_graph import open_index
 from flows.cli.run_folder import RunFolder
@@ -58,6 +59,15 @@ class Target:
     def examine(self, label: str, top: int) -> Examiner:
         """The question answered by a label."""
         return Examiner(self.batch, answer(label, self.strategy(label), self.batch), top)
+
+    def draw(self, examiner: Examiner, file: Path) -> None:
+        """Write the picture of a label's traversal."""
+        from eval.report.traversal import traversal
+        from eval.report.traversal_svg import draw
+
+        linked = {one.entity for one in linked_entities(self.batch)}
+        picture = draw(traversal(self.question, examiner.answer, self.names, linked))
+        write_atomically(file, picture.encode())
 
     def title(self, passage: str) -> str:
         """A passage's title, or its id without one."""

@@ -1,4 +1,4 @@
-"""`hopbench graph build|info`."""
+"""`hopbench graph build|info|copy`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.graph_copy import copy_command
 from flows.cli.run import Config, Dataset, Embedder, Extractor, NoPrefect, Store, Triples
 from flows.home import Home
 from flows.options import GraphOptions
 
-app = typer.Typer(help="Build a benchmark's graph, or look at one.", no_args_is_help=True)
+app = typer.Typer(help="Build a benchmark's graph, look at one, or copy it to another store.", no_args_is_help=True)
+app.command("copy")(copy_command)
 
 
 @app.command("build")

@@ -23,7 +23,7 @@ Config = Annotated[
 Dataset = Annotated[str, typer.Option(help="A shipped benchmark's name, a folder, an official file or a Hub name.")]
 Strategies = Annotated[str, typer.Option(help="Labels, comma-separated; all; all:tuned.")]
 Changes = Annotated[list[str] | None, typer.Option("--set", help="strategy.field=value; may be repeated.")]
-Store = Annotated[str, typer.Option(help="Where the graph is kept: kglite.")]
+Store = Annotated[str, typer.Option(help="Where the graph is kept: kglite (a file), neo4j (NEO4J_URI or make neo4j).")]
 Embedder = Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")]
 Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules or spacy.")]
 Triples = Annotated[Path | None, typer.Option(help="Ready triples (JSONL) in place of the extractor.")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -65,8 +66,27 @@ def _say(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def lasting_parent() -> int:
+    """The process whose end shall end the server: the leader of our session, such as the terminal's shell.
+
+    Shells that run one command line, and make itself, end before the server is of use: their parent is taken. 0 where
+    nothing is left but the system's first process.
+    """
+    process = os.getsid(0)
+    while process > 1 and _passing(process):
+        process = int(Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    return process if process > 1 else 0
+
+
+def _passing(process: int) -> bool:
+    words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    name = os.path.basename(words[0])
+    one_line = name in (b"sh", b"bash", b"dash", b"zsh") and re.match(rb"-\w*c$", words[1] if len(words) > 1 else b"")
+    return process == os.getpid() or name in (b"make", b"gmake") or bool(one_line)
+
+
 if __name__ == "__main__":
     try:
-        main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+        main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else lasting_parent())
     except HopBenchError as error:
         sys.exit(f"{error}")

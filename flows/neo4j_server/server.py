@@ -59,6 +59,8 @@ class Neo4jServer:
 
     def running(self) -> bool:
         """Whether the process is there and is the server."""
+        if self.process is not None:
+            return self.process.poll() is None
         try:
             return str(self.folder).encode() in Path(f"/proc/{self.pid}/cmdline").read_bytes()
         except OSError:
@@ -86,7 +88,7 @@ class Neo4jServer:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, how)
         end = time.monotonic() + STOP_SECONDS
-        while self.process.poll() is None if self.process else self.running():
+        while self.running():
             if time.monotonic() > end:
                 raise StoreError(f"Neo4j (process {self.pid}) does not stop; its log is {self.log}")
             time.sleep(0.05)

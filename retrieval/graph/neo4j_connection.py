@@ -113,8 +113,10 @@ def explained(connection: Connection) -> Iterator[None]:
 
 def explanation(connection: Connection, error: Exception) -> HopBenchError:
     """The error to raise in place of the driver's; it never quotes the password."""
+    from neo4j.exceptions import Neo4jError
+
     code = str(getattr(error, "code", None) or type(error).__name__)
-    said = " ".join(str(getattr(error, "message", None) or error).split())[:300]
+    said = " ".join(str(error.message if isinstance(error, Neo4jError) else error).split())[:300]
     if connection.password:
         said = said.replace(connection.password, "***")
     where = f"Neo4j at {connection.uri}"

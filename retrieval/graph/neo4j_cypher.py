@@ -64,13 +64,16 @@ def write_vectors(label: str) -> str:
     )
 
 
-def write_edges(kind: str) -> str:
-    """`$rows` of {source, target, properties}; a row written twice is one edge."""
+def write_edges(kind: str, *, parallel: bool = False) -> str:
+    """`$rows` of {source, target, properties}; a row written twice is one edge.
+
+    Parallel edges beyond the first of a pair (only graphs from elsewhere have any) are told apart by `row.parallel`.
+    """
     source, target = EDGE_ENDS[kind]
     return (
         f"UNWIND $rows AS row MATCH (a:{source} {{namespace: $namespace, id: row.source}}) "
         f"MATCH (b:{target} {{namespace: $namespace, id: row.target}}) "
-        f"MERGE (a)-[r:{kind}]->(b) SET r += row.properties"
+        f"MERGE (a)-[r:{kind}{' {parallel: row.parallel}' if parallel else ''}]->(b) SET r += row.properties"
     )
 
 
@@ -87,20 +90,20 @@ WITH b OPTIONAL MATCH (m:Building {namespace: $namespace, id: 'build'}) DETACH D
 UNFINISH = "MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b"
 DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS deleted"
 
-NAMESPACES = "MATCH (b:Build) RETURN b.namespace AS namespace ORDER BY namespace"
-
 
 def nearest_nodes(label: str) -> str:
-    """The `$k` nodes of any namespace nearest to `$vector` by the vector index, ours kept; cosine = 2·score − 1."""
+    """For each of `$vectors` the ids among its `$k` nearest nodes of any namespace that are in this one."""
     return (
-        f"CALL db.index.vector.queryNodes('{VECTOR_INDEX[label]}', $k, $vector) YIELD node, score "
-        "WHERE node.namespace = $namespace RETURN node.id AS id, 2 * score - 1 AS cosine"
+        "UNWIND range(0, size($vectors) - 1) AS q CALL (q) { "
+        f"CALL db.index.vector.queryNodes('{VECTOR_INDEX[label]}', $k, $vectors[q]) YIELD node "
+        "WHERE node.namespace = $namespace RETURN collect(node.id) AS id } RETURN q, id"
     )
 
 
 def matching_nodes(label: str) -> str:
-    """The `$k` nodes of any namespace that match `$text` best by the full-text index (Lucene's syntax), ours kept."""
+    """For each of `$texts` (Lucene's syntax) the ids among its `$k` best matches of any namespace that are in this."""
     return (
-        f"CALL db.index.fulltext.queryNodes('{TEXT_INDEX[label]}', $text, {{limit: $k}}) YIELD node, score "
-        "WHERE node.namespace = $namespace RETURN node.id AS id, score"
+        "UNWIND range(0, size($texts) - 1) AS q CALL (q) { "
+        f"CALL db.index.fulltext.queryNodes('{TEXT_INDEX[label]}', $texts[q], {{limit: $k}}) YIELD node "
+        "WHERE node.namespace = $namespace RETURN collect(node.id) AS id } RETURN q, id"
     )

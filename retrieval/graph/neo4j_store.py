@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import finalize
 
 import pandas as pd
 
@@ -51,6 +52,7 @@ class Neo4jStore:
         except BaseException:
             driver.close()
             raise
+        self._closing = finalize(self, driver.close)  # closes it at the latest when the program ends
         return driver
 
     def read(self, query: str, **parameters: object) -> list[Record]:
@@ -74,8 +76,7 @@ class Neo4jStore:
             pairs = [{"id": node, "vector": vector} for node, vector in zip(ids, vectors.tolist(), strict=True)]
             self._batches(texts.write_vectors(label), pairs, VECTOR_ROWS)
         for kind, columns in EDGE_COLUMNS.items():
-            rows = _properties(tables.edges[kind].reindex(columns=list(columns)), ("source", "target"))
-            self._batches(texts.write_edges(kind), rows, BATCH_ROWS)
+            self._write_edges(kind, tables.edges[kind].reindex(columns=list(columns)))
         self._run(texts.FINISH, record=json.dumps(dict(record), sort_keys=True))
         self._run(texts.AWAIT_INDEXES, seconds=INDEX_SECONDS)
         self._run(texts.REPLAN, seconds=INDEX_SECONDS)
@@ -96,14 +97,20 @@ class Neo4jStore:
 
     def close(self) -> None:
         """Close the pool; the next call opens another."""
-        driver = self.__dict__.pop("driver", None)
-        if driver is not None:
-            driver.close()
+        if self.__dict__.pop("driver", None) is not None:
+            self._closing()
 
     def _prepare(self) -> None:
         """Constraints and indexes; a schema change is a transaction of its own."""
         for statement in texts.schema_statements():
             self._run(statement)
+
+    def _write_edges(self, kind: str, table: pd.DataFrame) -> None:
+        ends = ("source", "target")
+        table = table.assign(parallel=table.groupby(list(ends), sort=False).cumcount())
+        first, more = table[table["parallel"] == 0].drop(columns="parallel"), table[table["parallel"] > 0]
+        self._batches(texts.write_edges(kind), _properties(first, ends), BATCH_ROWS)
+        self._batches(texts.write_edges(kind, parallel=True), _properties(more, (*ends, "parallel")), BATCH_ROWS)
 
     def _batches(self, query: str, rows: Sequence[Row], size: int) -> None:
         for begin in range(0, len(rows), size):

@@ -92,7 +92,7 @@ def test_cypher_to_paste(hopbench: Hopbench, bench: Path, finished: Path) -> Non
     first, *rest = done.out.splitlines()
     assert first == "// round trip 1 of 1"
     assert re.match(r':param namespace => "tiny-[0-9a-f]{12}";$', rest[0])
-    assert any(re.match(r":param frontier => \[\{q: 0, ids: \[\"p\d\d\"", line) for line in rest)
+    assert any(re.match(r":param ids => \[\"p\d\d\"", line) for line in rest)
     assert done.out.rstrip().endswith("weight;")
 
 

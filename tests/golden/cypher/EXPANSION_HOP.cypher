@@ -17,8 +17,7 @@ UNION ALL
 UNWIND $ids AS id
   MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)
   WHERE e.namespace = $namespace AND c.namespace = e.namespace
-WITH collect(DISTINCT e.id) AS named
-UNWIND named AS id
+WITH DISTINCT e.id AS id
 CALL (id) {
   MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
   WHERE r.strength >= $min_strength AND x.namespace = $namespace AND e.namespace = x.namespace
@@ -29,12 +28,10 @@ UNION ALL
 UNWIND $ids AS id
   MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)
   WHERE e.namespace = $namespace AND c.namespace = e.namespace
-WITH collect(DISTINCT e.id) AS named
-UNWIND named AS id
+WITH DISTINCT e.id AS id
   MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
   WHERE r.strength >= $min_strength AND x.namespace = $namespace AND e.namespace = x.namespace
-WITH collect(DISTINCT x.id) AS related
-UNWIND related AS id
+WITH DISTINCT x.id AS id
 CALL (id) {
   MATCH (x:Entity {id: id})-[m:MENTIONED_IN]->(d:Chunk)
   WHERE d.namespace = $namespace AND x.namespace = d.namespace

@@ -1,0 +1,76 @@
+"""Keeps docs/strategies.md true: parameter tables written from the strategies themselves.
+
+    python -m eval.strategy_docs docs/strategies.md
+
+replaces what stands between `<!-- parameters NAME -->` and `<!-- /parameters -->` for every strategy. The same call
+changes nothing the second time; a test compares the committed page with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from eval.files import write_atomically
+from retrieval.errors import InputError
+from retrieval.strategies.base import Bounds, Strategy
+from retrieval.strategies.registry import preset, registry
+
+_BLOCK = re.compile(r"(<!-- parameters (?P<name>[\w-]+) -->\n).*?(<!-- /parameters -->)", re.DOTALL)
+
+
+def parameter_table(strategy: type[Strategy]) -> str:
+    """Markdown: a row per parameter with default, tuned value where it differs, bounds and meaning; then the edges."""
+    found = preset(strategy.name)
+    tuned = found.parameters if found else {}
+    titles = ["parameter", "default", *(["tuned"] if tuned else []), "bounds", "meaning"]
+    rows = [" | ".join(titles), " | ".join("---" for _ in titles)]
+    for name, spec in strategy.parameters().items():
+        bounds: Bounds = spec.metadata["bounds"]
+        changed = [_shown(tuned[name]) if name in tuned else ""] if tuned else []
+        limits, meaning = _limits(bounds, spec.default), bounds.help.replace("|", "\\|")
+        rows.append(" | ".join([f"`{name}`", _shown(spec.default), *changed, limits, meaning]))
+    return "\n".join(f"| {row} |" for row in rows) + "\n" + _edges(strategy)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value) or "(empty)"
+
+
+def _limits(bounds: Bounds, default: object) -> str:
+    return bounds.describe() or ("true or false" if isinstance(default, bool) else "text")
+
+
+def _edges(strategy: type[Strategy]) -> str:
+    """Which edges the strategy follows, and the setting that takes each away."""
+    if not strategy.edges:
+        return ""
+    listed = [f"{edge} ({_setting(strategy.ablations.get(edge, {}))})" for edge in strategy.edges]
+    return f"\nEdges, each with what its ablation sets: {'; '.join(listed)}.\n"
+
+
+def _setting(changes: Mapping[str, object]) -> str:
+    return ", ".join(f"`{name}={_shown(value)}`" for name, value in changes.items()) or "no ablation"
+
+
+def written(text: str) -> str:
+    """The page with every block of parameters written anew; InputError for a block whose strategy is not registered."""
+    return _BLOCK.sub(lambda block: f"{block[1]}{parameter_table(registry().get(block['name']))}{block[3]}", text)
+
+
+def main() -> None:
+    """Rewrite the page that is named."""
+    parser = argparse.ArgumentParser(description="Write the parameter tables of docs/strategies.md.")
+    parser.add_argument("page", type=Path)
+    page: Path = parser.parse_args().page
+    if not page.is_file():
+        raise InputError(f"there is no page {page}: name docs/strategies.md")
+    write_atomically(page, written(page.read_text(encoding="utf-8")).encode())
+
+
+if __name__ == "__main__":
+    main()

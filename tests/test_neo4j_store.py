@@ -1,0 +1,291 @@
+"""What only the Neo4j store promises: plans, round trips, interruptions, and the rankings of the embedded store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.benchmarks import load_benchmark, load_triples
+from retrieval.embedding import get_embedder
+from retrieval.errors import InputError, StoreError
+from retrieval.graph import cypher
+from retrieval.graph.build import GraphPlan, build_graph
+from retrieval.graph.copy import copy_graph
+from retrieval.graph.fingerprint import export, fingerprint
+from retrieval.graph.kglite_store import KgliteStore
+from retrieval.graph.neo4j_connection import Connection
+from retrieval.graph.neo4j_search import native_dense
+from retrieval.graph.neo4j_store import Neo4jStore
+from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, ENTITY, NODE_COLUMNS
+from retrieval.index import Batch, Index, ReadCache
+from retrieval.search import dense_top
+from retrieval.strategies.registry import resolve
+from retrieval.types import Counters, Question
+from tests.graphs import ASKED, WORLD, WordEmbedder, built_index, graph_tables, neo4j_namespaces, plain, plan_of
+
+pytestmark = pytest.mark.neo4j
+
+RECORD = {"build_key": "k"}
+SMALL = graph_tables(
+    {"a": "text a", "b": "text b"},
+    entities=["e:x", "e:y"],
+    mentions=[("e:x", "a"), ("e:y", "b")],
+    related=[("e:x", "e:y", 0.5)],
+    similar=[("a", "b", 0.5)],
+)
+
+
+@pytest.fixture
+def store(neo4j_connection: Connection) -> Iterator[Neo4jStore]:
+    with neo4j_namespaces(neo4j_connection) as opened:
+        small = opened("small")
+        assert isinstance(small, Neo4jStore)
+        yield small
+
+
+def interrupted(store: Neo4jStore, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write SMALL, and fail in the batch number `after`."""
+    whole, calls = Neo4jStore._batches, iter(range(100))
+
+    def failing(self: Neo4jStore, *args: Any) -> None:
+        if next(calls) == after:
+            raise KeyboardInterrupt
+        whole(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Neo4jStore, "_batches", failing)
+        with pytest.raises(KeyboardInterrupt):
+            store.write(SMALL, RECORD)
+
+
+@pytest.mark.parametrize("after", [0, 2, 5])
+def test_an_interrupted_write_is_no_graph_and_the_next_one_completes_it(
+    store: Neo4jStore, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(store, after, monkeypatch)
+    assert store.record() is None
+
+    monkeypatch.setattr(Neo4jStore, "drop", lambda _: pytest.fail("what stands is kept"))
+    store.write(SMALL, RECORD)
+    monkeypatch.undo()
+
+    assert RECORD == store.record()
+    assert fingerprint(SMALL) == fingerprint(export(store))
+
+
+def test_what_another_build_left_is_replaced(store: Neo4jStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(store, 4, monkeypatch)
+    other = graph_tables({"z": "only"})
+
+    store.write(other, {"build_key": "other"})
+
+    assert fingerprint(other) == fingerprint(export(store))
+
+
+def test_an_interrupted_replacement_hides_the_old_graph(store: Neo4jStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(SMALL, {"build_key": "old"})
+
+    interrupted(store, 1, monkeypatch)
+
+    assert store.record() is None
+
+
+PARAMETERS: Mapping[str, Any] = {
+    "ids": ["e:x"],
+    "rel_types": [],
+    "limit": 5,
+    "min_similarity": 0.0,
+    "min_strength": 0.0,
+    "min_mention": 0.0,
+    "min_weight": 0.25,
+    "min_activation": 0.0,
+    "min_threshold": 0.0,
+    "tag_sim_floor": 0.15,
+    "query_tags": [],
+    "query_tags_count": 0,
+    "visited_ids": [],
+    "seeds": [],
+    "ways": [],
+    "frontier": [],
+}
+WHOLE_GRAPH = {"BUILD_RECORD", "ADJACENCY", "NAMES", "DESCRIPTIONS"}
+TEXTS = {name: text for name, text in vars(cypher).items() if isinstance(text, str) and name[0].isupper()}
+
+
+def plan_operators(store: Neo4jStore, query: str) -> list[str]:
+    with store._session() as session:
+        summary = session.run(f"EXPLAIN {query}", {**PARAMETERS, "namespace": store.namespace}).consume()  # type: ignore[arg-type]
+    found: list[str] = []
+    left = [summary.plan]
+    while left:
+        step = left.pop()
+        assert step is not None
+        found.append(step["operatorType"].partition("@")[0])
+        left += step.get("children", [])
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS.keys() - WHOLE_GRAPH))
+def test_every_traversal_is_entered_by_an_index(store: Neo4jStore, name: str) -> None:
+    store.write(SMALL, RECORD)
+
+    operators = plan_operators(store, TEXTS[name])
+
+    assert any("Index" in operator and "Seek" in operator for operator in operators), operators
+    assert not [operator for operator in operators if "NodesScan" in operator or "LabelScan" in operator]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(TEXTS[name] for name in sorted(WHOLE_GRAPH)),
+        *map(cypher.export_nodes, NODE_COLUMNS),
+        *map(cypher.export_edges, EDGE_COLUMNS),
+    ],
+)
+def test_a_whole_graph_is_read_by_its_namespace(store: Neo4jStore, query: str) -> None:
+    store.write(SMALL, RECORD)
+
+    operators = plan_operators(store, query)
+
+    assert any("Index" in operator and "Seek" in operator for operator in operators), operators
+    assert "AllNodesScan" not in operators
+
+
+def fresh(index: Index, store: Any) -> Index:
+    """The same index over another store, with nothing kept of what was read before."""
+    return replace(index, store=store, reads=ReadCache(), shared={})
+
+
+@pytest.fixture
+def world(neo4j_connection: Connection, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
+    """The small world on both stores: kglite's index and Neo4j's."""
+    plan = plan_of(WORLD)
+    local = built_index(plan, tmp_path)
+    with neo4j_namespaces(neo4j_connection) as opened:
+        store = opened("world")
+        build_graph(plan, store, tmp_path / "staging", plain)
+        yield local, fresh(local, store)
+
+
+def test_a_hop_of_a_batch_is_one_round_trip_of_the_driver(
+    world: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from neo4j import ManagedTransaction
+
+    sent: list[str] = []
+    run = ManagedTransaction.run
+
+    def counted(self: ManagedTransaction, query: Any, *args: Any, **kwargs: Any) -> Any:
+        sent.append(query)
+        return run(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(ManagedTransaction, "run", counted)
+    for label, strategy in resolve("all").items():
+        sent.clear()
+        counters = Counters()
+        strategy.rank(Batch(fresh(world[1], world[1].store), ASKED * 5), counters)
+        shared = 1 if label == "dual_level" else 0  # what both of its levels read is read once and charged to each
+        assert len(sent) == counters.round_trips - shared, label
+
+
+def same_rankings(first: Index, second: Index, questions: list[Question]) -> None:
+    for label, strategy in resolve("all,all:tuned").items():
+        ours, theirs = (strategy.rank(Batch(index, questions), Counters()) for index in (first, second))
+        for one, other in zip(ours, theirs, strict=True):
+            assert (one.failure, other.failure) == (None, None)
+            assert [(hit.chunk_id, round(hit.score, 9)) for hit in one.hits] == [
+                (hit.chunk_id, round(hit.score, 9)) for hit in other.hits
+            ], f"{label} {one.question_id}"
+            assert [hit.path for hit in one.hits] == [hit.path for hit in other.hits], f"{label} {one.question_id}"
+
+
+def test_rankings_are_the_embedded_stores(world: tuple[Index, Index]) -> None:
+    same_rankings(*world, ASKED)
+
+
+def both_stores(plan: GraphPlan, connection: Connection, folder: Path, questions: list[Question]) -> None:
+    local = built_index(plan, folder)
+    with neo4j_namespaces(connection) as opened:
+        store = opened("parity")
+        copied = copy_graph(Renamed(local.store, store.namespace), store, plan.embedder)
+        assert copied.fresh
+        same_rankings(local, fresh(local, store), questions)
+
+
+class Renamed:
+    """A store under another namespace's name."""
+
+    def __init__(self, inner: Any, namespace: str) -> None:
+        self.inner, self.namespace = inner, namespace
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def test_rankings_are_the_embedded_stores_on_hopworld(neo4j_connection: Connection, tmp_path: Path) -> None:
+    world = load_benchmark("hopworld", limit=100)
+    plan = plan_of(world.passages, name="hopworld", embedder=get_embedder("wordllama"))
+    both_stores(plan, neo4j_connection, tmp_path, [q.question for q in world.questions])
+
+
+@pytest.mark.benchmarks
+def test_rankings_are_the_embedded_stores_with_ready_triples(
+    neo4j_connection: Connection, benchmarks_dir: Path, tmp_path: Path
+) -> None:
+    bench = load_benchmark(str(benchmarks_dir / "2wiki-kg100"))
+    triples = load_triples(benchmarks_dir / "2wiki-kg100" / "kg" / "triples.jsonl", bench.titles)
+    plan = plan_of(bench.passages, triples=triples, name="2wiki-kg100", embedder=get_embedder("wordllama"))
+    both_stores(plan, neo4j_connection, tmp_path, [q.question for q in bench.questions])
+
+
+def test_a_copy_comes_back_the_same(store: Neo4jStore, tmp_path: Path) -> None:
+    first, last = KgliteStore(tmp_path / "first", store.namespace), KgliteStore(tmp_path / "last", store.namespace)
+    first.write(SMALL, RECORD)
+
+    there = copy_graph(first, store, WordEmbedder())
+    back = copy_graph(store, last, WordEmbedder())
+
+    assert there == back
+    assert there.fingerprint == fingerprint(SMALL) == fingerprint(export(last))
+    assert RECORD == last.record()
+    assert not copy_graph(first, store, WordEmbedder()).fresh
+
+
+def test_copying_nothing_or_something_changed_is_refused(store: Neo4jStore, tmp_path: Path) -> None:
+    source = KgliteStore(tmp_path, store.namespace)
+    with pytest.raises(InputError, match="kglite holds no complete graph"):
+        copy_graph(source, store, WordEmbedder())
+
+    source.write(SMALL, {"build_key": "k", "fingerprint": "another"})
+    with pytest.raises(StoreError, match="not what was built"):
+        copy_graph(source, store, WordEmbedder())
+
+
+def test_the_vector_index_finds_what_exact_search_finds(world: tuple[Index, Index]) -> None:
+    _, index = world
+    assert isinstance(index.store, Neo4jStore)
+    batch = Batch(index, ASKED)
+
+    native = native_dense(index.store, index, batch.vectors, 5)
+
+    # 12 chunks: an approximate index that visits all of them is exact
+    for found, exact in zip(native, dense_top(batch.vectors, index.vectors, 5), strict=True):
+        assert found.rows.tolist() == exact.rows.tolist()
+        np.testing.assert_allclose(found.scores, exact.scores, atol=1e-6)
+
+
+def test_vectors_are_kept_exactly(store: Neo4jStore) -> None:
+    vectors = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
+    store.write(replace(SMALL, vectors={CHUNK: vectors, ENTITY: vectors}), RECORD)
+
+    rows = store.read(
+        "MATCH (c:Chunk) WHERE c.namespace = $namespace RETURN c.id AS id, c.embedding AS vector ORDER BY id"
+    )
+
+    assert vectors.tolist() == [row["vector"] for row in rows]
