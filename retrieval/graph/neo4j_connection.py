@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from retrieval.errors import HopBenchError, InputError, StoreError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS = 60.0
 FIRST_DELAY = 0.05
+SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 HOW = "Set NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, or start a server of your own: make neo4j"
 AGAIN = "What is finished is kept: the same command goes on."
 
@@ -64,6 +66,7 @@ class Connection:
         from neo4j.exceptions import ConfigurationError
 
         try:
+            _check(self.uri)
             return GraphDatabase.driver(
                 self.uri,
                 auth=(self.username, self.password),
@@ -82,6 +85,14 @@ class Connection:
                 f"NEO4J_URI {self.uri!r} is no address of a Neo4j server ({error}). Write bolt://HOST:PORT or "
                 "neo4j+s://HOST; credentials go to NEO4J_USERNAME and NEO4J_PASSWORD"
             ) from error
+
+
+def _check(uri: str) -> None:
+    """Refuse what the driver would take for another protocol, or find out only when it connects."""
+    parts = urlsplit(uri)
+    if parts.scheme not in SCHEMES:
+        raise ValueError(f"its scheme is {parts.scheme!r}; known: {', '.join(SCHEMES)}")
+    _ = parts.port
 
 
 def _seconds(text: str | None) -> float:
