@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -216,6 +215,7 @@ def test_a_server_ends_with_the_process_it_was_started_for(home: Home) -> None:
 
 def test_a_home_has_one_server_whose_secrets_are_the_owners(home: Home) -> None:
     environment = {**os.environ, "HOPBENCH_HOME": str(home.root)}
+    before = sorted(home.scratch.glob("neo4j-*"))
 
     def command(*words: str) -> str:
         line = [sys.executable, "-m", "flows.neo4j_server", *words]
@@ -232,4 +232,4 @@ def test_a_home_has_one_server_whose_secrets_are_the_owners(home: Home) -> None:
         assert "is stopped" in command("stop")
     assert "was not running" in command("stop")
     assert not home.neo4j_env.exists()
-    assert [] == sorted(Path(home.scratch).glob("neo4j-*"))
+    assert before == sorted(home.scratch.glob("neo4j-*"))
