@@ -54,6 +54,7 @@ class GraphOptions:
     extractor: str = "rules"
     triples: Path | None = None
     limit: int | None = None
+    mapping: Path | None = None
 
     def graph_settings(self) -> dict[str, str | int | None]:
         """What a later command needs to find this benchmark and its graph again."""
@@ -65,6 +66,7 @@ class GraphOptions:
             "extractor": self.extractor,
             "triples": triples,
             "limit": self.limit,
+            "mapping": None if self.mapping is None else str(self.mapping),
         }
 
     def benchmark(self) -> Benchmark:
@@ -78,6 +80,8 @@ class GraphOptions:
             raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
         if self.extractor == "spacy":
             recogniser()  # refuses what is not installed
+        if self.mapping and self.store != "neo4j":
+            raise InputError(f"--mapping is for --store neo4j; the store is {self.store}")
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
         from retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
@@ -95,7 +99,16 @@ class GraphOptions:
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""
-        return open_store(self.store, plan.namespace, home)
+        if self.mapping is None:
+            return open_store(self.store, plan.namespace, home)
+        from retrieval.chunking import chunk_passages
+        from retrieval.graph.mapped_store import MappedStore
+        from retrieval.graph.mapping import GraphMapping
+
+        check_store(self.store, home)
+        chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
+        server = Connection.resolve(os.environ, home.neo4j_env)
+        return MappedStore(server, GraphMapping.load(self.mapping), chunks=chunks, build_key=plan.build_key)
 
 
 @dataclass(frozen=True, kw_only=True)

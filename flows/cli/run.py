@@ -27,6 +27,10 @@ Store = Annotated[str, typer.Option(help="Where the graph is kept: kglite (a fil
 Embedder = Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")]
 Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules or spacy.")]
 Triples = Annotated[Path | None, typer.Option(help="Ready triples (JSONL) in place of the extractor.")]
+Mapping = Annotated[
+    Path | None,
+    typer.Option(help="YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md)."),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")]
 Seed = Annotated[int, typer.Option(help="Seed of samples and resampling.")]
 NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run the same functions without a Prefect server.")]
@@ -41,6 +45,7 @@ def run_command(
     embedder: Embedder = "wordllama",
     extractor: Extractor = "rules",
     triples: Triples = None,
+    mapping: Mapping = None,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
     seed: Seed = 0,
@@ -54,6 +59,7 @@ def run_command(
         embedder=embedder,
         extractor=extractor,
         triples=triples,
+        mapping=mapping,
         limit=limit,
         out=out,
         strategies=strategies,
@@ -75,6 +81,7 @@ def nightly_command(
     embedder: Embedder = "wordllama",
     extractor: Extractor = "rules",
     triples: Triples = None,
+    mapping: Mapping = None,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
     seed: Seed = 0,
@@ -89,6 +96,7 @@ def nightly_command(
         embedder=embedder,
         extractor=extractor,
         triples=triples,
+        mapping=mapping,
         limit=limit,
         out=out or Home.resolve().root / "nightly" / f"{Path(dataset).name}-{night}",
         strategies=strategies,

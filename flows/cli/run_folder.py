@@ -80,8 +80,10 @@ class RunFolder:
         if not found:
             raise InputError(f"{self.folder} does not say where its benchmark is: name it with --dataset")
         chosen = {name: self.settings[name] for name in ("store", "embedder", "extractor", "limit") if self.settings}
-        triples = self.settings.get("triples")
-        return GraphOptions(dataset=found, triples=Path(triples) if triples else None, **chosen)
+        files: dict[str, Any] = {
+            name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
+        }
+        return GraphOptions(dataset=found, **files, **chosen)
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
         """The benchmark that was run, refused when it is another one by now."""
