@@ -13,7 +13,8 @@ import numpy as np
 
 from eval.ledger import TrialRecord, trial_id
 from eval.metrics import score, summarise
-from eval.sweep_plan import Candidate, Objective
+from eval.sweep_file import Objective
+from eval.sweep_plan import Candidate
 from eval.trial import batches, prepare, run_trial
 from eval.types import Benchmark
 from eval.version import code_version

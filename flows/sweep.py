@@ -144,7 +144,10 @@ def _options(plan: SweepPlan, dataset: str) -> GraphOptions:
 
 
 def _benchmarks(plan: SweepPlan, options: Sequence[GraphOptions]) -> list[Benchmark]:
-    benchmarks = [option.benchmark() for option in options]
+    try:
+        benchmarks = [option.benchmark() for option in options]
+    except InputError as error:
+        raise InputError(f"{plan.file}: datasets: {error}") from error
     for benchmark in benchmarks:
         if not any(question.gold for question in benchmark.questions):
             raise InputError(f"{plan.file}: datasets: {benchmark.name} has no gold, so no trial can be scored on it")

@@ -16,7 +16,8 @@ import yaml
 
 from eval.benchmarks import load_benchmark
 from eval.sweep import Result, ranked, sampled
-from eval.sweep_plan import Objective, read_sweep
+from eval.sweep_file import Objective
+from eval.sweep_plan import read_sweep
 from tests.sweeps import write_benchmark, write_sweep
 
 HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
@@ -159,7 +160,10 @@ def test_bad_input_is_refused_with_exit_code_2(tmp_path: Path) -> None:
     bad = write_sweep(tmp_path, grid={"restart": [7.0]})
     done = command(HOPBENCH, "sweep", str(bad), "--out", "o", home=tmp_path / "home", cwd=tmp_path)
     assert (2, True) == (done.returncode, "pagerank.restart = 7.0" in done.stderr)
-    done = command(HOPBENCH, "sweep", str(bad), home=tmp_path / "home", cwd=tmp_path)
+    lost = write_sweep(tmp_path, datasets=["hopwurld"])
+    done = command(HOPBENCH, "sweep", str(lost), "--out", "o", home=tmp_path / "home", cwd=tmp_path)
+    assert (2, True) == (done.returncode, "sweep.yaml: datasets: unknown benchmark 'hopwurld'" in done.stderr)
+    done = command(HOPBENCH, "sweep", str(lost), home=tmp_path / "home", cwd=tmp_path)
     assert (2, True) == (done.returncode, "--out is missing" in done.stderr)
 
 
