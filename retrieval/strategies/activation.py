@@ -103,7 +103,7 @@ class Activation(Strategy):
             counters.terminations.update(spread.terminations())
         return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
 
-    def _thresholds(self) -> dict[str, float]:
+    def _thresholds(self) -> dict[str, float | bool]:
         return {
             "min_similarity": self.min_similarity if self.use_similar else NEVER,
             "min_strength": self.min_strength if self.use_related else NEVER,
@@ -111,6 +111,7 @@ class Activation(Strategy):
             # Energies are rounded before they are compared, so the engine is asked for a little more.
             "min_activation": max(self.min_activation - 1e-9, 0.0),
             "min_weight": self.min_weight,
+            "tagged": self.max_tags > 0,
         }
 
     def _ranking(
