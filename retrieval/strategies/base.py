@@ -96,6 +96,10 @@ class Strategy(ABC):
     def initial(self, batch: Batch) -> list[Scored]:
         """The hop-free ranking of each question from which the strategy starts and short rankings are completed."""
 
+    def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Queries that the source gives a person to paste for a batch of one question: text and all parameters."""
+        return ()
+
 
 def _filled(hits: list[Hit], initial: Scored) -> list[Hit]:
     """Append the initial ranking's chunks that are not there yet until there are 20 hits."""
