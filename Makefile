@@ -1,4 +1,4 @@
-.PHONY: setup demo test lint neo4j neo4j-stop up down clean
+.PHONY: setup demo test lint bench neo4j neo4j-stop up down clean
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -25,6 +25,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What each strategy costs, and how it grows with the corpus; the largest world has 100,000 passages.
+bench: setup
+	$(BIN)/hopbench bench
 
 # A real Neo4j without Docker (Java 17, Maven), for this checkout alone. It ends with the calling terminal, with the
 # process PARENT=PID, or by neo4j-stop.

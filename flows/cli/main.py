@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.cli import compare, doctor, explain, graph, lists, report, run, sweep
+from flows.cli import bench, compare, doctor, explain, graph, lists, report, run, sweep
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -34,6 +34,7 @@ app.command("compare")(compare.compare_command)
 app.command("report")(report.report_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
+app.command("bench")(bench.bench_command)
 app.command("doctor")(doctor.doctor_command)
 
 
