@@ -65,6 +65,7 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
         "rows": counters.rows,
         "edges_touched": counters.edges_touched,
         "terminations": dict(sorted(counters.terminations.items())),
+        "observed": dict(sorted(counters.observed.items())),
         "llm_calls": counters.llm_calls,
         "tokens": counters.tokens,
         "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,

@@ -15,7 +15,7 @@ from eval.report.breakdown import breakdowns
 from eval.report.charts import figures
 from eval.report.data import ReportData
 from eval.report.drilldown import packed_batches, question_index
-from eval.report.leaderboard import board, cost_columns, failures, metric_columns, reach
+from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach
 from eval.report.summary import conclusion, points
 
 SCRIPTS = ("page.js", "charts.js", "questions.js")
@@ -37,6 +37,7 @@ def write_report(data: ReportData, path: Path) -> None:
         cost_columns=cost_columns(data),
         breakdowns=split,
         reach=reach(data),
+        observations=observations(data),
         failures=failures(data),
         figures=figures(data, split),
         index=question_index(data, len(batches)),

@@ -101,6 +101,7 @@ class Activation(Strategy):
         for spread in (spread for each in spreads for spread in each):
             spread.finish()
             counters.terminations.update(spread.terminations())
+            counters.observed.update(f"paths of {branch.depth} edges" for branch, _ in spread.ended)
         return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
 
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
