@@ -5,11 +5,9 @@ Everything lives under one folder, HOPBENCH_HOME (default `./.hopbench`). Deleti
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,11 +131,3 @@ class Home:
     def apply_environment(self) -> None:
         """Set `environment()` in this process; call it before prefect, mlflow, ragas or datasets are imported."""
         os.environ.update(self.environment(os.environ))
-
-
-@contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold `path` as a lock between processes; the system releases it however the holder ends."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

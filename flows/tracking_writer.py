@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from flows.home import exclusive
 from flows.tracking_payload import KEY_TAG, redact, secrets
+from retrieval.locking import exclusive
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

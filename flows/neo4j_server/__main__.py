@@ -8,9 +8,10 @@ import re
 import sys
 from pathlib import Path
 
-from flows.home import Home, exclusive
+from flows.home import Home
 from flows.neo4j_server.server import Neo4jServer, start
 from retrieval.errors import HopBenchError
+from retrieval.locking import exclusive
 
 
 def main(command: str, parent: int) -> None:
