@@ -59,6 +59,7 @@ class Plan:
             questions=[question.id for question in self.benchmark.questions],
             fingerprint=self.record["fingerprint"],
             engine=self.index.store.engine,
+            search=self.index.search,
             embedder=self.index.embedder.name,
             budget=[self.budget.chunks, self.budget.tokens],
             seed=self.seed,

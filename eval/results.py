@@ -41,6 +41,7 @@ def results(evaluation: Evaluation) -> dict[str, Any]:
         "graph": {name: plan.record[name] for name in ("fingerprint", "build_key", "nodes", "edges", "build_seconds")},
         "embedder": plan.index.embedder.name,
         "store": plan.index.store.engine,
+        "search": plan.index.search,
         "seed": plan.seed,
         "shared_seconds": round(evaluation.shared_seconds, 3),
         "strategies": {label: _strategy(evaluation, label) for label in evaluation.trials},

@@ -55,8 +55,9 @@ class GraphOptions:
     triples: Path | None = None
     limit: int | None = None
     mapping: Path | None = None
+    neo4j_vector_index: bool = False
 
-    def graph_settings(self) -> dict[str, str | int | None]:
+    def graph_settings(self) -> dict[str, str | int | bool | None]:
         """What a later command needs to find this benchmark and its graph again."""
         triples = None if self.triples is None else str(self.triples)
         return {
@@ -67,6 +68,7 @@ class GraphOptions:
             "triples": triples,
             "limit": self.limit,
             "mapping": None if self.mapping is None else str(self.mapping),
+            "neo4j_vector_index": self.neo4j_vector_index,
         }
 
     def benchmark(self) -> Benchmark:
@@ -80,13 +82,25 @@ class GraphOptions:
             raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
         if self.extractor == "spacy":
             recogniser()  # refuses what is not installed
-        if self.mapping and self.store != "neo4j":
-            raise InputError(f"--mapping is for --store neo4j; the store is {self.store}")
+        self._check_neo4j_flags()
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
         from retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
 
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
+
+    def _check_neo4j_flags(self) -> None:
+        for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
+            if given and self.store != "neo4j":
+                raise InputError(f"{flag} is for --store neo4j; the store is {self.store}")
+        if self.mapping and self.neo4j_vector_index:
+            raise InputError(
+                "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"
+            )
+        if self.mapping:
+            from retrieval.graph.mapping import GraphMapping
+
+            GraphMapping.load(self.mapping)
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The graph to build or to find built."""

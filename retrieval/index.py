@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from retrieval.search import DEPTH, Candidates, LexicalIndex, cosines, dense_top
 from retrieval.types import Chunk, Counters, Question
 
 KEPT_ROWS = 20_000_000
+EXACT = "exact"
 
 
 class ReadCache:
@@ -44,7 +45,10 @@ class ReadCache:
 
 @dataclass(eq=False)
 class Index:
-    """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk."""
+    """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk.
+
+    `search` names how chunks are searched by vector, and `native` does it where that is not `EXACT`.
+    """
 
     chunks: Sequence[Chunk]
     vectors: Vectors
@@ -52,6 +56,8 @@ class Index:
     embedder: Embedder
     reads: ReadCache = field(default_factory=ReadCache)
     shared: dict[str, Any] = field(default_factory=dict)
+    search: str = EXACT
+    native: NativeSearch | None = None
 
     @cached_property
     def lexical(self) -> LexicalIndex:
@@ -73,6 +79,13 @@ class Index:
         """Embed the chunks (the cache has them after a graph build) and put everything together."""
         return cls(chunks, embedder.embed([chunk.content for chunk in chunks]), store, embedder)
 
+    def nearest(self, vectors: Vectors, depth: int) -> list[Candidates]:
+        """The best `depth` chunks by cosine for each row of `vectors`, shape (q, d)."""
+        return dense_top(vectors, self.vectors, depth) if self.native is None else self.native(self, vectors, depth)
+
+
+NativeSearch = Callable[[Index, Vectors, int], list[Candidates]]
+
 
 @dataclass(eq=False)
 class Batch:
@@ -90,7 +103,7 @@ class Batch:
     @cached_property
     def dense(self) -> list[Candidates]:
         """The best `DEPTH` chunks of each question by cosine."""
-        return dense_top(self.vectors, self.index.vectors, DEPTH)
+        return self.index.nearest(self.vectors, DEPTH)
 
     @cached_property
     def lexical(self) -> list[Candidates]:

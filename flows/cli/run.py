@@ -31,6 +31,12 @@ Mapping = Annotated[
     Path | None,
     typer.Option(help="YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md)."),
 ]
+VectorIndex = Annotated[
+    bool,
+    typer.Option(
+        "--neo4j-vector-index", help="Search chunks by Neo4j's own vector index: approximate, so rankings may differ."
+    ),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")]
 Seed = Annotated[int, typer.Option(help="Seed of samples and resampling.")]
 NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run the same functions without a Prefect server.")]
@@ -46,6 +52,7 @@ def run_command(
     extractor: Extractor = "rules",
     triples: Triples = None,
     mapping: Mapping = None,
+    neo4j_vector_index: VectorIndex = False,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
     seed: Seed = 0,
@@ -60,6 +67,7 @@ def run_command(
         extractor=extractor,
         triples=triples,
         mapping=mapping,
+        neo4j_vector_index=neo4j_vector_index,
         limit=limit,
         out=out,
         strategies=strategies,
@@ -82,6 +90,7 @@ def nightly_command(
     extractor: Extractor = "rules",
     triples: Triples = None,
     mapping: Mapping = None,
+    neo4j_vector_index: VectorIndex = False,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
     seed: Seed = 0,
@@ -97,6 +106,7 @@ def nightly_command(
         extractor=extractor,
         triples=triples,
         mapping=mapping,
+        neo4j_vector_index=neo4j_vector_index,
         limit=limit,
         out=out or Home.resolve().root / "nightly" / f"{Path(dataset).name}-{night}",
         strategies=strategies,

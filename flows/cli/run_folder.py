@@ -79,7 +79,8 @@ class RunFolder:
         found = dataset or self.settings.get("dataset")
         if not found:
             raise InputError(f"{self.folder} does not say where its benchmark is: name it with --dataset")
-        chosen = {name: self.settings[name] for name in ("store", "embedder", "extractor", "limit") if self.settings}
+        names = ("store", "embedder", "extractor", "limit", "neo4j_vector_index")
+        chosen = {name: self.settings[name] for name in names if name in self.settings}
         files: dict[str, Any] = {
             name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
         }

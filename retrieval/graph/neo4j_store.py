@@ -129,7 +129,8 @@ class Neo4jStore:
         return result
 
     def _session(self) -> Session:
-        return self.driver.session(database=self.connection.database)
+        # All records of a query at once: the default of 1,000 would cost a round trip for each thousand.
+        return self.driver.session(database=self.connection.database, fetch_size=-1)
 
 
 def _stopping(work: Callable[[ManagedTransaction], T], connection: Connection) -> Callable[[ManagedTransaction], T]:
