@@ -98,9 +98,9 @@ class GraphOptions:
                 "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"
             )
         if self.mapping:
-            from retrieval.graph.mapping import GraphMapping
+            from retrieval.graph.mapping_file import load_mapping
 
-            GraphMapping.load(self.mapping)
+            load_mapping(self.mapping)
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The graph to build or to find built."""
@@ -117,12 +117,12 @@ class GraphOptions:
             return open_store(self.store, plan.namespace, home)
         from retrieval.chunking import chunk_passages
         from retrieval.graph.mapped_store import MappedStore
-        from retrieval.graph.mapping import GraphMapping
+        from retrieval.graph.mapping_file import load_mapping
 
         check_store(self.store, home)
         chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
         server = Connection.resolve(os.environ, home.neo4j_env)
-        return MappedStore(server, GraphMapping.load(self.mapping), chunks=chunks, build_key=plan.build_key)
+        return MappedStore(server, load_mapping(self.mapping), chunks=chunks, build_key=plan.build_key)
 
 
 @dataclass(frozen=True, kw_only=True)
