@@ -157,6 +157,17 @@ def test_a_run_whose_server_stays_away_stops_and_goes_on_later(
     assert found(undisturbed) == found(tmp_path)
 
 
+def test_a_run_may_search_by_the_vector_index_and_says_so(
+    machine: Machine, benchmark: str, undisturbed: Path, tmp_path: Path
+) -> None:
+    assert (0, "") == machine.said(*run(benchmark, tmp_path, "--store", "neo4j", "--neo4j-vector-index"))
+
+    exact, native = found(undisturbed), found(tmp_path)
+    assert ("exact", "neo4j vector index") == (exact["search"], native["search"])
+    assert exact["strategies"]["bm25"] == native["strategies"]["bm25"]
+    assert exact["strategies"].keys() == native["strategies"].keys()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

@@ -27,7 +27,17 @@ from retrieval.index import Batch, Index, ReadCache
 from retrieval.search import dense_top
 from retrieval.strategies.registry import make, resolve
 from retrieval.types import Counters, Question
-from tests.graphs import ASKED, WORLD, WordEmbedder, built_index, graph_tables, neo4j_namespaces, plain, plan_of
+from tests.graphs import (
+    ASKED,
+    WORLD,
+    CountingStore,
+    WordEmbedder,
+    built_index,
+    graph_tables,
+    neo4j_namespaces,
+    plain,
+    plan_of,
+)
 
 pytestmark = pytest.mark.neo4j
 
@@ -212,7 +222,7 @@ TRAVERSALS += [cypher.NEIGHBORHOOD_HOP]
 # How often each of TRAVERSALS is sent for the whole batch: once a hop.
 HOPS = {
     "graph_expansion": [1, 0, 0, 0, 0],
-    "graph_expansion[max_depth=2,max_expanded=1000,min_similarity=.3,min_strength=0]": [2, 0, 0, 0, 0],
+    "graph_expansion[initial_k=1,max_depth=2,max_expanded=200,min_similarity=.3,min_strength=0]": [2, 0, 0, 0, 0],
     "activation[max_depth=1]": [0, 0, 1, 0, 0],
     "activation[max_depth=3,min_activation=0]": [0, 0, 3, 0, 0],
     "entity_expansion": [0, 0, 0, 1, 0],
@@ -308,6 +318,26 @@ def test_the_vector_index_finds_what_exact_search_finds(world: tuple[Index, Inde
     for found, exact in zip(native, dense_top(batch.vectors, index.vectors, 5), strict=True):
         assert found.rows.tolist() == exact.rows.tolist()
         np.testing.assert_allclose(found.scores, exact.scores, atol=1e-6)
+
+
+def test_the_vector_index_looks_further_where_other_graphs_are_nearer(
+    world: tuple[Index, Index], neo4j_connection: Connection
+) -> None:
+    """The 60 nearest vectors are another graph's, and a third graph has vectors of another length."""
+    _, index = world
+    counted = fresh(index, CountingStore(index.store))
+    batch = Batch(counted, ASKED[:1])
+    crowd = graph_tables({f"x{number}": "crowd" for number in range(60)})
+    no_names = np.zeros((0, 24), np.float32)
+    with neo4j_namespaces(neo4j_connection) as opened:
+        for name, vectors in (("crowd", np.tile(batch.vectors, (60, 1))), ("other", np.ones((60, 7), np.float32))):
+            opened(name).write(replace(crowd, vectors={CHUNK: vectors, ENTITY: no_names}), RECORD)
+
+        (found,) = native_dense(counted, batch.vectors, 5)
+
+    (exact,) = dense_top(batch.vectors, index.vectors, 5)
+    assert exact.rows.tolist() == found.rows.tolist()
+    assert 2 == len(counted.store.queries)  # 20, then 80 nodes fetched
 
 
 def test_vectors_are_kept_exactly(store: Neo4jStore) -> None:

@@ -118,6 +118,8 @@ def test_an_unknown_benchmark_is_offered_the_nearest(tmp_path: Path) -> None:
         (["--embedder", "wordlama"], ["unknown embedder 'wordlama'", "'wordllama'"]),
         (["--store", "kuzu"], ["unknown store 'kuzu'", "kglite"]),
         (["--extractor", "rulez"], ["extractor 'rulez'", "rules"]),
+        (["--neo4j-vector-index"], ["--neo4j-vector-index is for --store neo4j", "kglite"]),
+        (["--mapping", "names.yaml"], ["--mapping is for --store neo4j", "kglite"]),
     ],
     ids=lambda value: " ".join(value) if value[0].startswith("--") else "",
 )
