@@ -26,7 +26,7 @@ def native_dense(index: Index, questions: Vectors, depth: int) -> list[Candidate
     `MOST`. A question or chunk whose vector is zero is not found, since the vector index holds none.
     """
     wanted = min(depth, len(index.chunks))
-    asked = np.flatnonzero(np.linalg.norm(questions, axis=1)).tolist()
+    asked = np.flatnonzero(np.linalg.norm(questions, axis=1)).tolist() if wanted else []
     found: dict[int, list[str]] = {}
     fetch = OVERFETCH * wanted
     while asked:
