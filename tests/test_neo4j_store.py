@@ -207,9 +207,7 @@ def test_a_hop_of_a_batch_is_one_round_trip_of_the_driver(
             counters = Counters()
             strategy.rank(Batch(fresh(world[1], world[1].store), questions), counters)
             counts.append(len(sent))
-            # What both of its levels read is read once and charged to each.
-            shared = 1 if strategy.name == "dual_level" and getattr(strategy, "mode", "") != "local" else 0
-            assert len(sent) == counters.round_trips - shared, label
+            assert len(sent) == counters.round_trips, label
         assert counts[0] == counts[1], f"{label}: more questions must not cost more round trips"
     for label, hops in HOPS.items():
         sent.clear()
