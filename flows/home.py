@@ -69,6 +69,11 @@ class Home:
         return self.root / "neo4j.env"
 
     @property
+    def nights(self) -> Path:
+        """What nightlies found, a folder a night."""
+        return self.root / "nightly"
+
+    @property
     def logs(self) -> Path:
         """What background processes have to say."""
         return self.root / "logs"
