@@ -91,8 +91,8 @@ def _execute(options: RunOptions, night: NightlyOptions, out: Path | None) -> No
     with terminal_progress() as progress:
         done = nightly(options, night, progress, out)
     print_finished(done.finished, done.out)
-    for line in done.lines:
-        typer.echo(line)
     for note in done.notes:
         typer.echo(f"note: {note}", err=True)
-    done.refuse()
+    done.refuse()  # its message holds the lines
+    for line in done.lines:
+        typer.echo(line)

@@ -34,7 +34,7 @@ class Nightly:
     def refuse(self) -> None:
         """Raise RegressionError (exit 3) for a regression, IncompleteError (exit 4) for an incomplete night."""
         if self.outcome == "regression":
-            raise RegressionError("; ".join(self.lines))
+            raise RegressionError("\n  ".join(self.lines))
         if self.outcome == "incomplete":
             raise IncompleteError(
                 f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(self.finished.incomplete)}: the reasons "
