@@ -6,9 +6,12 @@ names), so a restart finds both. A night that was due while nothing ran is late,
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime
@@ -40,14 +43,18 @@ def serve(arguments: Sequence[str], cron: str, timezone: str, port: int, started
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home, serving_port=port))
         runtime.wait()
-        from prefect import serve as prefect_serve
+        from prefect.runner import Runner
         from prefect.schedules import Schedule
         from prefect.types.entrypoint import EntrypointType
 
         from flows.deployed import nightly
 
+        class Served(Runner):
+            def handle_sigterm(self, *_: Any, **__: Any) -> None:
+                os.kill(os.getpid(), signal.SIGINT)  # Prefect's own handler forgets to await its end
+
         with runtime.flow_settings():
-            deployment = nightly.to_deployment(
+            deployment: Any = nightly.to_deployment(
                 DEPLOYMENT,
                 schedule=Schedule(cron=cron, timezone=timezone),
                 parameters={"arguments": list(arguments)},
@@ -55,4 +62,6 @@ def serve(arguments: Sequence[str], cron: str, timezone: str, port: int, started
                 entrypoint_type=EntrypointType.MODULE_PATH,
             )
             started(runtime.api_url.removesuffix("/api"))
-            prefect_serve(deployment, pause_on_shutdown=False, print_starting_message=False, limit=1)
+            runner = Served(pause_on_shutdown=False, limit=1)
+            runner.add_deployment(deployment)
+            asyncio.run(runner.start())

@@ -45,6 +45,21 @@ class RunFolder:
         return cls(folder, results, details.get("run", {}).get("settings") or {})
 
     @property
+    def place(self) -> str:
+        """Where it is, the same however it was written."""
+        return str(self.folder.resolve())
+
+    @property
+    def short(self) -> str:
+        """The folder's own name."""
+        return self.folder.resolve().name
+
+    @property
+    def shown(self) -> str:
+        """The folder as it was written."""
+        return str(self.folder)
+
+    @property
     def digest(self) -> str:
         """Digest of the benchmark that was run."""
         return str(self.results["benchmark"]["digest"])

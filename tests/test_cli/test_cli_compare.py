@@ -15,11 +15,23 @@ import pandas as pd
 import pytest
 
 from eval.compare import compare
-from flows.cli.compare_sides import choose_baseline, resolve_sides
+from flows.cli import compare_sides
+from flows.cli.compare_sides import Side
+from flows.cli.compare_sources import Sources
+from flows.home import Home
 from retrieval.errors import InputError, UnknownNameError
 from tests.test_cli.conftest import Hopbench
 
 Runs = Callable[..., Path]
+NOWHERE = Home(Path("nowhere"))
+
+
+def resolve_sides(texts: list[str]) -> list[Side]:
+    return compare_sides.resolve_sides(texts, Sources(NOWHERE))
+
+
+def choose_baseline(texts: list[str], sides: list[Side], asked: str | None) -> str | None:
+    return compare_sides.choose_baseline(texts, sides, asked, Sources(NOWHERE))
 
 
 def write_run(
