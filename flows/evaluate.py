@@ -17,7 +17,7 @@ from flows.tracking import Tracker
 from retrieval.errors import IncompleteError
 
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation
+    from eval.evaluate import Evaluation, Ranker
     from flows.options import RunOptions
 
 MAX_FAILED = 0.05
@@ -95,8 +95,8 @@ def run(
         def whole(flow_steps: Steps) -> Finished:
             steps = ReportedSteps(flow_steps, report)
             record, warnings = run_flow("build_graph", build, runtime=runtime, parameters={"graph": plan.namespace})
-            todo = Plan(benchmark, index, record, strategies, options.ragas, options.seed)
-            evaluation = evaluate(todo, kept, steps)
+            todo = Plan(benchmark, index, record, strategies, options.ragas, options.seed, batch=options.batch)
+            evaluation = evaluate(todo, kept, steps, _ranker(options, home, runtime))
             warnings += _warnings(evaluation)
             key = tracking_key(options, begun)
             found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, tracker.run_ids)
@@ -118,6 +118,14 @@ def run(
         tracker.close()
     kept.clear()
     return finished
+
+
+def _ranker(options: RunOptions, home: Home, runtime: PrefectRuntime | None) -> Ranker | None:
+    if not options.runner or runtime is None:
+        return None
+    from flows.scale_out import ScaledOut
+
+    return ScaledOut(options, home, runtime)
 
 
 def _writable(options: RunOptions) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.run import (
+    Batch,
     Changes,
     Config,
     Dataset,
@@ -16,11 +17,13 @@ from flows.cli.run import (
     Limit,
     Mapping,
     NoPrefect,
+    Runner,
     Seed,
     Store,
     Strategies,
     Triples,
     VectorIndex,
+    Workers,
     command_line,
 )
 from flows.options import RunOptions
@@ -44,6 +47,9 @@ def nightly_command(
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
+    runner: Runner = "",
+    workers: Workers = None,
+    batch: Batch = None,
     keep: Annotated[
         int | None, typer.Option(help="Nights of this benchmark to keep; older ones go, with their graphs and files.")
     ] = None,
@@ -78,6 +84,9 @@ def nightly_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
+        runner=runner,
+        workers=workers,
+        batch=batch,
         command=command_line("nightly"),
     )
     _execute(options, night, out)

@@ -34,6 +34,11 @@ VectorIndex = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")]
 Seed = Annotated[int, typer.Option(help="Seed of samples and resampling.")]
+Runner = Annotated[
+    str, typer.Option(help="Where trials run: threads, processes, dask, dask:HOST:PORT (default: one after another).")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Workers of --runner (default: the processors).")]
+Batch = Annotated[int | None, typer.Option(min=1, help="Questions in a batch (default: what memory allows, ≤ 1000).")]
 NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run the same functions without a Prefect server.")]
 
 
@@ -52,6 +57,9 @@ def run_command(
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
+    runner: Runner = "",
+    workers: Workers = None,
+    batch: Batch = None,
     config: Config = None,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
@@ -70,6 +78,9 @@ def run_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
+        runner=runner,
+        workers=workers,
+        batch=batch,
         command=command_line("run"),
     )
     _execute(options)
