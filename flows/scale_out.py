@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from retrieval.graph.build import Steps
 
 ATTEMPTS_WITHOUT_PROGRESS = 3
+CONNECT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def _reachable(address: str) -> None:
     from distributed import Client
 
     try:
-        with Client(address, timeout=10, set_as_default=False):
+        with Client(address, timeout=CONNECT_SECONDS, set_as_default=False):
             pass
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(

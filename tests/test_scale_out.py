@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import signal
@@ -119,40 +120,40 @@ def counted(counters: Counters) -> dict[str, Any]:
     return {name: getattr(counters, name) for name in counters.__slots__ if name != "stage_seconds"}
 
 
+class Killer(threading.Thread):
+    """Kills one worker process when the first unit has come back, and remembers which."""
+
+    def __init__(self, kept: Unfinished) -> None:
+        super().__init__()
+        self._kept = kept
+        self.killed: int | None = None
+
+    def run(self) -> None:
+        deadline = time.monotonic() + 120
+        while self.killed is None and time.monotonic() < deadline:
+            workers = [p.pid for p in multiprocessing.active_children() if p.pid and "Spawn" in type(p).__name__]
+            if workers and list(self._kept.folder.glob("*.pickle")):
+                os.kill(workers[0], signal.SIGKILL)
+                self.killed = workers[0]
+            time.sleep(0.005)
+
+
 @pytest.mark.prefect
-def test_threads_processes_and_dask_find_the_same(evaluated: Evaluate) -> None:
+def test_threads_dask_and_processes_of_which_one_is_killed_find_the_same(evaluated: Evaluate, tmp_path: Path) -> None:
     plain, _ = evaluated("")
-    for runner in ("threads", "processes", "dask"):
-        scaled, kept = evaluated(runner)
+    for runner in ("threads", "dask", "processes"):
+        kept = Unfinished(tmp_path / runner)
+        killer = Killer(kept) if runner == "processes" else None
+        if killer is not None:
+            killer.start()
+        scaled, _ = evaluated(runner, kept)
         assert found(scaled) == found(plain), runner
         assert scaled.summaries == plain.summaries
         assert len(list(kept.folder.glob("*-?of2.pickle"))) == 3 * 2  # each label × batch was kept as it came
         assert all(one.latency_ms for one in scaled.trials.values())
-
-
-@pytest.mark.prefect
-def test_a_worker_that_is_killed_loses_nothing(evaluated: Evaluate, tmp_path: Path) -> None:
-    import multiprocessing
-
-    plain, _ = evaluated("")
-    kept = Unfinished(tmp_path / "killed")
-    killed: list[int] = []
-
-    def kill_one() -> None:
-        deadline = time.monotonic() + 60
-        while not killed and time.monotonic() < deadline:
-            workers = [p.pid for p in multiprocessing.active_children() if p.pid and "Spawn" in type(p).__name__]
-            if workers and list(kept.folder.glob("*.pickle")):
-                os.kill(workers[0], signal.SIGKILL)
-                killed.append(workers[0])
-            time.sleep(0.005)
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    scaled, _ = evaluated("processes", kept)
-    killer.join()
-    assert killed
-    assert found(scaled) == found(plain)
+        if killer is not None:
+            killer.join()
+            assert killer.killed is not None
 
 
 @pytest.mark.prefect
@@ -167,7 +168,8 @@ def test_pools_that_always_break_end_with_what_to_do(
         evaluated("threads")
 
 
-def test_a_scheduler_that_is_not_there_is_named() -> None:
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.scale_out.CONNECT_SECONDS", 1)
     options: Any = SimpleNamespace(runner="dask:tcp://127.0.0.1:9", workers=None)
     with pytest.raises(InputError, match=r"--runner dask:tcp://127.0.0.1:9: no Dask scheduler answers there"):
         make_runner(options, Home(Path("nowhere")))

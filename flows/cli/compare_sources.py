@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from eval.ledger import TrialRecord
-    from flows.tracking_reader import TrackingReader
+    from flows.tracking_reader import TrackedRun, TrackingReader
 
 CHAMPION = "champion"
 
@@ -153,11 +153,15 @@ class Sources:
     def _in_folder(self, text: str) -> tuple[Path, str] | None:
         return next(((path, label) for path, label in _readings(text) if (path / "results.json").is_file()), None)
 
-    def _folder(self, folder: Path) -> RunFolder:
+    def _folder(self, folder: Path, run_id: str = "") -> RunFolder:
         key = folder.resolve()
         if key not in self._folders:
-            self._folders[key] = RunFolder.read(folder)
+            self._folders[key] = RunFolder.read(folder, run_id)
         return self._folders[key]
+
+    def _tracked(self, run: TrackedRun) -> RunFolder:
+        """The files of a parent run in MLflow."""
+        return self._folder(self.tracked.folder(run), run.id)
 
     @staticmethod
     def _labelled(run: RunFolder, label: str) -> tuple[Source, str]:
@@ -171,8 +175,8 @@ class Sources:
         if trial := run.tags.get("trial_id"):
             return self._trial(trial, run.name, run_id[:8])
         if run.parent:
-            return self._folder(self.tracked.folder(self.tracked.run(run.parent))), run.name
-        return self._folder(self.tracked.folder(run)), ""
+            return self._tracked(self.tracked.run(run.parent)), run.name
+        return self._tracked(run), ""
 
     def _label(self, label: str) -> tuple[Source, str] | None:
         from retrieval.errors import ParameterError
@@ -188,7 +192,7 @@ class Sources:
         if run is None:
             where = f" on the benchmark with digest {self.digest[:12]}" if self.digest else ""
             raise InputError(f"no finished run of {label!r}{where} in MLflow: run it, or name a run's folder")
-        return self._folder(self.tracked.folder(self.tracked.run(run.parent))), label
+        return self._tracked(self.tracked.run(run.parent)), label
 
     def _champion(self) -> tuple[Source, str]:
         from eval.ledger import Ledger
