@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
 STORES = ("kglite", "neo4j")
 EXTRACTORS = ("rules", "spacy")
+RUNNERS = ("threads", "processes", "dask")
+
+
+def runner_parts(runner: str) -> tuple[str, str]:
+    """`dask:HOST:PORT` → (`dask`, `HOST:PORT`); the address is empty where none is named. Refuses unknown runners."""
+    kind, _, address = runner.partition(":")
+    if kind not in RUNNERS:
+        raise UnknownNameError("runner", kind, RUNNERS)
+    if address and kind != "dask":
+        raise InputError(f"--runner {runner}: only dask takes an address, such as dask:127.0.0.1:8786")
+    return kind, address
 
 
 def check_store(engine: str, home: Home) -> None:
@@ -136,3 +147,15 @@ class RunOptions(GraphOptions):
     seed: int = 0
     prefect: bool = True
     command: str = "hopbench run"
+    runner: str = ""
+    workers: int | None = None
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a runner that is unknown, or that has no Prefect to run on."""
+        if self.runner:
+            runner_parts(self.runner)
+            if not self.prefect:
+                raise InputError(f"--runner {self.runner} is one of Prefect's task runners: leave out --no-prefect")
+        elif self.workers is not None:
+            raise InputError(f"--workers {self.workers}: of which runner? Add --runner {'|'.join(RUNNERS)}")

@@ -51,13 +51,15 @@ def run_facts(
     }
 
 
-def tracked_run(evaluation: Evaluation, options: RunOptions, begun: float, files: Sequence[Path]) -> RunPayload:
-    """The parent run: facts that all labels share, and the run's files."""
+def tracked_run(
+    evaluation: Evaluation, options: RunOptions, begun: float, files: Sequence[Path], tags: Mapping[str, str]
+) -> RunPayload:
+    """The parent run: facts that all labels share, the run's files, and `tags` beside its own."""
     plan = evaluation.plan
     nodes, edges = plan.record["nodes"], plan.record["edges"]
     counts = {f"graph_{name}": float(count) for name, count in {**nodes, **edges}.items()}
     return RunPayload(
-        _key(options, begun),
+        tracking_key(options, begun),
         f"{options.command.split()[1]} {plan.benchmark.name}",
         params={
             "dataset": plan.benchmark.name,
@@ -69,7 +71,7 @@ def tracked_run(evaluation: Evaluation, options: RunOptions, begun: float, files
             **{f"graph.{name}": value for name, value in plan.record["settings"].items()},
         },
         metrics={**counts, "shared_seconds": evaluation.shared_seconds, "build_seconds": plan.record["build_seconds"]},
-        tags=_tags(evaluation),
+        tags={**_tags(evaluation), **tags},
         dataset=_dataset(evaluation),
         artifacts=tuple(Artifact(file) for file in files),
         started_at=begun,
@@ -77,9 +79,11 @@ def tracked_run(evaluation: Evaluation, options: RunOptions, begun: float, files
     )
 
 
-def tracked_trials(evaluation: Evaluation, options: RunOptions, begun: float) -> list[RunPayload]:
-    """The open parent, then a child for each label with its parameters, metrics and verdict."""
-    parent = _key(options, begun)
+def tracked_trials(
+    evaluation: Evaluation, options: RunOptions, begun: float, label_tags: Mapping[str, Mapping[str, str]]
+) -> list[RunPayload]:
+    """The open parent, then a child for each label with its parameters, metrics, verdict and `label_tags`."""
+    parent = tracking_key(options, begun)
     payloads = [RunPayload(parent, f"{options.command.split()[1]} {evaluation.plan.benchmark.name}", status="RUNNING")]
     entries = results(evaluation)["strategies"]
     verdicts = {pair["label"]: pair for pair in comparisons(evaluation)}
@@ -94,7 +98,7 @@ def tracked_trials(evaluation: Evaluation, options: RunOptions, begun: float) ->
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
                 metrics={**entry["metrics"], **costs},
-                tags={**_tags(evaluation), **_verdict_tags(verdict)},
+                tags={**_tags(evaluation), **_verdict_tags(verdict), **label_tags.get(label, {})},
                 dataset=_dataset(evaluation),
                 started_at=begun,
                 ended_at=time.time(),
@@ -103,7 +107,8 @@ def tracked_trials(evaluation: Evaluation, options: RunOptions, begun: float) ->
     return payloads
 
 
-def _key(options: RunOptions, begun: float) -> str:
+def tracking_key(options: RunOptions, begun: float) -> str:
+    """Names the parent run in MLflow; a label's is `KEY/LABEL`."""
     return f"{options.out.name} {begun:.3f}".replace("'", "")
 
 

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from retrieval.embedding.base import Embedder, Vectors
@@ -30,17 +31,24 @@ class ReadCache:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[list[Record], int]] = OrderedDict()
         self._rows = 0
+        self._lock = Lock()
 
     def read(self, store: GraphStore, query: str, parameters: Mapping[str, object]) -> tuple[list[Record], int]:
         """The records of a query and the rows in them."""
         key = query + json.dumps(parameters, sort_keys=True)
-        if key not in self._kept:
+        found = self._kept.get(key)
+        if found is None:
             records = store.read(query, **parameters)
-            self._kept[key] = records, sum(map(rows_of, records))
-            self._rows += self._kept[key][1]
-            while self._rows > KEPT_ROWS and len(self._kept) > 1:
-                self._rows -= self._kept.popitem(last=False)[1][1]
-        return self._kept[key]
+            found = records, sum(map(rows_of, records))
+            with self._lock:  # threads may share an index
+                self._keep(key, found)
+        return found
+
+    def _keep(self, key: str, found: tuple[list[Record], int]) -> None:
+        self._rows += found[1] - self._kept.get(key, ([], 0))[1]
+        self._kept[key] = found
+        while self._rows > KEPT_ROWS and len(self._kept) > 1:
+            self._rows -= self._kept.popitem(last=False)[1][1]
 
 
 @dataclass(eq=False)

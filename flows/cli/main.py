@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.cli import bench, compare, doctor, explain, graph, lists, report, run, sweep
+from flows.cli import bench, compare, doctor, explain, graph, lists, nightly, report, run, serve, sweep
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -26,8 +26,9 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("run")(run.run_command)
-app.command("nightly")(run.nightly_command)
+app.command("nightly")(nightly.nightly_command)
 app.command("sweep")(sweep.sweep_command)
+app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve.serve_command)
 app.add_typer(graph.app, name="graph")
 app.command("explain")(explain.explain_command)
 app.command("compare")(compare.compare_command)

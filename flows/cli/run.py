@@ -1,20 +1,15 @@
-"""`hopbench run` and `hopbench nightly`."""
+"""`hopbench run`, and the flags that it shares with `hopbench nightly`."""
 
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from flows.cli.config import read_config
-from flows.home import Home
 from flows.options import RunOptions
-
-if TYPE_CHECKING:
-    from flows.evaluate import Finished
 
 Config = Annotated[
     Path | None,
@@ -39,6 +34,11 @@ VectorIndex = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")]
 Seed = Annotated[int, typer.Option(help="Seed of samples and resampling.")]
+Runner = Annotated[
+    str, typer.Option(help="Where trials run: threads, processes, dask, dask:HOST:PORT (default: one after another).")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Workers of --runner (default: the processors).")]
+Batch = Annotated[int | None, typer.Option(min=1, help="Questions in a batch (default: what memory allows, ≤ 1000).")]
 NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run the same functions without a Prefect server.")]
 
 
@@ -57,6 +57,9 @@ def run_command(
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
+    runner: Runner = "",
+    workers: Workers = None,
+    batch: Batch = None,
     config: Config = None,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
@@ -75,69 +78,29 @@ def run_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
-        command=_command("run"),
+        runner=runner,
+        workers=workers,
+        batch=batch,
+        command=command_line("run"),
     )
-    _execute(options, "evaluate")
+    _execute(options)
 
 
-def nightly_command(
-    dataset: Dataset = "hopworld",
-    out: Annotated[Path | None, typer.Option(help="Folder for the files of this night (default: under home).")] = None,
-    strategies: Strategies = "all",
-    changes: Changes = None,
-    store: Store = "kglite",
-    embedder: Embedder = "wordllama",
-    extractor: Extractor = "rules",
-    triples: Triples = None,
-    mapping: Mapping = None,
-    neo4j_vector_index: VectorIndex = False,
-    limit: Limit = None,
-    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
-    seed: Seed = 0,
-    no_prefect: NoPrefect = False,
-    config: Config = None,
-) -> None:
-    """Build if needed, run all strategies, score, track, report, compare with the last good run."""
-    night = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
-    options = RunOptions(
-        dataset=dataset,
-        store=store,
-        embedder=embedder,
-        extractor=extractor,
-        triples=triples,
-        mapping=mapping,
-        neo4j_vector_index=neo4j_vector_index,
-        limit=limit,
-        out=out or Home.resolve().root / "nightly" / f"{Path(dataset).name}-{night}",
-        strategies=strategies,
-        changes=tuple(changes or ()),
-        ragas=ragas,
-        seed=seed,
-        prefect=not no_prefect,
-        command=_command("nightly"),
-    )
-    finished = _execute(options, "nightly")
-    from flows.nightly import judge, refuse_regression
-
-    verdict = judge(finished.evaluation, options.out, Home.resolve().root / "nightly")
-    then = (
-        f"compared with {verdict.previous.name}" if verdict.previous else "first good night: recorded as the baseline"
-    )
-    typer.echo(then)
-    refuse_regression(verdict)
-
-
-def _execute(options: RunOptions, flow: str) -> Finished:
+def _execute(options: RunOptions) -> None:
     from flows.cli.progress import terminal_progress
     from flows.cli.table import print_finished
     from flows.evaluate import refuse_incomplete, run
 
     with terminal_progress() as progress:
-        finished = run(options, flow, progress)
-    print_finished(finished, options)
+        finished = run(options, "evaluate", progress)
+    print_finished(finished, options.out)
     refuse_incomplete(finished)
-    return finished
 
 
-def _command(name: str) -> str:
-    return " ".join(["hopbench", name, *sys.argv[2:]])
+def command_line(name: str) -> str:
+    """The command as it was typed, without what is nobody's business: a webhook's URL may carry a token."""
+    shown: list[str] = []
+    for word in sys.argv[2:]:
+        hidden = shown[-1:] == ["--webhook"] or word.startswith("--webhook=")
+        shown.append(word.partition("=")[0] + "=…" if hidden and "=" in word[:10] else "…" if hidden else word)
+    return " ".join(["hopbench", name, *shown])

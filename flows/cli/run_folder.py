@@ -27,10 +27,11 @@ class RunFolder:
     folder: Path
     results: dict[str, Any]
     settings: dict[str, Any]
+    run_id: str = ""
 
     @classmethod
-    def read(cls, folder: Path) -> RunFolder:
-        """Read a run's folder; InputError where it is none."""
+    def read(cls, folder: Path, run_id: str = "") -> RunFolder:
+        """Read a run's folder, MLflow's where `run_id` names one; InputError where it is none."""
         file = folder / "results.json"
         if not file.is_file():
             raise InputError(f"{file} does not exist: name the --out folder of a finished run")
@@ -42,7 +43,22 @@ class RunFolder:
             raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
         if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
             raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
-        return cls(folder, results, details.get("run", {}).get("settings") or {})
+        return cls(folder, results, details.get("run", {}).get("settings") or {}, run_id)
+
+    @property
+    def place(self) -> str:
+        """Where it is, the same however it was written."""
+        return str(self.folder.resolve())
+
+    @property
+    def short(self) -> str:
+        """The folder's own name, or the beginning of the run id."""
+        return self.run_id[:8] or self.folder.resolve().name
+
+    @property
+    def shown(self) -> str:
+        """The folder as it was written, or the run."""
+        return f"MLflow run {self.run_id}" if self.run_id else str(self.folder)
 
     @property
     def digest(self) -> str:
