@@ -118,10 +118,11 @@ class Ledger:
         row = self._connection.execute(f"SELECT {columns} FROM trials WHERE trial_id = ?", (name,)).fetchone()
         if row is None:
             return None
-        settings, metrics, costs, questions, *rest = row
+        settings, metrics, costs, questions, failures, seconds, started, ended = row
         table = pd.read_parquet(io.BytesIO(questions))
         table.index = table.index.astype(object)  # as `score` makes it
-        return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *rest, json.loads(costs))
+        spent = failures, seconds, started, ended
+        return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *spent, json.loads(costs))
 
     def claim(self, name: str) -> bool:
         """Whether the trial is this process's to do; False: it is finished, or another living process is at it."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from retrieval.errors import InputError
+from retrieval.locking import exclusive
 
 VERSION = 2
 STAMP = "home.json"
@@ -28,8 +30,6 @@ def bring_up_to_date(root: Path) -> None:
             f"HOPBENCH_HOME: {root} has version {found}, this HopBench ({version('hopbench')}) knows up to {VERSION}: "
             "update HopBench, or name another folder with HOPBENCH_HOME=DIR"
         )
-    from flows.home import exclusive
-
     with exclusive(root / ".upgrading"):
         for older in range(_version(root), VERSION):
             _UPGRADES[older](root)
@@ -73,11 +73,9 @@ def _upgrade_night(file: Path, old: dict[str, object], results: dict[str, object
     _write(file, json.dumps(night_from_version_1(file.parent.name, old, results), indent=2).encode())
 
 
-def night_from_version_1(name: str, old: dict[str, object], results: dict[str, object]) -> dict[str, object]:
+def night_from_version_1(name: str, old: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, object]:
     """nightly.json of version 2 from that of version 1 and the night's results.json."""
-    benchmark: dict[str, object] = results["benchmark"]  # type: ignore[assignment]
-    strategies: dict[str, dict[str, dict[str, object]]] = results["strategies"]  # type: ignore[assignment]
-    graph: dict[str, object] = results["graph"]  # type: ignore[assignment]
+    benchmark, strategies, graph = results["benchmark"], results["strategies"], results["graph"]
     outcome = "regression" if old["regressions"] else "good" if old["previous"] else "baseline"
     return {
         "schema": "hopbench.nightly/2",
