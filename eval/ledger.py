@@ -114,11 +114,11 @@ class Ledger:
         """The trial of that id, if it is finished."""
         import pandas as pd
 
-        columns = "settings, metrics, costs, questions, failures, seconds, started, ended"
+        columns = "settings, metrics, questions, failures, seconds, started, ended, costs"
         row = self._connection.execute(f"SELECT {columns} FROM trials WHERE trial_id = ?", (name,)).fetchone()
         if row is None:
             return None
-        settings, metrics, costs, questions, failures, seconds, started, ended = row
+        settings, metrics, questions, failures, seconds, started, ended, costs = row
         table = pd.read_parquet(io.BytesIO(questions))
         table.index = table.index.astype(object)  # as `score` makes it
         spent = failures, seconds, started, ended
@@ -146,6 +146,15 @@ class Ledger:
         with immediate(self._connection):
             self._connection.execute("INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
             self._connection.execute("DELETE FROM claims WHERE trial_id = ?", (record.trial_id,))
+
+    def pace(self, strategy: str) -> float | None:
+        """Seconds that a question of the strategy's latest trials took, scoring included; None without any."""
+        query = (
+            "SELECT avg(each) FROM (SELECT (ended - started) / json_array_length(settings, '$.questions') AS each "
+            "FROM trials WHERE json_extract(settings, '$.strategy') = ? ORDER BY ended DESC LIMIT 20)"
+        )
+        found = self._connection.execute(query, (strategy,)).fetchone()[0]
+        return None if found is None else float(found)
 
     def sweep_started(self, sweep_id: str) -> float:
         """When a sweep was first started: the same for each of its resumptions, since the epoch."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
@@ -113,14 +113,14 @@ class GraphOptions:
 
             load_mapping(self.mapping)
 
-    def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
-        """The graph to build or to find built."""
+    def graph_plan(self, benchmark: Benchmark, home: Home, **settings: Any) -> GraphPlan:
+        """The graph to build or to find built; `settings` are those of `BuildSettings` that no option says."""
         from retrieval.graph.build import BuildSettings, GraphPlan  # loads pandas
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples else self.extractor
-        settings = BuildSettings(extractor=extractor, recogniser=recogniser() if extractor == "spacy" else "")
-        return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
+        found = BuildSettings(extractor=extractor, recogniser=recogniser() if extractor == "spacy" else "", **settings)
+        return GraphPlan(benchmark.name, benchmark.passages, found, self.open_embedder(home), triples)
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""

@@ -1,15 +1,14 @@
-"""The flow `sweep`: each candidate on each data set, unless the ledger knows the trial; then table, preset, MLflow."""
+"""The flow `sweep`: the rounds of a search, each trial unless the ledger knows it; then table, report and MLflow."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval.files import write_atomically
 from eval.types import Benchmark
@@ -19,58 +18,72 @@ from flows.options import GraphOptions
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
 from flows.steps import Steps, run_flow
-from flows.sweep_record import Tracked
+from flows.sweep_identity import FILE, Identity
+from flows.sweep_record import Drainer
+from flows.sweep_trials import Arenas, Trials
 from flows.tracking import Tracker
 from retrieval.errors import InputError
 
 if TYPE_CHECKING:
-    from eval.ledger import Ledger, TrialRecord
-    from eval.sweep import Arena, Result
-    from eval.sweep_plan import SweepPlan
+    from eval.ledger import Ledger
+    from eval.sweep.plan import SweepPlan
+    from eval.sweep.results import Result
+    from eval.sweep.selection import Selection
 
 EXPERIMENT = "hopbench/sweeps"
 TABLE_FILE = "trials.parquet"
-STEPS_A_DATASET = 3  # embed and index, fingerprint, candidates; building adds its own
 
 
 @dataclass(frozen=True)
 class Swept:
-    """A finished sweep: results best first, how many trials were there already, and what a reader should know."""
+    """A finished sweep: results best first, how many trials were there already, and what a reader should know.
+
+    `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice.
+    """
 
     plan: SweepPlan
     results: Sequence[Result]
+    reported: Result | None
+    bias: Selection | None
+    trials: int
     reused: int
     warnings: Sequence[str]
     files: Sequence[Path]
 
 
-def sweep(plan: SweepPlan, out: Path, *, prefect: bool = True, report: Report | None = None) -> Swept:
-    """Run what is not finished of a sweep, write `out`/trials.parquet and the preset it asks for, and track it."""
+def sweep(
+    plan: SweepPlan, out: Path, *, prefect: bool = True, champion: bool = False, report: Report | None = None
+) -> Swept:
+    """Run what is not finished of a sweep, write its files to `out`, and track it."""
     home = Home.resolve()
     home.apply_environment()
-    options = [_options(plan, dataset) for dataset in plan.datasets]
-    benchmarks = _benchmarks(plan, options)
-    options[0].open_embedder(home)
+    benchmarks = load_benchmarks(plan)
+    for build in plan.builds:
+        GraphOptions(
+            dataset="", store=plan.content.store, embedder=build.embedder, extractor=build.extractor
+        ).open_embedder(home)
     home.prepare()
-    write_atomically(out / ".writable", b"")
-    (out / ".writable").unlink()
+    sweep_id = Identity(out / FILE).hold(identity(plan, benchmarks))
     report = report or Silent()
-    report.expect(len(plan.datasets) * STEPS_A_DATASET + plan.trials)
+    report.expect(plan.trials)
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
         tracker = stack.enter_context(Tracker.start(home, EXPERIMENT))
         from eval.ledger import Ledger
 
         ledger = stack.enter_context(Ledger.open(home.ledger))
-        sweep_id = _sweep_id(plan, benchmarks)
-        tracked = Tracked(tracker, plan, sweep_id, ledger.sweep_started(sweep_id))
-        run = _Run(plan, home, ledger, tracked, report, runtime)
-
-        def body(steps: Steps) -> Swept:
-            return run.whole(options, benchmarks, out, steps)
-
-        swept = run_flow("sweep", body, runtime=runtime, parameters={"file": plan.file.name, "out": out.name})
+        drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
+        stack.callback(drainer.close)
+        run = _Run(plan, home, out, ledger, drainer, report, runtime, champion)
+        swept = run_flow(
+            "sweep",
+            lambda steps: run.whole(benchmarks, steps),
+            runtime=runtime,
+            parameters={"file": plan.file.name, "out": out.name},
+        )
         tracker.close()
+        if champion:
+            _enthrone(ledger, swept, drainer, tracker)
     return swept
 
 
@@ -78,109 +91,118 @@ def sweep(plan: SweepPlan, out: Path, *, prefect: bool = True, report: Report | 
 class _Run:
     plan: SweepPlan
     home: Home
+    out: Path
     ledger: Ledger
-    tracked: Tracked
+    drainer: Drainer
     report: Report
     runtime: PrefectRuntime | None
-    reused: int = 0
+    champion: bool
+    found: dict[object, Result] = field(default_factory=dict)
 
-    def whole(
-        self, options: Sequence[GraphOptions], benchmarks: Sequence[Benchmark], out: Path, flow_steps: Steps
-    ) -> Swept:
-        from eval.sweep import Result, ranked
+    def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> Swept:
+        from eval.sweep.results import ranked
+        from eval.sweep.search import search_of
+        from eval.sweep.selection import selection
 
         steps = ReportedSteps(flow_steps, self.report)
-        warnings = [_role_warning(one) for one in benchmarks if one.role == "report"]
-        found: list[dict[str, TrialRecord]] = [{} for _ in self.plan.candidates]
-        for option, benchmark in zip(options, benchmarks, strict=True):
-            arena, told = self._arena(option, benchmark, steps)
-            warnings += told
-            for place, record in enumerate(self._trials(arena, steps)):
-                found[place][benchmark.name] = record
-        pairs = zip(self.plan.candidates, found, strict=True)
-        results = ranked([Result(*pair) for pair in pairs], self.plan.content.objective)
-        files = _written(self.plan, results, benchmarks, out)
-        self.tracked.finished(results, files)
-        return Swept(self.plan, results, self.reused, warnings, files)
-
-    def _arena(self, option: GraphOptions, benchmark: Benchmark, steps: Steps) -> tuple[Arena, list[str]]:
-        from eval.sweep import Arena, sampled
-        from flows.build_graph import built_graph, open_index
-
-        graph = option.graph_plan(benchmark, self.home)
-        index = steps("embed and index", lambda: open_index(option, graph, self.home))
-
-        def build(inner: Steps) -> tuple[str, list[str]]:
-            record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report))
-            return str(record["fingerprint"]), warnings
-
-        fingerprint, warnings = run_flow(
-            "build_graph", build, runtime=self.runtime, parameters={"graph": graph.namespace}
-        )
         content = self.plan.content
-        subset = sampled(benchmark, content.questions, content.seed)
-        arena = Arena(subset, benchmark.digest, index, fingerprint, content.seed)
-        steps("candidates", lambda: arena.parts)
-        return arena, warnings
+        identity = Identity(self.out / FILE)
+        arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.report, identity)
+        trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.report)
+        search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
+        while (turn := search.ask()).candidates:
+            results = trials.round(turn, self.plan.datasets, steps)
+            search.tell(results)
+            self.found |= {result.candidate.key: result for result in results}
+        results = ranked(list(self.found.values()), content.objective, content.constraints)
+        reported = None
+        if self.plan.report_on is not None:
+            reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
+        whole = [one for one in results if one.dropped_at is None]
+        bias = selection(whole, content.objective.metric, content.seed)
+        warnings = [*arenas.warnings, *warnings_before(self.plan, benchmarks), *_warnings_after(self.plan, results)]
+        swept = Swept(self.plan, results, reported, bias, trials.done, trials.reused, warnings, ())
+        files = _written(swept, benchmarks, self.out)
+        self.drainer.finished(results, reported, bias, files)
+        if self.champion:
+            self.drainer.crown(results[0])
+            if reported is not None:
+                self.drainer.crown(reported)
+        return Swept(self.plan, results, reported, bias, trials.done, trials.reused, warnings, files)
 
-    def _trials(self, arena: Arena, steps: Steps) -> Iterator[TrialRecord]:
-        from eval.ledger import trial_id
 
-        for candidate in self.plan.candidates:
-            record = self.ledger.get(trial_id(**arena.settings(candidate.strategy)))
-            if record is None:
-                name = " without ".join([f"{arena.benchmark.name} {candidate.label}", *candidate.without])
-                record = steps(name, lambda: arena.run(candidate.strategy))  # noqa: B023 - called at once
-                self.ledger.put(record)
-            else:
-                self.reused += 1
-                self.report.end()
-            self.tracked.trial(candidate, arena, record)
-            yield record
-
-
-def _options(plan: SweepPlan, dataset: str) -> GraphOptions:
-    return GraphOptions(dataset=dataset, embedder=plan.content.embedder, extractor=plan.content.extractor)
-
-
-def _benchmarks(plan: SweepPlan, options: Sequence[GraphOptions]) -> list[Benchmark]:
+def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
+    """The plan's data sets and the one it reports on, by the plan's name for them."""
+    names = [*plan.datasets, *([plan.report_on] if plan.report_on else [])]
     try:
-        benchmarks = [option.benchmark() for option in options]
+        benchmarks = {name: GraphOptions(dataset=name).benchmark() for name in names}
     except InputError as error:
         raise InputError(f"{plan.file}: datasets: {error}") from error
-    for benchmark in benchmarks:
+    for benchmark in benchmarks.values():
         if not any(question.gold for question in benchmark.questions):
             raise InputError(f"{plan.file}: datasets: {benchmark.name} has no gold, so no trial can be scored on it")
-    names = [benchmark.name for benchmark in benchmarks]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    called = [benchmark.name for benchmark in benchmarks.values()]
+    if twice := sorted({name for name in called if called.count(name) > 1}):
         raise InputError(f"{plan.file}: datasets: two are named {', '.join(twice)}: rename a folder")
     return benchmarks
 
 
-def _role_warning(benchmark: Benchmark) -> str:
-    return (
-        f"{benchmark.name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set with "
-        "the role tune, and run the winner here once"
-    )
+def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, Any]:
+    """What makes it this sweep: the file's settings, the strategies' values behind them, the data and the code."""
+    return {
+        "name": plan.file.stem,
+        **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset"}),
+        "start": [space.start.spec() for space in plan.spaces],
+        "data": {benchmark.name: benchmark.digest for benchmark in benchmarks.values()},
+        "code": code_version(),
+    }
 
 
-def _sweep_id(plan: SweepPlan, benchmarks: Sequence[Benchmark]) -> str:
-    """Names the sweep: its configurations, data, objective and the code; the same when it is resumed."""
-    specs = [[one.strategy.name, one.strategy.spec(), list(one.without)] for one in plan.candidates]
-    digests = [benchmark.digest for benchmark in benchmarks]
-    parts = [plan.file.stem, specs, digests, plan.content.model_dump(exclude={"strategy", "datasets"}), code_version()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
+    """What a reader should know before the sweep starts."""
+    content = plan.content
+    told = [
+        f"{benchmarks[name].name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set "
+        "with the role tune, and name this one under report_on"
+        for name in plan.datasets
+        if benchmarks[name].role == "report"
+    ]
+    if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
+        told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
+    return told
 
 
-def _written(plan: SweepPlan, results: Sequence[Result], benchmarks: Sequence[Benchmark], out: Path) -> list[Path]:
-    from eval.preset_file import write_preset
-    from eval.sweep import trials_table
+def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
+    told = []
+    if broken := results[0].violated(plan.content.constraints):
+        told.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
+    if repeated := plan.configurations - len(results):
+        told.append(f"{repeated} of the configurations that the search suggested had been tried before")
+    return told
 
+
+def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
+    from eval.sweep.preset import write_preset
+    from eval.sweep.results import trials_table
+
+    plan, results = swept.plan, swept.results
     buffer = io.BytesIO()
-    trials_table(results).to_parquet(buffer, index=False)
+    trials_table(results, plan.content.constraints, swept.reported).to_parquet(buffer, index=False)
     files = [out / TABLE_FILE]
     write_atomically(files[0], buffer.getvalue())
     if plan.preset is not None:
-        write_preset(plan.preset, plan, results[0], {benchmark.name: benchmark for benchmark in benchmarks})
+        write_preset(plan.preset, plan, results[0], {one.name: one for one in benchmarks.values()})
         files.append(plan.preset)
     return files
+
+
+def _enthrone(ledger: Ledger, swept: Swept, drainer: Drainer, tracker: Tracker) -> None:
+    """The winner as champion of each benchmark it was scored on, in the ledger."""
+    from eval.ledger import Champion
+
+    for result in [swept.results[0], *([swept.reported] if swept.reported else [])]:
+        for records in result.by_dataset.values():
+            record = records[0]
+            run_id = tracker.run_ids[drainer.keys[record.trial_id]]
+            digest = str(record.settings["dataset"])
+            ledger.set_champion(Champion(digest, record.trial_id, result.candidate.label, run_id, time.time()))

@@ -1,83 +1,170 @@
-"""A sweep in MLflow: one parent run, a child for each trial; written again, both are updated and never doubled."""
+"""A sweep in MLflow, written from the ledger's records: a parent run, and each trial once as its child.
+
+Of several processes on one sweep only one writes at a time; what a killed one left out, the next one writes.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import json
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from eval.files import write_atomically
+from flows.home import Home
 from flows.tracking import Artifact, Dataset, RunPayload, Tracker
 from flows.tracking_payload import MAX_NAME
 
 if TYPE_CHECKING:
     from eval.ledger import TrialRecord
-    from eval.sweep import Arena, Result
-    from eval.sweep_plan import Candidate, SweepPlan
+    from eval.sweep.arena import Arena
+    from eval.sweep.plan import SweepPlan
+    from eval.sweep.results import Cell, Result
+    from eval.sweep.selection import Selection
+    from eval.sweep.space import Candidate
+
+TABLE = "questions.json"
 
 
 @dataclass
-class Tracked:
-    """Hands a sweep's runs to the tracker as they end; `started` is when the sweep first was, since the epoch."""
+class Drainer:
+    """Hands a sweep's records to the tracker while it holds the sweep's lock; `started` is since the epoch."""
 
     tracker: Tracker
     plan: SweepPlan
     sweep_id: str
     started: float
-    name: str = field(init=False)
+    home: Home
+    _lock: IO[str] = field(init=False)
+    _held: bool = False
+    _waiting: list[RunPayload] = field(default_factory=list)
+    keys: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Open the parent run."""
-        self.name = f"sweep {self.plan.file.stem}"
-        self.tracker.log(self._parent(status="RUNNING"))
+        """Begin to write, or leave it to the process that does."""
+        self._lock = (self.home.scratch / f"sweep-{self.sweep_id}.lock").open("w")
+        self._drain()
 
-    def trial(self, candidate: Candidate, arena: Arena, record: TrialRecord) -> None:
+    def trial(self, candidate: Candidate, cell: Cell, arena: Arena, record: TrialRecord, role: str = "sweep") -> None:
         """A finished or reused trial as a child run."""
         benchmark = arena.benchmark
         counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
-        self.tracker.log(
-            RunPayload(
-                f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", ""),
-                " without ".join([f"{benchmark.name} {candidate.label}", *candidate.without])[:MAX_NAME],
-                parent_key=self.sweep_id,
-                params={"strategy": candidate.strategy.name, "dataset": benchmark.name, **candidate.strategy.spec()},
-                metrics={**record.metrics, "seconds": record.seconds, "failures": float(record.failures)},
-                tags=self._tags(
-                    trial_id=record.trial_id,
-                    without=",".join(candidate.without),
-                    graph_fingerprint=arena.fingerprint,
-                    benchmark_digest=arena.digest,
-                    role=benchmark.role,
-                    code_version=str(record.settings["code"]),
-                ),
-                dataset=Dataset(benchmark.name, arena.digest, counts),
-                started_at=record.started,
-                ended_at=record.ended,
-            )
+        key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
+        self.keys[record.trial_id] = key
+        shown: dict[str, str | int] = {
+            "dataset": benchmark.name,
+            "questions": len(benchmark.questions),
+            "seed": cell.seed,
+        }
+        build = {f"build.{name}": value for name, value in candidate.build.settings().items()}
+        payload = RunPayload(
+            key,
+            f"{benchmark.name} {candidate.title}"[:MAX_NAME],
+            parent_key=self.sweep_id,
+            params={"strategy": candidate.strategy.name, **shown, **candidate.strategy.spec(), **build},
+            metrics={
+                **record.metrics,
+                **record.costs,
+                "seconds": record.seconds,
+                "failures": float(record.failures),
+            },
+            tags=self._tags(
+                trial_id=record.trial_id,
+                without=",".join(candidate.without),
+                graph_fingerprint=arena.fingerprint,
+                benchmark_digest=arena.digest,
+                role=role if role == "report" else benchmark.role,
+                code_version=str(record.settings["code"]),
+                **{"mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}])},
+            ),
+            dataset=Dataset(benchmark.name, arena.digest, counts),
+            artifacts=(Artifact(self._table(record, arena)),),
+            started_at=record.started,
+            ended_at=record.ended,
+            once=True,
         )
+        self._waiting.append(payload)
+        self._drain()
 
-    def finished(self, results: Sequence[Result], files: Sequence[Path]) -> None:
-        """The parent with the best configuration and the sweep's files."""
+    def finished(
+        self, results: Sequence[Result], reported: Result | None, bias: Selection | None, files: Sequence[Path]
+    ) -> None:
+        """All that another process did not write, then the parent with the best configuration and the files."""
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._held = True
+        self._drain()
         best, objective = results[0], self.plan.content.objective
+        names = dict.fromkeys((objective.metric, objective.also))
+        metrics = {f"best_{name}": best.mean(name) for name in names}
+        if reported is not None:
+            metrics |= {f"report_{name}": reported.mean(name) for name in names}
+        if bias is not None:
+            metrics |= {f"honest_{objective.metric}": bias.honest, "optimism": bias.optimism}
         self.tracker.log(
             self._parent(
                 params={
                     "file": self.plan.file.name,
-                    "datasets": ",".join(best.records),
-                    "trials": self.plan.trials,
+                    "datasets": ",".join(best.by_dataset),
+                    "search": self.plan.content.search,
+                    "trials": sum(len(result.records) for result in results),
                     "objective": objective.metric,
                     "best": best.candidate.label,
                     **{f"best.{name}": value for name, value in best.candidate.strategy.spec().items()},
                 },
-                metrics={f"best_{name}": best.mean(name) for name in dict.fromkeys((objective.metric, objective.also))},
+                metrics=metrics,
                 artifacts=tuple(Artifact(file) for file in (self.plan.file, *files)),
                 ended_at=max(time.time(), self.started),
             )
         )
 
+    def crown(self, winner: Result) -> None:
+        """The champion tag of each data set's benchmark for the winner's first trial there."""
+        for record in _first(winner).values():
+            self.tracker.crown(self.keys[record.trial_id], str(record.settings["dataset"]))
+
+    def close(self) -> None:
+        """Let the next process write; what the tracker has read is removed."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock.close()
+
+    def _drain(self) -> None:
+        if not self._held:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            self._held = True
+            self.tracker.log(self._parent(status="RUNNING"))
+        for payload in self._waiting:
+            self.tracker.log(payload)
+        self._waiting.clear()
+
+    @property
+    def _folder(self) -> Path:
+        return self.home.scratch / f"sweep-{self.sweep_id}-{self.tracker.pid}"
+
+    def _table(self, record: TrialRecord, arena: Arena) -> Path:
+        """The trial's per-question table as MLflow shows tables."""
+        rows = record.questions.drop(columns="ranked_ids", errors="ignore")
+        texts = {question.id: (question.text, question.type) for question in arena.benchmark.questions}
+        plain = rows.astype(object).where(rows.notna(), None).values.tolist()
+        data = [[name, *texts[name], *values] for name, values in zip(rows.index, plain, strict=True)]
+        table = {"columns": ["question_id", "question", "type", *rows.columns], "data": data}
+        path = self._folder / record.trial_id / TABLE
+        write_atomically(path, json.dumps(table, ensure_ascii=False).encode())
+        return path
+
     def _parent(self, **values: Any) -> RunPayload:
-        return RunPayload(self.sweep_id, self.name, tags=self._tags(), started_at=self.started, **values)
+        name = f"sweep {self.plan.file.stem}"
+        return RunPayload(self.sweep_id, name, tags=self._tags(), started_at=self.started, **values)
 
     def _tags(self, **more: str) -> dict[str, str]:
         return {"sweep_id": self.sweep_id, **{name: value for name, value in more.items() if value}}
+
+
+def _first(winner: Result) -> Mapping[str, TrialRecord]:
+    return {dataset: records[0] for dataset, records in winner.by_dataset.items()}

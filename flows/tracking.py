@@ -80,6 +80,11 @@ class Tracker:
         return cls(uri, process, log)
 
     @property
+    def pid(self) -> int:
+        """The writer's process."""
+        return self._process.pid
+
+    @property
     def run_ids(self) -> Mapping[str, str]:
         """MLflow's run id by key, of what has been written so far."""
         return MappingProxyType(self._run_ids)
@@ -91,6 +96,10 @@ class Tracker:
     def drop_artifacts(self, key: str) -> None:
         """Queue the removal of a run's files; its figures stay. What a tracking server keeps is its own affair."""
         self._messages.put({"op": "drop_artifacts", "key": key})
+
+    def crown(self, key: str, benchmark_digest: str) -> None:
+        """Queue the champion tag of a benchmark for a logged run; the run that has it now loses it."""
+        self._messages.put({"op": "champion", "key": key, "digest": benchmark_digest})
 
     def close(self, unfinished: Status = "FINISHED") -> None:
         """Wait until all is written; runs still RUNNING end as `unfinished`.

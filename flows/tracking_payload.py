@@ -21,6 +21,7 @@ MAX_TAG = 8000
 MAX_DATASET_DIGEST = 36
 
 KEY_TAG = "hopbench.key"
+CHAMPION_TAG = "hopbench.champion"
 REDACTED = "[redacted]"
 _REFUSED_IN_NAMES = re.compile(r"[^\w\-. :/]")
 _SECRET_NAME = re.compile(
@@ -53,7 +54,7 @@ class RunPayload:
 
     `parent_key` makes it a child of a run that was logged before. Times are seconds since the epoch; give them when
     the run may be written again, since they are part of each metric's identity. Status RUNNING stays open until the
-    key is logged again or the tracker ends.
+    key is logged again or the tracker ends. `once` leaves a run of the key that is finished as it is.
     """
 
     key: str
@@ -67,6 +68,7 @@ class RunPayload:
     status: Status = "FINISHED"
     started_at: float | None = None
     ended_at: float | None = None
+    once: bool = False
 
 
 def mlflow_name(name: str) -> str:
@@ -106,6 +108,7 @@ def to_message(run: RunPayload) -> dict[str, Any]:
         "status": run.status,
         "started_ms": _milliseconds(run.started_at),
         "ended_ms": _milliseconds(run.ended_at),
+        "once": run.once,
     }
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from flows.tracking_payload import KEY_TAG, redact, secrets
+from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, redact, secrets
 from retrieval.locking import exclusive
 
 if TYPE_CHECKING:
@@ -74,7 +74,10 @@ class Writer:
     def write(self, message: dict[str, Any]) -> str:
         """Create or update one run; returns its MLflow id."""
         with exclusive(self._lock):
-            run_id = self._find(message["key"]) or self._create(message)
+            known = self._find(message["key"])
+            if known is not None and message["once"] and self.client.get_run(known).info.status == "FINISHED":
+                return known
+            run_id = known or self._create(message)
         self._run_ids[message["key"]] = run_id
         self._open.add(run_id)
         self._log_values(run_id, message)
@@ -97,6 +100,18 @@ class Writer:
         if folder.scheme in ("", "file") and Path(url2pathname(folder.path)).is_relative_to(ours):
             shutil.rmtree(url2pathname(folder.path), ignore_errors=True)
             self.client.set_tag(run_id, "hopbench.artifacts", "removed by --keep")
+        return run_id
+
+    def crown(self, key: str, digest: str) -> str:
+        """Give the run of `key` the champion tag of a benchmark, and take it from the run that had it."""
+        run_id = self._find(key)
+        if run_id is None:
+            raise LookupError(f"{key!r} has not been written, so it cannot be a champion")
+        with exclusive(self._lock):
+            everywhere = [experiment.experiment_id for experiment in self.client.search_experiments()]
+            for run in self.client.search_runs(everywhere, f"tags.`{CHAMPION_TAG}` = '{digest}'"):
+                self.client.delete_tag(run.info.run_id, CHAMPION_TAG)
+            self.client.set_tag(run_id, CHAMPION_TAG, digest)
         return run_id
 
     def end(self, status: str) -> None:
@@ -169,6 +184,8 @@ def _obey(writer: Writer, message: dict[str, Any]) -> str | None:
             return None
         case "drop_artifacts":
             return writer.drop_artifacts(message["key"])
+        case "champion":
+            return writer.crown(message["key"], message["digest"])
         case _:
             return writer.write(message)
 

@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 from eval.benchmarks import load_benchmark
-from eval.sweep import Result, ranked, sampled
-from eval.sweep_file import Objective
-from eval.sweep_plan import read_sweep
+from eval.sweep.arena import sampled
+from eval.sweep.model import Objective
+from eval.sweep.plan import read_sweep
+from eval.sweep.results import Result, ranked
 from tests.sweeps import write_benchmark, write_sweep
 
 HOPBENCH = [sys.executable, "-m", "flows.cli.main"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.sweep_plan import read_sweep
+from eval.sweep.plan import read_sweep
 from retrieval.errors import InputError
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.strategies.registry import make, registry

@@ -49,6 +49,8 @@ class Strategy(ABC):
     edges: ClassVar[tuple[str, ...]] = ()
     # What an ablation changes to remove an edge type; where nothing is left without it, the initial ranking remains.
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    # The parameters that decide what is read and walked: trials equal in these share that work.
+    walk: ClassVar[tuple[str, ...]] = ()
 
     fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
 
@@ -77,6 +79,10 @@ class Strategy(ABC):
     def spec(self) -> dict[str, Any]:
         """All parameters with their values: enough to make the same strategy again."""
         return dataclasses.asdict(self)
+
+    def shared_work(self) -> tuple[str, ...]:
+        """Trials of one strategy in the order of this share the most work with the ones before."""
+        return self.name, *(repr(getattr(self, name)) for name in self.walk)
 
     def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Rank every question of the batch, in its order: `KEEP` hits each, chunks unique, and no seed is dropped."""

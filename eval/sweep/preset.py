@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 
 from eval.files import write_atomically
-from eval.sweep import Result
-from eval.sweep_plan import SweepPlan
+from eval.sweep.plan import SweepPlan
+from eval.sweep.results import Result
 from eval.types import Benchmark
 from eval.version import code_version
 
@@ -28,8 +28,8 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
             "tuned_on": {
                 name: {
                     "role": benchmark.role,
-                    "questions": len(best.records[name].questions),
-                    objective.metric: best.records[name].metrics[objective.metric],
+                    "questions": len(best.by_dataset[name][0].questions),
+                    objective.metric: best.on(name, objective.metric),
                     "digest": benchmark.digest,
                 }
                 for name, benchmark in benchmarks.items()

@@ -1,0 +1,115 @@
+"""Where trials happen: a data set with its graph, its questions in batches, and what all trials there share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from eval.ledger import TrialRecord, trial_id
+from eval.metrics import score, summarise
+from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
+from eval.types import Benchmark
+from eval.version import code_version
+from retrieval.budget import Budget
+from retrieval.chunking import count_tokens
+from retrieval.index import Batch, Index
+from retrieval.strategies.base import Strategy
+
+KEPT_RANKS = 20
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A data set ready for trials. All of them use the same batches, so what one computes for all is there for all.
+
+    `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
+    `latency` has each trial measure single calls too; `repeat` tells equal trials apart.
+    """
+
+    benchmark: Benchmark
+    digest: str
+    index: Index
+    fingerprint: str
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+    latency: bool = False
+    repeat: int = 0
+
+    @cached_property
+    def parts(self) -> list[Batch]:
+        """The questions in batches with their candidates."""
+        parts = batches(self.index, [question.question for question in self.benchmark.questions])
+        prepare(parts)
+        return parts
+
+    def settings(self, strategy: Strategy) -> dict[str, Any]:
+        """Everything that decides a trial's outcome: what its id is made of."""
+        measured = {"latency": self.latency, "repeat": self.repeat}
+        return {
+            "strategy": strategy.name,
+            "parameters": strategy.spec(),
+            "dataset": self.digest,
+            "questions": [question.id for question in self.benchmark.questions],
+            "fingerprint": self.fingerprint,
+            "store": self.index.store.engine,
+            "embedder": self.index.embedder.name,
+            "budget": [self.budget.chunks, self.budget.tokens],
+            "seed": self.seed,
+            "code": code_version(),
+            **{name: value for name, value in measured.items() if value},
+        }
+
+    def trial_id(self, strategy: Strategy) -> str:
+        """The trial's content address."""
+        return trial_id(**self.settings(strategy))
+
+    def run(self, strategy: Strategy) -> TrialRecord:
+        """Rank and score all questions; no reach."""
+        started, settings = time.time(), self.settings(strategy)
+        outcome = run_trial(strategy.name, strategy, self.parts, self.budget)
+        rows = score(self.benchmark, outcome.rankings)
+        metrics = summarise(rows, self.benchmark, context_passages=self.budget.chunks)["metrics"]
+        ids = [question.id for question in self.benchmark.questions]
+        rows["ranked_ids"] = [list(outcome.rankings[question].ranked_ids[:KEPT_RANKS]) for question in ids]
+        costs, ended = self._costs(strategy, outcome), time.time()
+        return TrialRecord(
+            trial_id(**settings), settings, metrics, rows, outcome.failures, outcome.seconds, started, ended, costs
+        )
+
+    def _costs(self, strategy: Strategy, outcome: TrialOutcome) -> Mapping[str, float]:
+        spent = outcome.counters
+        contexts = [count_tokens(ranking.context) for ranking in outcome.rankings.values() if ranking.failure is None]
+        costs: dict[str, float] = {
+            "round_trips": spent.round_trips,
+            "edges_touched": spent.edges_touched,
+            "llm_calls": spent.llm_calls,
+            "tokens": spent.tokens,
+            "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
+        }
+        if self.latency:
+            asked = [question.question for question in self.benchmark.questions]
+            taken = list(measure_latency(strategy, self.index, asked, self.seed).values())
+            for percent in (50, 95):
+                costs[f"latency_ms_p{percent}"] = round(float(np.percentile(taken, percent)), 3)
+        return costs
+
+
+def sampled(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:
+    """The benchmark with `count` of its questions, drawn with `seed`, in their order; all when there are no more."""
+    if count is None or count >= len(benchmark.questions):
+        return benchmark
+    chosen = np.random.default_rng(seed).choice(len(benchmark.questions), count, replace=False)
+    return replace(benchmark, questions=tuple(benchmark.questions[i] for i in sorted(chosen)))
+
+
+def first_drawn(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:
+    """`count` of the questions in their order, each larger draw with the same seed containing the smaller ones."""
+    if count is None or count >= len(benchmark.questions):
+        return benchmark
+    chosen = np.random.default_rng(seed).permutation(len(benchmark.questions))[:count]
+    return replace(benchmark, questions=tuple(benchmark.questions[i] for i in sorted(chosen)))

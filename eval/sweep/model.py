@@ -1,0 +1,207 @@
+"""What a sweep file may say: its fields, and what is refused in them before anything runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from eval.metrics import PRIMARY, all_metrics
+from retrieval.errors import UnknownNameError
+
+Scalar = bool | int | float | str
+
+
+class Section(BaseModel):
+    """A part of a sweep file: its fields and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Objective(Section):
+    """What the best trial has most of: `metric`, then `also`, each a mean over the data sets."""
+
+    metric: str = Field(default=PRIMARY, description="the metric that the winner has most of")
+    also: str = Field(default="recall@5", description="the metric that decides between equal ones")
+
+    @field_validator("metric", "also")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in all_metrics("ranking"):
+            raise ValueError(str(UnknownNameError("metric", name, all_metrics("ranking"))))
+        return name
+
+
+class Range(Section):
+    """Values from `low` to `high`: every `step`-th one, or (random and Bayesian search) any of them."""
+
+    low: int | float
+    high: int | float
+    step: int | float | None = Field(default=None, gt=0, description="distance of the values; needed by grid and ofat")
+    log: bool = Field(default=False, description="small values are as likely as large ones: drawn by their logarithm")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Range:
+        if self.low >= self.high:
+            raise ValueError(f"low {self.low} is not below high {self.high}")
+        if self.log and (self.low <= 0 or self.step is not None):
+            raise ValueError("log: needs a low above 0, and no step")
+        return self
+
+    @property
+    def whole(self) -> bool:
+        """Whether its values are whole numbers."""
+        return all(type(value) is int for value in (self.low, self.high, self.step) if value is not None)
+
+    def values(self) -> list[Scalar]:
+        """Every `step`-th value; none without a step."""
+        if self.step is None:
+            return []
+        count = int((self.high - self.low) / self.step + 1e-9) + 1
+        found = [self.low + place * self.step for place in range(count)]
+        return [value if self.whole else round(float(value), 9) for value in found]
+
+
+class Entry(Section):
+    """A strategy with the values that its trials take: `base` for all of them, `grid` and `space` for what varies.
+
+    `strategy` is a label as `run` takes it (`NAME`, `NAME:tuned`); fields that stand nowhere here keep its values. A
+    parameter of `when` varies only where the other parameters named there have one of the values listed.
+    """
+
+    strategy: str = Field(description="a label as `hopbench run` takes it: NAME or NAME:tuned")
+    base: dict[str, Scalar] = Field(default_factory=dict, description="parameter: the value that all trials take")
+    grid: dict[str, list[Scalar]] = Field(default_factory=dict, description="parameter: the values to try")
+    space: dict[str, Range] = Field(default_factory=dict, description="parameter: the range to try values of")
+    when: dict[str, dict[str, list[Scalar] | Scalar]] = Field(
+        default_factory=dict, description="parameter: {other parameter: value or values} under which it varies at all"
+    )
+
+    @field_validator("grid")
+    @classmethod
+    def _filled(cls, grid: dict[str, list[Scalar]]) -> dict[str, list[Scalar]]:
+        if empty := [name for name, values in grid.items() if not values]:
+            raise ValueError(f"no values for {', '.join(empty)}: list at least one")
+        return grid
+
+
+class BuildValues(Section):
+    """Build settings to try, each combination a graph of its own."""
+
+    embedder: list[str] = Field(default_factory=list, description="as --embedder of run")
+    extractor: list[str] = Field(default_factory=list, description="as --extractor of run")
+    similar_top_k: list[int] = Field(default_factory=list, description="SIMILAR_TO edges of a chunk, 1..1000")
+    similar_floor: list[float] = Field(default_factory=list, description="least similarity of such an edge, 0..1")
+    max_tokens: list[int] = Field(default_factory=list, description="tokens above which a passage is split")
+
+
+class Halving(Section):
+    """Successive halving (Jamieson and Talwalkar, 2016): all on few questions, the best 1/factor on more, and so on."""
+
+    questions: int = Field(ge=1, description="questions of each data set in the first round")
+    factor: int = Field(default=3, ge=2, description="1/factor of the configurations go on")
+
+
+COSTS = (
+    "latency_ms_p50",
+    "latency_ms_p95",
+    "tokens",
+    "context_tokens",
+    "llm_calls",
+    "round_trips",
+    "edges_touched",
+    "seconds",
+)
+SHORT_FORM = ("base", "grid", "space", "when")
+
+
+class SweepFile(Section):
+    """The content of a sweep file. Relative paths are resolved against it; `datasets` takes shipped names too."""
+
+    datasets: list[str] = Field(min_length=1, description="folders, shipped names or Hub names to score trials on")
+    strategy: list[Entry] = Field(min_length=1)
+    build: BuildValues = BuildValues()
+    search: Literal["grid", "random", "ofat", "bayesian"] = Field(
+        default="grid",
+        description="every combination; `trials` random ones; one factor at a time from base; or Optuna's TPE",
+    )
+    trials: int | None = Field(default=None, ge=1, description="configurations of a random or Bayesian search")
+    ablations: bool = Field(default=False, description="also each configuration without each of its edge types")
+    objective: Objective = Objective()
+    constraints: dict[str, float] = Field(
+        default_factory=dict, description=f"cost: the most that the winner may have of it; costs: {', '.join(COSTS)}"
+    )
+    latency: bool = Field(default=False, description="measure the latency of single calls in every trial")
+    halving: Halving | None = Field(default=None, description="drop hopeless configurations on few questions")
+    questions: int | None = Field(default=None, ge=1, description="a seeded subset of each data set's questions")
+    seed: int = Field(default=0, ge=0, description="seed of subsets, random draws and resampling")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(
+        default_factory=list, description="several seeds of the subset in place of one; the objective is their mean"
+    )
+    repeats: int = Field(default=1, ge=1, le=100, description="how often each trial is done, to steady its latency")
+    report_on: str | None = Field(default=None, description="a data set on which the winner is scored once, at the end")
+    embedder: str = "wordllama"
+    extractor: str = "rules"
+    store: str = "kglite"
+    write_preset: str | None = Field(default=None, description="file for the winner's parameters with provenance")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _single(cls, content: Any) -> Any:
+        """`strategy: NAME` with `base`, `grid`, `space` and `when` beside it is a list of one entry."""
+        if not isinstance(content, dict) or not isinstance(content.get("strategy"), str):
+            return content
+        entry = {name: content[name] for name in ("strategy", *SHORT_FORM) if name in content}
+        return {**{k: v for k, v in content.items() if k not in entry}, "strategy": [entry]}
+
+    @field_validator("constraints")
+    @classmethod
+    def _costs(cls, constraints: dict[str, float]) -> dict[str, float]:
+        for name in constraints:
+            if name not in COSTS:
+                raise ValueError(str(UnknownNameError("cost", name, COSTS)))
+        return constraints
+
+    @model_validator(mode="after")
+    def _one_winner(self) -> SweepFile:
+        if self.write_preset is not None and len({entry.strategy.partition(":")[0] for entry in self.strategy}) > 1:
+            raise ValueError("write_preset: a preset belongs to one strategy: list only one")
+        return self
+
+    @model_validator(mode="after")
+    def _possible(self) -> SweepFile:
+        drawn = self.search in {"random", "bayesian"}
+        if drawn != (self.trials is not None):
+            wanted = "say how many configurations to try" if drawn else "leave it out: the values decide their number"
+            raise ValueError(f"trials: {wanted} (search: {self.search})")
+        if self.halving is not None and (self.search == "bayesian" or self.ablations):
+            raise ValueError(
+                "halving: goes with grid, random and ofat, and without ablations: it compares what it drops"
+            )
+        if self.ablations and self.search == "bayesian":
+            raise ValueError(
+                "ablations: would be configurations to learn from: ablate the winner in a sweep of its own"
+            )
+        if self.halving is not None and self.questions is not None and self.halving.questions >= self.questions:
+            raise ValueError(f"halving.questions: {self.halving.questions} leaves no round below {self.questions}")
+        return self
+
+    @property
+    def all_seeds(self) -> list[int]:
+        """The seeds of the questions' subsets, each once."""
+        return list(dict.fromkeys(self.seeds)) or [self.seed]
+
+    @property
+    def timed(self) -> bool:
+        """Whether trials measure the latency of single calls."""
+        return self.latency or any(name.startswith("latency") for name in self.constraints)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a sweep file, the short form for one strategy included."""
+    found = SweepFile.model_json_schema()
+    fields, entry = found["properties"], found["$defs"]["Entry"]["properties"]
+    name = {"type": "string", "description": "one strategy; its base, grid, space and when then stand beside it"}
+    fields["strategy"] = {"anyOf": [name, fields["strategy"]]}
+    fields |= {name: entry[name] for name in SHORT_FORM}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, "title": "A HopBench sweep"}

@@ -1,0 +1,151 @@
+"""From a sweep file to its plan: the spaces of its entries, and the configurations of a search that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from eval.sweep.file import dataset_of, expanded_path, read_file
+from eval.sweep.model import Range, Scalar, SweepFile
+from eval.sweep.space import Build, Candidate, Dimension, Space
+from retrieval.errors import HopBenchError, InputError
+from retrieval.strategies.base import Strategy
+
+ATTEMPTS = 50  # draws for each configuration wanted, before a random search takes the space for exhausted
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A validated sweep: `candidates` are in the file's order, each once (none where the search finds them itself).
+
+    `named` are the fields that the file sets.
+    """
+
+    file: Path
+    content: SweepFile
+    datasets: tuple[str, ...]
+    spaces: tuple[Space, ...]
+    candidates: tuple[Candidate, ...]
+    named: frozenset[str]
+    report_on: str | None = None
+
+    @property
+    def configurations(self) -> int:
+        """How many configurations will be tried."""
+        return len(self.candidates) or self.content.trials or 0
+
+    @property
+    def each(self) -> int:
+        """Trials of one configuration: a trial is a configuration on a data set with a seed, repeated or not."""
+        return len(self.datasets) * len(self.content.all_seeds) * self.content.repeats
+
+    @property
+    def trials(self) -> int:
+        """All trials, were none dropped."""
+        return self.configurations * self.each
+
+    @property
+    def builds(self) -> tuple[Build, ...]:
+        """Every build that a configuration may ask for."""
+        if self.candidates:
+            return tuple(dict.fromkeys(candidate.build for candidate in self.candidates))
+        return tuple(dict.fromkeys(build for space in self.spaces for build in space.builds()))
+
+    @property
+    def preset(self) -> Path | None:
+        """Where the best parameters go, if anywhere."""
+        wanted = self.content.write_preset
+        return None if wanted is None else (self.file.parent / expanded_path(wanted, self.file)).resolve()
+
+
+def read_sweep(file: Path) -> SweepPlan:
+    """Parse and check a sweep file. Raises InputError with the file, the field, the value and the remedy."""
+    content = read_file(file)
+    spaces = tuple(Space(entry, content) for entry in content.strategy)
+    try:
+        for space in spaces:
+            space.check()
+        candidates = _distinct(_listed(spaces, content))
+    except HopBenchError as error:
+        raise InputError(f"{file}: {error}") from error
+    datasets = tuple(dict.fromkeys(dataset_of(name, file) for name in content.datasets))
+    report_on = None if content.report_on is None else dataset_of(content.report_on, file)
+    if report_on in datasets:
+        raise InputError(f"{file}: report_on: {content.report_on!r} is among the datasets that choose the winner")
+    named = frozenset(name for entry in content.strategy for name in (*entry.base, *entry.grid, *entry.space))
+    return SweepPlan(file, content, datasets, spaces, tuple(candidates), named, report_on)
+
+
+def _listed(spaces: Sequence[Space], content: SweepFile) -> Iterator[Candidate]:
+    """The configurations of the search, each followed by its ablations; none of a Bayesian one."""
+    if content.search == "bayesian":
+        return
+    for candidate in _found(spaces, content):
+        yield candidate
+        if content.ablations:
+            for less, edges in ablated(candidate.strategy).items():
+                yield replace(candidate, strategy=less, without=edges, of=candidate.strategy)
+
+
+def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
+    match content.search:
+        case "grid":
+            return (candidate for space in spaces for candidate in space.grid())
+        case "ofat":
+            return (candidate for space in spaces for candidate in space.one_at_a_time())
+        case _:
+            return _drawn(spaces, content.trials or 0, content.seed)
+
+
+def _drawn(spaces: Sequence[Space], count: int, seed: int) -> list[Candidate]:
+    """`count` distinct random configurations, or all where there are no more; each entry is as likely."""
+    rng = np.random.default_rng(seed)
+    found: dict[object, Candidate] = {}
+    for _ in range(count * ATTEMPTS):
+        if len(found) == count:
+            break
+        space = spaces[int(rng.integers(len(spaces)))]
+        candidate = space.candidate(lambda dimension: drawn_value(dimension, rng))
+        found.setdefault(candidate.key, candidate)
+    return list(found.values())
+
+
+def drawn_value(dimension: Dimension, rng: np.random.Generator) -> Scalar:
+    """A value of the dimension, each as likely (of a logarithmic range: each magnitude)."""
+    span = dimension.values
+    if not isinstance(span, Range):
+        return span[int(rng.integers(len(span)))]
+    if span.step is not None:
+        return span.values()[int(rng.integers(len(span.values())))]
+    if span.log:
+        drawn = float(np.exp(rng.uniform(np.log(span.low), np.log(span.high))))
+        return round(drawn) if span.whole else float(f"{drawn:.4g}")
+    if span.whole:
+        return int(rng.integers(int(span.low), int(span.high) + 1))
+    return round(float(rng.uniform(span.low, span.high)), 4)
+
+
+def ablated(whole: Strategy) -> dict[Strategy, tuple[str, ...]]:
+    """The strategy without each of its edge types: variant → the types it lacks.
+
+    Types that can only go together make one variant; the strategy itself is the variant without a type it does not use.
+    """
+    found: dict[Strategy, tuple[str, ...]] = {}
+    for edge, changes in whole.ablations.items():
+        less = replace(whole, **changes)
+        found[less] = (*found.get(less, ()), edge)
+    return found
+
+
+def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Each configuration once; one that is an ablation of another as well counts as what the file asks for."""
+    every = list(candidates)
+    wanted = {candidate.key for candidate in every if candidate.of is None}
+    first: dict[object, Candidate] = {}
+    for candidate in every:
+        if candidate.of is None or candidate.key not in wanted:
+            first.setdefault(candidate.key, candidate)
+    return list(first.values())

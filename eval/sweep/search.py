@@ -1,0 +1,131 @@
+"""Which configurations to try next: all that are listed, in rounds of halving, or what Optuna's TPE suggests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from eval.sweep.model import Range, Scalar
+from eval.sweep.plan import SweepPlan
+from eval.sweep.results import Result, ranked
+from eval.sweep.space import Candidate, Dimension, Space
+
+if TYPE_CHECKING:
+    import optuna
+
+TOGETHER = 4
+"""Configurations that a Bayesian search suggests before it learns their results: what processes can share."""
+
+
+class Round(NamedTuple):
+    """Configurations to try, on so many questions of each data set (None: on all that the file asks for)."""
+
+    candidates: Sequence[Candidate]
+    questions: int | None = None
+
+
+class Search(Protocol):
+    """Asked for rounds and told their results, in turn, until a round is empty. Seeded: a resumed sweep repeats it."""
+
+    def ask(self) -> Round:
+        """What to try next; no candidates when nothing is left."""
+        ...
+
+    def tell(self, results: Sequence[Result]) -> None:
+        """What the round's candidates gave, in its order."""
+        ...
+
+
+def search_of(plan: SweepPlan, questions: int) -> Search:
+    """The plan's search; `questions` is how many the largest data set has."""
+    if plan.content.search == "bayesian":
+        return Suggested(plan)
+    return Listed(plan, rounds(plan, questions))
+
+
+def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
+    """The questions of each round: with halving ever more, then all."""
+    halving = plan.content.halving
+    if halving is None:
+        return [None]
+    most = min(questions, plan.content.questions or questions)
+    sizes, size = list[int | None](), halving.questions
+    while size < most:
+        sizes.append(size)
+        size *= halving.factor
+    return [*sizes, None]
+
+
+class Listed:
+    """The plan's configurations; after each round but the last the best 1/factor go on."""
+
+    def __init__(self, plan: SweepPlan, sizes: Sequence[int | None]) -> None:
+        self._plan = plan
+        self._left = list(plan.candidates)
+        self._sizes = list(sizes)
+
+    def ask(self) -> Round:
+        """See `Search`."""
+        return Round(self._left, self._sizes[0]) if self._sizes else Round([])
+
+    def tell(self, results: Sequence[Result]) -> None:
+        """See `Search`."""
+        self._sizes.pop(0)
+        halving = self._plan.content.halving
+        if self._sizes and halving is not None:
+            best = ranked(results, self._plan.content.objective, self._plan.content.constraints)
+            kept = {one.candidate.key for one in best[: math.ceil(len(best) / halving.factor)]}
+            self._left = [candidate for candidate in self._left if candidate.key in kept]
+
+
+class Suggested:
+    """Optuna's tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011), seeded.
+
+    It learns from the results alone, which the ledger keeps: a resumed sweep goes the same way again.
+    """
+
+    def __init__(self, plan: SweepPlan) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._plan = plan
+        self._left = plan.content.trials or 0
+        self._asked: list[optuna.trial.Trial] = []
+        sampler = optuna.samplers.TPESampler(seed=plan.content.seed)
+        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+
+    def ask(self) -> Round:
+        """See `Search`."""
+        count = min(TOGETHER, self._left)
+        self._left -= count
+        self._asked = [self._study.ask() for _ in range(count)]
+        return Round([self._candidate(trial) for trial in self._asked])
+
+    def tell(self, results: Sequence[Result]) -> None:
+        """See `Search`. What breaks a constraint counts 1 less for each: below all that keep them."""
+        content = self._plan.content
+        for trial, result in zip(self._asked, results, strict=True):
+            value = result.mean(content.objective.metric) - len(result.violated(content.constraints))
+            self._study.tell(trial, value)
+
+    def _candidate(self, trial: optuna.trial.Trial) -> Candidate:
+        spaces = self._plan.spaces
+        place = trial.suggest_categorical("strategy", range(len(spaces))) if len(spaces) > 1 else 0
+        space: Space = spaces[place]
+        prefix = f"{place}." if len(spaces) > 1 else ""
+        return space.candidate(lambda dimension: _suggested(trial, prefix + dimension.name, dimension))
+
+
+def _suggested(trial: optuna.trial.Trial, name: str, dimension: Dimension) -> Scalar:
+    span = dimension.values
+    if not isinstance(span, Range):
+        value: Any = trial.suggest_categorical(name, list(span))
+    elif span.whole:
+        value = trial.suggest_int(name, int(span.low), int(span.high), step=int(span.step or 1), log=span.log)
+    elif span.step is not None:
+        value = round(trial.suggest_float(name, span.low, span.high, step=span.step), 9)
+    else:
+        value = float(f"{trial.suggest_float(name, span.low, span.high, log=span.log):.4g}")
+    chosen: Scalar = value
+    return chosen

@@ -1,0 +1,228 @@
+"""What a configuration is, and the space an entry of a sweep file opens: its dimensions and their conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+from eval.sweep.model import Entry, Range, Scalar, SweepFile
+from retrieval.errors import InputError, ParameterError, UnknownNameError
+from retrieval.strategies.base import Strategy
+from retrieval.strategies.registry import label_of, make
+
+BUILD = "build."
+DEFAULT_FLOOR = 0.3
+MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Build:
+    """The graph that a configuration is tried on; None keeps the builder's default."""
+
+    embedder: str = "wordllama"
+    extractor: str = "rules"
+    similar_top_k: int | None = None
+    similar_floor: float | None = None
+    max_tokens: int | None = None
+
+    def settings(self) -> dict[str, int | float]:
+        """The settings that differ from the builder's defaults."""
+        numbers = {"similar_top_k", "similar_floor", "max_tokens"}
+        return {name: value for name, value in asdict(self).items() if name in numbers and value is not None}
+
+    def __str__(self) -> str:
+        parts = [self.embedder, self.extractor, *(f"{name}={value}" for name, value in self.settings().items())]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration to try on every data set.
+
+    `label` is what `run` makes the same strategy from. An ablation has the label of the configuration it changes, `of`,
+    and `without` names the edge types it removes. `varied` are the values that the search gave it, those of build
+    settings under `build.NAME`.
+    """
+
+    strategy: Strategy
+    label: str
+    varied: Mapping[str, Scalar] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    of: Strategy | None = None
+    build: Build = Build()
+
+    @property
+    def key(self) -> tuple[Strategy, Build]:
+        """What makes it another configuration."""
+        return self.strategy, self.build
+
+    @property
+    def title(self) -> str:
+        """Its label, with what it lacks and the build settings that vary."""
+        build = [f"{name}={value}" for name, value in self.varied.items() if name.startswith(BUILD)]
+        return " without ".join([" ".join([self.label, *build]), *self.without])
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A parameter (or `build.` setting) that varies, and the values of others under which it does."""
+
+    name: str
+    values: Sequence[Scalar] | Range
+    when: Mapping[str, Sequence[Scalar]] = field(default_factory=dict)
+
+    def listed(self) -> Sequence[Scalar]:
+        """All values. Raises InputError for a range without a step."""
+        found = self.values.values() if isinstance(self.values, Range) else self.values
+        if not found:
+            raise InputError(f"space.{self.name}: a range without step has no list of values: give it a step")
+        return found
+
+    def ends(self) -> Sequence[Scalar]:
+        """The values by which the bounds of the whole dimension can be checked."""
+        return [self.values.low, self.values.high] if isinstance(self.values, Range) else self.values
+
+    def active(self, chosen: Mapping[str, Scalar]) -> bool:
+        """Whether it varies beside these values."""
+        return all(chosen.get(other) in values for other, values in self.when.items())
+
+
+@dataclass(frozen=True)
+class Space:
+    """All configurations that one entry of a sweep file allows."""
+
+    entry: Entry
+    content: SweepFile
+
+    @cached_property
+    def start(self) -> Strategy:
+        """The strategy of the entry's label with its base values."""
+        start = make(self.entry.strategy)
+        return _made(type(start), {**start.spec(), **self.entry.base})
+
+    @cached_property
+    def dimensions(self) -> list[Dimension]:
+        """What varies: those without a condition in the file's order, then those with one, then build settings."""
+        varied: dict[str, Sequence[Scalar] | Range] = {**self.entry.grid, **self.entry.space}
+        conditions = {name: {o: _list(v) for o, v in when.items()} for name, when in self.entry.when.items()}
+        found = [Dimension(name, values, conditions.get(name, {})) for name, values in varied.items()]
+        settings = {name: values for name, values in self.content.build.model_dump().items() if values}
+        return [
+            *(one for one in found if not one.when),
+            *_in_order([one for one in found if one.when]),
+            *(Dimension(BUILD + name, values) for name, values in settings.items()),
+        ]
+
+    def check(self) -> None:
+        """Refuse what is unknown, out of bounds, or stands in two places."""
+        kind, entry = type(make(self.entry.strategy)), self.entry
+        for first, second in (("base", "grid"), ("base", "space"), ("grid", "space")):
+            both = sorted(set(getattr(entry, first)) & set(getattr(entry, second)))
+            if both:
+                raise InputError(
+                    f"{kind.name}: {', '.join(both)} stands in {first} and in {second}: leave it in one of them"
+                )
+        others = [other for when in entry.when.values() for other in when]
+        for parameter in (*entry.base, *entry.grid, *entry.space, *entry.when, *others):
+            if parameter not in kind.parameters():
+                raise UnknownNameError(f"parameter of {kind.name}", parameter, kind.parameters())
+        if fixed := sorted(set(entry.when) - set(entry.grid) - set(entry.space)):
+            raise InputError(f"{kind.name}: when: {', '.join(fixed)} does not vary: list its values in grid or space")
+        for dimension in self.dimensions:
+            for value in dimension.ends():
+                self.candidate(_beside(dimension, value))
+
+    def candidate(self, pick: Callable[[Dimension], Scalar]) -> Candidate:
+        """The configuration that `pick` makes, asked only for dimensions that vary beside what it chose before."""
+        chosen: dict[str, Scalar] = dict(self.start.spec())
+        varied: dict[str, Scalar] = {}
+        for dimension in self.dimensions:
+            if dimension.active(chosen):
+                chosen[dimension.name] = varied[dimension.name] = pick(dimension)
+        own = {name: value for name, value in varied.items() if not name.startswith(BUILD)}
+        strategy = _made(type(self.start), {**self.start.spec(), **own})
+        label = label_of(self.entry.strategy, None, {n: str(v) for n, v in {**self.entry.base, **own}.items()})
+        build = Build(self.content.embedder, self.content.extractor)
+        settings: dict[str, Any] = {n.removeprefix(BUILD): v for n, v in varied.items() if n.startswith(BUILD)}
+        return _above_floor(Candidate(strategy, label, varied, build=replace(build, **settings)))
+
+    def grid(self) -> Iterator[Candidate]:
+        """Every combination, in the order of the file; one whose conditions do not hold keeps the start's value."""
+        listed = [dimension.listed() for dimension in self.dimensions]
+        if prod(map(len, listed)) > MOST:
+            raise InputError(f"{self.start.name}: the grid has over {MOST:,} combinations: use search: random")
+        for values in product(*listed):
+            at = {dimension.name: value for dimension, value in zip(self.dimensions, values, strict=True)}
+            yield self.candidate(_from(at))
+
+    def builds(self) -> list[Build]:
+        """Every combination of the build settings."""
+        settings = [one for one in self.dimensions if one.name.startswith(BUILD)]
+        names = [one.name.removeprefix(BUILD) for one in settings]
+        found = [dict(zip(names, values, strict=True)) for values in product(*(one.listed() for one in settings))]
+        return [Build(**{**self._usual_build(), **values}) for values in found]
+
+    def one_at_a_time(self) -> Iterator[Candidate]:
+        """The start, then each value of each dimension beside the start's values of all others."""
+        usual: dict[str, Any] = {**self.start.spec(), **{BUILD + n: v for n, v in self._usual_build().items()}}
+        yield self._changed(usual, None, None)
+        for dimension in self.dimensions:
+            for value in dimension.listed():
+                yield self._changed(usual, dimension, value)
+
+    def _changed(self, usual: Mapping[str, Any], changed: Dimension | None, value: Scalar | None) -> Candidate:
+        found = self.candidate(lambda one: usual[one.name] if one is not changed or value is None else value)
+        shown = {name: v for name, v in found.varied.items() if changed is not None and name == changed.name}
+        return replace(found, varied=shown)
+
+    def _usual_build(self) -> dict[str, Any]:
+        return asdict(Build(self.content.embedder, self.content.extractor))
+
+
+def _beside(tested: Dimension, value: Scalar) -> Callable[[Dimension], Scalar]:
+    """Picks a value of one dimension, and of the others what lets it vary."""
+    return lambda one: value if one is tested else tested.when.get(one.name, one.ends())[0]
+
+
+def _from(values: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
+    return lambda one: values[one.name]
+
+
+def _made(kind: type[Strategy], parameters: Mapping[str, Any]) -> Strategy:
+    """The strategy; a whole number for a real parameter counts as that real, so that 1 and 1.0 are one trial."""
+    real = {spec.name for spec in fields(kind) if isinstance(spec.default, float)}
+    values: dict[str, Any] = {n: float(v) if n in real and type(v) is int else v for n, v in parameters.items()}
+    return kind(**values)
+
+
+def _above_floor(candidate: Candidate) -> Candidate:
+    """Refuse a threshold below the floor of the graph, which would promise edges that are never built."""
+    floor = DEFAULT_FLOOR if candidate.build.similar_floor is None else candidate.build.similar_floor
+    threshold = getattr(candidate.strategy, "min_similarity", floor)
+    if threshold < floor and getattr(candidate.strategy, "use_similar", True):
+        raise ParameterError(
+            f"{candidate.strategy.name}.min_similarity = {threshold} is below the floor of the graph's SIMILAR_TO "
+            f"edges, {floor}: raise it, or lower build.similar_floor"
+        )
+    return candidate
+
+
+def _list(values: Sequence[Scalar] | Scalar) -> list[Scalar]:
+    return list(values) if isinstance(values, list) else [values]  # type: ignore[list-item]
+
+
+def _in_order(conditional: Sequence[Dimension]) -> list[Dimension]:
+    """Each after those that its condition names."""
+    left, found = list(conditional), list[Dimension]()
+    while left:
+        names = {one.name for one in left}
+        ready = [one for one in left if not names & set(one.when)]
+        if not ready:
+            raise InputError(f"when: {', '.join(sorted(names))} depend on each other: break the circle")
+        found += ready
+        left = [one for one in left if one not in ready]
+    return found

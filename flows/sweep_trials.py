@@ -1,0 +1,160 @@
+"""A sweep's trials: on which graph and questions, in which order, by which process."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from eval.types import Benchmark
+from flows.home import Home
+from flows.options import GraphOptions
+from flows.prefect_runtime import PrefectRuntime
+from flows.report_progress import Report, ReportedSteps
+from flows.steps import Steps, run_flow
+from flows.sweep_identity import Identity
+from flows.sweep_record import Drainer
+
+if TYPE_CHECKING:
+    from eval.ledger import Ledger, TrialRecord
+    from eval.sweep.arena import Arena
+    from eval.sweep.plan import SweepPlan
+    from eval.sweep.results import Cell, Result
+    from eval.sweep.search import Round
+    from eval.sweep.space import Build, Candidate
+    from retrieval.index import Index
+
+KEPT_GRAPHS = 4
+LOOK_SECONDS = 0.2  # between looks at a trial that another process is at
+
+
+@dataclass
+class Arenas:
+    """The graphs and indices that trials need, the latest few kept; `warnings` tells of graphs that changed."""
+
+    plan: SweepPlan
+    benchmarks: Mapping[str, Benchmark]
+    home: Home
+    runtime: PrefectRuntime | None
+    report: Report
+    identity: Identity
+    warnings: list[str] = field(default_factory=list)
+    _kept: OrderedDict[tuple[str, Build], tuple[Index, str]] = field(default_factory=OrderedDict)
+
+    def open(self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps) -> Arena:
+        """The arena of a cell: the graph built if needed, the questions drawn."""
+        from eval.sweep.arena import Arena, first_drawn, sampled
+
+        index, fingerprint = self._graph(dataset, build, steps)
+        benchmark, content = self.benchmarks[dataset], self.plan.content
+        drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
+        subset = first_drawn(drawn, questions, cell.seed)
+        arena = Arena(subset, benchmark.digest, index, fingerprint, cell.seed)
+        return replace(arena, latency=content.timed, repeat=cell.repeat)
+
+    def _graph(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
+        place = dataset, build
+        if place not in self._kept:
+            self._kept[place] = self._built(dataset, build, steps)
+            while len(self._kept) > KEPT_GRAPHS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(place)
+        return self._kept[place]
+
+    def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
+        from flows.build_graph import built_graph, open_index
+
+        store = self.plan.content.store
+        option = GraphOptions(dataset=dataset, store=store, embedder=build.embedder, extractor=build.extractor)
+        graph = option.graph_plan(self.benchmarks[dataset], self.home, **build.settings())
+        index = steps("embed and index", lambda: open_index(option, graph, self.home))
+
+        def body(inner: Steps) -> tuple[str, list[str]]:
+            record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report))
+            return str(record["fingerprint"]), warnings
+
+        shown = {"graph": graph.namespace}
+        fingerprint, warnings = run_flow("build_graph", body, runtime=self.runtime, parameters=shown)
+        self.warnings += warnings
+        self.identity.hold({f"graph of {self.benchmarks[dataset].name} ({build})": fingerprint})
+        return index, fingerprint
+
+
+@dataclass
+class Trials:
+    """Does trials, or takes them from the ledger; `done` counts all, `reused` those that were finished before."""
+
+    plan: SweepPlan
+    arenas: Arenas
+    ledger: Ledger
+    drainer: Drainer
+    report: Report
+    done: int = 0
+    reused: int = 0
+
+    def round(self, turn: Round, datasets: Sequence[str], steps: Steps) -> list[Result]:
+        """The results of a round's candidates, in its order."""
+        from eval.sweep.results import Result
+
+        found: list[dict[Cell, TrialRecord]] = [{} for _ in turn.candidates]
+        for dataset in datasets:
+            for build in dict.fromkeys(candidate.build for candidate in turn.candidates):
+                places = [i for i, candidate in enumerate(turn.candidates) if candidate.build == build]
+                for cell in self._cells(dataset):
+                    arena = self.arenas.open(dataset, build, cell, turn.questions, steps)
+                    todo = {place: turn.candidates[place] for place in places}
+                    for place, record in self._records(arena, cell, todo, steps).items():
+                        found[place][cell] = record
+        return [Result(*pair, turn.questions) for pair in zip(turn.candidates, found, strict=True)]
+
+    def reported(self, winner: Candidate, dataset: str, steps: Steps) -> Result:
+        """The winner on the data set that did not choose it."""
+        from eval.sweep.results import Result
+
+        cell = self._cells(dataset)[0]
+        arena = self.arenas.open(dataset, winner.build, cell, None, steps)
+        return Result(winner, {cell: self._records(arena, cell, {0: winner}, steps, "report")[0]})
+
+    def _cells(self, dataset: str) -> list[Cell]:
+        from eval.sweep.results import Cell
+
+        name, content = self.arenas.benchmarks[dataset].name, self.plan.content
+        return [Cell(name, seed, repeat) for seed in content.all_seeds for repeat in range(content.repeats)]
+
+    def _records(
+        self, arena: Arena, cell: Cell, todo: Mapping[int, Candidate], steps: Steps, role: str = "sweep"
+    ) -> dict[int, TrialRecord]:
+        """Each candidate's record: from the ledger, or done here, or awaited from the process that is at it.
+
+        Those that share the most work follow each other; what another process is at is looked for again at the end.
+        """
+        found: dict[int, TrialRecord] = {}
+        left = sorted(todo, key=lambda place: todo[place].strategy.shared_work())
+        while left:
+            before = len(found)
+            for place in left:
+                record = self._record(arena, todo[place], steps)
+                if record is not None:
+                    found[place] = record
+                    self.done += 1
+                    self.drainer.trial(todo[place], cell, arena, record, role)
+            left = [place for place in left if place not in found]
+            if left and len(found) == before:
+                time.sleep(LOOK_SECONDS)
+        return found
+
+    def _record(self, arena: Arena, candidate: Candidate, steps: Steps) -> TrialRecord | None:
+        name = arena.trial_id(candidate.strategy)
+        record = self.ledger.get(name)
+        if record is None and self.ledger.claim(name):
+            shown = f"{arena.benchmark.name} {candidate.title}"
+            record = steps(shown, lambda: arena.run(candidate.strategy))
+            self.ledger.put(record)
+        elif record is not None:
+            self.reused += 1
+            self.report.end()
+        if record is None:
+            return None
+        return replace(record, questions=record.questions.drop(columns="ranked_ids", errors="ignore"))
