@@ -70,6 +70,7 @@ class Arenas:
         option = GraphOptions(dataset=dataset, store=store, embedder=build.embedder, extractor=build.extractor)
         graph = option.graph_plan(self.benchmarks[dataset], self.home, **build.settings())
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
+        index.floors.update(self.plan.floors)
 
         def body(inner: Steps) -> tuple[str, list[str]]:
             record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report))

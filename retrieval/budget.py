@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from retrieval.chunking import count_tokens
 from retrieval.types import Chunk
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+# Trials on one corpus put the same passages into their contexts again and again.
+_counted = lru_cache(maxsize=1 << 15)(count_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Budget:
         """
         block = first_tokens(graph_context, self.tokens)
         parts = [block] if block else []
-        left = self.tokens - count_tokens(block)
+        left = self.tokens - _counted(block)
         read = []
         for chunk, text in self._cut(ranked, left):
             read.append(chunk)
@@ -39,13 +42,13 @@ class Budget:
             if left <= 0:
                 return
             text = first_tokens(chunk.content, left)
-            left -= count_tokens(text)
+            left -= _counted(text)
             yield chunk, text
 
 
 def first_tokens(text: str, limit: int) -> str:
     """The beginning of a text with at most `limit` tokens."""
-    if len(text) <= limit:  # a token has at least one character
+    if len(text) <= limit or _counted(text) <= limit:  # a token has at least one character
         return text
     for number, match in enumerate(_TOKEN.finditer(text)):
         if number == limit:

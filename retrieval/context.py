@@ -145,17 +145,33 @@ def context_blocks(
     cards: Mapping[str, Card],
     min_strength: float = 0.0,
     rel_types: Sequence[str] = (),
+    floor: float | None = None,
 ) -> list[str]:
-    """A block per question for its entities (ids, each with a card) and their passing relations; "" without any."""
+    """A block per question for its entities (ids, each with a card) and their passing relations; "" without any.
+
+    Relations are read down to `floor` (default: min_strength), those below min_strength neither shown nor charged.
+    """
     wanted = sorted({entity for ids in entities for entity in ids})
     if not wanted:
         return [""] * len(entities)
-    query = {"ids": wanted, "limit": SHOWN_RELATIONS, "min_strength": min_strength, "rel_types": list(rel_types)}
-    relations = {record["id"]: record for record in batch.read(counters, cypher.STRONGEST_RELATIONS, **query)}
+    least = min_strength if floor is None else floor
+    query = {"ids": wanted, "limit": SHOWN_RELATIONS, "min_strength": least, "rel_types": list(rel_types)}
+    records, _ = batch.read_uncharged(cypher.STRONGEST_RELATIONS, **query)
+    # The strongest that pass a threshold are the strongest of all, without those that do not pass.
+    relations = {record["id"]: _above(record, min_strength) for record in records}
+    counters.round_trips += 1
+    counters.rows += sum(len(record["target"]) for record in relations.values())
     shown = {entity: _card(cards[entity], relations[entity]) for entity in wanted}
     return [
         format_context([shown[entity] for entity in ids], _relationships(ids, cards, relations)) for ids in entities
     ]
+
+
+def _above(record: Record, least: float) -> Record:
+    kept = [place for place, weight in enumerate(record["weight"]) if weight >= least]
+    if len(kept) == len(record["weight"]):
+        return record
+    return {name: value if name == "id" else [value[place] for place in kept] for name, value in record.items()}
 
 
 def _card(card: Card, relations: Record) -> EntityCard:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.fusion import Scored
@@ -23,6 +23,8 @@ from retrieval.types import Chunk, Counters, Question
 
 KEPT_ROWS = 20_000_000
 EXACT = "exact"
+KEPT_VALUES = 16
+T = TypeVar("T")
 
 
 class ReadCache:
@@ -51,11 +53,40 @@ class ReadCache:
             self._rows -= self._kept.popitem(last=False)[1][1]
 
 
+class Kept:
+    """What strategies computed from a batch, by a name that tells its parameters; the oldest of many goes.
+
+    Each value stays with what it cost, so that each strategy that uses it is charged as if it were alone.
+    """
+
+    def __init__(self, limit: int = KEPT_VALUES) -> None:
+        self._limit = limit
+        self._lock = Lock()
+        self._values: OrderedDict[Hashable, tuple[Any, Counters]] = OrderedDict()
+
+    def of(self, name: Hashable, counters: Counters, make: Callable[[Counters], T]) -> T:
+        """The value of that name, made if it is not there; `counters` are charged what it cost."""
+        found = self._values.get(name)
+        if found is None:
+            spent = Counters()
+            found = make(spent), spent
+        with self._lock:  # threads may share a batch
+            self._values[name] = found
+            self._values.move_to_end(name)
+            while len(self._values) > self._limit:
+                self._values.popitem(last=False)
+        counters.add(found[1])
+        return found[0]  # type: ignore[no-any-return]
+
+
 @dataclass(eq=False)
 class Index:
     """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk.
 
     `search` names how chunks are searched by vector, and `native` does it where that is not `EXACT`.
+
+    `floors` are the lowest thresholds that trials to come will ask for, by (strategy, parameter): edges are read once
+    down to there, and each trial leaves out what is below its own.
     """
 
     chunks: Sequence[Chunk]
@@ -66,6 +97,7 @@ class Index:
     shared: dict[str, Any] = field(default_factory=dict)
     search: str = EXACT
     native: NativeSearch | None = None
+    floors: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @cached_property
     def lexical(self) -> LexicalIndex:
@@ -129,9 +161,9 @@ class Batch:
         return [self.named(candidates) for candidates in self.lexical]
 
     @cached_property
-    def kept(self) -> dict[str, Any]:
-        """What strategies computed from the batch and others may use again, by a name that tells its parameters."""
-        return {}
+    def kept(self) -> Kept:
+        """What strategies computed from the batch and others may use again."""
+        return Kept()
 
     def named(self, candidates: Candidates) -> Scored:
         """Candidates with chunk ids in place of rows."""
@@ -146,11 +178,18 @@ class Batch:
 
     def read(self, counters: Counters, query: str, **parameters: object) -> list[Record]:
         """Read from the store, charging `counters` a round trip and its rows."""
-        if self.alone:
-            records = self.index.store.read(query, **parameters)
-            rows = sum(map(rows_of, records))
-        else:
-            records, rows = self.index.reads.read(self.index.store, query, parameters)
+        records, rows = self.read_uncharged(query, **parameters)
         counters.round_trips += 1
         counters.rows += rows
         return records
+
+    def read_uncharged(self, query: str, **parameters: object) -> tuple[list[Record], int]:
+        """Read from the store; the records and the rows in them, for a caller that uses only some of them."""
+        if self.alone:
+            records = self.index.store.read(query, **parameters)
+            return records, sum(map(rows_of, records))
+        return self.index.reads.read(self.index.store, query, parameters)
+
+    def floor(self, strategy: str, parameter: str, threshold: float) -> float:
+        """How far down to read for a threshold: it, or the lowest that trials to come will ask for."""
+        return threshold if self.alone else min(threshold, self.index.floors.get((strategy, parameter), threshold))

@@ -55,6 +55,18 @@ class SweepPlan:
         return tuple(dict.fromkeys(build for space in self.spaces for build in space.builds()))
 
     @property
+    def floors(self) -> dict[tuple[str, str], float]:
+        """The lowest threshold of each kind that a trial may ask for, by (strategy, parameter)."""
+        found: dict[tuple[str, str], float] = {}
+        for space in self.spaces:
+            varied = {dimension.name: dimension.ends() for dimension in space.dimensions}
+            for name in space.start.thresholds:
+                values = varied.get(name, [getattr(space.start, name)])
+                place = space.start.name, name
+                found[place] = min(found.get(place, 1.0), *map(float, values))
+        return found
+
+    @property
     def preset(self) -> Path | None:
         """Where the best parameters go, if anywhere."""
         wanted = self.content.write_preset

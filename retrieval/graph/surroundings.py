@@ -89,24 +89,48 @@ def read_surroundings(
     max_hops: int,
     min_strength: float,
     rel_types: Sequence[str],
+    floor: float | None = None,
 ) -> Surroundings:
-    """Read `max_hops` steps around the entities of a whole batch, a round trip a hop."""
+    """Read `max_hops` steps around the entities of a whole batch, a round trip a hop.
+
+    Edges are read down to `floor` (default: min_strength), and what is weaker than min_strength is left out and not
+    charged: so trials with several thresholds read once.
+    """
     around = Surroundings()
-    frontier = sorted(starts)
+    frontier, wide = sorted(starts), sorted(starts)
+    read: set[str] = set()
+    limits = {"min_strength": min_strength if floor is None else floor, "rel_types": list(rel_types)}
     for _ in range(max_hops):
         if not frontier:
             break
-        limits = {"min_strength": min_strength, "rel_types": list(rel_types)}
-        for record in batch.read(counters, cypher.NEIGHBORHOOD_HOP, ids=frontier, **limits):
-            counters.edges_touched += len(record["target"])
-            if record["kind"] == "R":
-                around.related[record["id"]] = dict(zip(record["target"], record["weight"], strict=True))
-            elif record["id"] not in around.mentions and record["target"]:
-                around.mentions[record["id"]] = _mentions(batch, record)
-        found = {target for node in frontier for target in around.related.get(node, ())}
+        records = batch.kept.of(("around", tuple(wide), str(limits)), Counters(), lambda _: _hop(batch, wide, limits))  # noqa: B023 - called at once
+        for node in frontier:
+            around.related[node] = {
+                to: weight for to, weight in records.related[node].items() if weight >= min_strength
+            }
+        found = {target for node in frontier for target in around.related[node]}
+        around.mentions.update((entity, records.mentions[entity]) for entity in found if entity in records.mentions)
+        edges = sum(len(around.related[node]) for node in frontier)
+        edges += sum(len(records.mentions[entity].rows) for entity in found if entity in records.mentions)
+        counters.round_trips += 1
+        counters.rows += edges
+        counters.edges_touched += edges
         frontier = sorted(found - around.related.keys())
+        read |= set(wide)
+        wide = sorted({target for node in wide for target in records.related[node]} - read)
     around.ways = {start: neighbors(start, around.related, max_hops) for start in starts}
     return around
+
+
+def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surroundings:
+    """One round trip's relations and mentions."""
+    hop = Surroundings()
+    for record in batch.read_uncharged(cypher.NEIGHBORHOOD_HOP, ids=list(ids), **limits)[0]:
+        if record["kind"] == "R":
+            hop.related[record["id"]] = dict(zip(record["target"], record["weight"], strict=True))
+        elif record["target"]:
+            hop.mentions[record["id"]] = _mentions(batch, record)
+    return hop
 
 
 def _mentions(batch: Batch, record: Record) -> Mentions:

@@ -51,6 +51,8 @@ class Strategy(ABC):
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     # The parameters that decide what is read and walked: trials equal in these share that work.
     walk: ClassVar[tuple[str, ...]] = ()
+    # Lower bounds of edges that are read: what is read for one value serves every higher one.
+    thresholds: ClassVar[tuple[str, ...]] = ()
 
     fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
 

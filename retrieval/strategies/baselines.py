@@ -13,12 +13,12 @@ from retrieval.types import Counters, Hit, Ranking
 
 def hybrid_rankings(batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted") -> list[Scored]:
     """Each question's vector and BM25 top 100 as one ranking: weighted min-max scores, or reciprocal rank fusion."""
-    key = f"hybrid {fusion} {vector_weight}"
-    if key not in batch.kept:
+
+    def fuse(_: Counters) -> list[Scored]:
         pairs = zip(batch.vector_rankings, batch.bm25_rankings, strict=True)
-        batch.kept[key] = [_fused(dense, lexical, vector_weight, fusion) for dense, lexical in pairs]
-    rankings: list[Scored] = batch.kept[key]
-    return rankings
+        return [_fused(dense, lexical, vector_weight, fusion) for dense, lexical in pairs]
+
+    return batch.kept.of(("hybrid", fusion, vector_weight), Counters(), fuse)
 
 
 def _fused(dense: Scored, lexical: Scored, vector_weight: float, fusion: str) -> Scored:

@@ -134,7 +134,7 @@ class ExpansionQueries(Strategy):
 
 def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Scored]:
     """The best `count` chunks by cosine for each text; what is not known yet is embedded in one call."""
-    known: dict[str, Scored] = {} if batch.alone else batch.kept.setdefault(f"searches {count}", {})
+    known: dict[str, Scored] = {} if batch.alone else batch.kept.of(("searches", count), Counters(), lambda _: {})
     new = [text for text in dict.fromkeys(texts) if text not in known]
     if not new:
         return known

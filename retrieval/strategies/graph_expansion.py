@@ -7,21 +7,24 @@ max_expanded keeps the best, not the first.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from retrieval.fusion import DECIMALS, Scored, ordered, rank_shares
-from retrieval.graph import cypher
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch
+from retrieval.search import cosines
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.graph_expansion_routes import Hop, Reached, steps_to
-from retrieval.types import Counters, Hit, Ranking, Step
+from retrieval.strategies.graph_expansion_walk import NEVER, Expansion, Walk, evidence, walked
+from retrieval.types import Counters, Hit, Ranking
 
-NEVER = 2.0  # above every similarity and strength: a threshold that no edge passes
+FloatArray = NDArray[np.float64]
+Score = TypeVar("Score", float, FloatArray)
 
 
 def penalty(depth: int, kind: str) -> float:
@@ -34,7 +37,7 @@ def graph_score(similarity: float, path: float, depth: int, kind: str = "linear"
     return max(similarity, path) * penalty(depth, kind)
 
 
-def hybrid_score(vector: float, graph: float, chunk_weight: float = 0.7) -> float:
+def hybrid_score(vector: Score, graph: Score, chunk_weight: float = 0.7) -> Score:
     """chunk_weight · vector + (1 − chunk_weight) · graph. .92 and 0: .644; 0 and .9: .27."""
     return vector * chunk_weight + graph * (1.0 - chunk_weight)
 
@@ -51,6 +54,12 @@ class GraphExpansion(Strategy):
         RELATED_TO: {"use_related": False},
         MENTIONED_IN: {"use_related": False},
     }
+
+    walk: ClassVar[tuple[str, ...]] = (
+        *("initial_ranking", "initial_k", "max_depth", "path_strength", "use_similar", "use_related"),
+        *("min_similarity", "min_strength", "vector_scores"),
+    )
+    thresholds: ClassVar[tuple[str, ...]] = ("min_similarity", "min_strength")
 
     initial_k: int = param(10, "chunks of the vector search to expand from", 1, 100)
     max_depth: int = param(1, "expansion steps", 1, 3)
@@ -81,23 +90,15 @@ class GraphExpansion(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand all questions of the batch together, a round trip a depth, then score each."""
         seeds = [[chunk for chunk, _ in scored[: self.initial_k]] for scored in self.initial(batch)]
-        reached = [{chunk: Reached(0, carried=1.0) for chunk in chunks} for chunks in seeds]
-        frontiers: list[list[str]] = [sorted(chunks) for chunks in seeds]
-        for depth in range(1, self.max_depth + 1):
-            going = [
-                q for q, ids in enumerate(frontiers) if ids and len(reached[q]) - len(seeds[q]) < self.max_expanded
-            ]
-            if not going:
-                break
-            ids = sorted({chunk for q in going for chunk in frontiers[q]})
-            records = batch.read(counters, cypher.EXPANSION_HOP, ids=ids, **self._thresholds())
-            counters.edges_touched += sum(len(record["target"]) for record in records)
-            hop = Hop.read(records)
-            for q in going:
-                found = hop.reach(frontiers[q], reached[q], depth, self.path_strength)
-                frontiers[q] = sorted(found)
-                reached[q].update(found)
-        rankings = [self._scored(batch, q, seeds[q], reached[q]) for q in range(len(seeds))]
+        walk = Walk(
+            depth=self.max_depth,
+            min_similarity=self.min_similarity if self.use_similar else NEVER,
+            min_strength=self.min_strength if self.use_related else NEVER,
+            path_strength=self.path_strength,
+            enough=max(self.max_expanded, 0) if self.max_depth > 1 else min(self.max_expanded, 1),
+        )
+        expansions = walked(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), walk)
+        rankings = [self._scored(batch, q, expansion) for q, expansion in enumerate(expansions)]
         counters.observed.update(name for ranking in rankings for name in self._observed(ranking))
         return rankings
 
@@ -112,44 +113,38 @@ class GraphExpansion(Strategy):
         if any(hit.origin == "graph" for hit in ranking.hits[:10]):
             yield "an expanded chunk stands in the top 10"
 
-    def _thresholds(self) -> dict[str, float]:
-        return {
-            "min_similarity": self.min_similarity if self.use_similar else NEVER,
-            "min_strength": self.min_strength if self.use_related else NEVER,
-        }
-
-    def _scored(self, batch: Batch, q: int, seeds: Sequence[str], reached: Mapping[str, Reached]) -> Ranking:
+    def _scored(self, batch: Batch, q: int, expansion: Expansion) -> Ranking:
         lost = {depth: penalty(depth, self.depth_penalty) for depth in range(1, self.max_depth + 1)}
-        graphs = {c: round(max(w.similarity, w.path) * lost[w.depth], DECIMALS) for c, w in reached.items() if w.depth}
-        vectors = batch.cosines(q, [*seeds, *sorted(graphs)] if self.vector_scores == "all" else seeds)
-        kept = self._kept(graphs, vectors)
-        scores = {c: hybrid_score(vectors.get(c, 0.0), graphs.get(c, 0.0), self.chunk_weight) for c in (*seeds, *kept)}
+        graphs = np.round(evidence(expansion, lost), DECIMALS)
+        vectors = batch.cosines(q, expansion.seeds)
+        own = np.zeros(len(graphs))
+        if self.vector_scores == "all":
+            own = cosines(batch.index.vectors, expansion.rows, batch.vectors[q])
+        combined = np.round(hybrid_score(own, graphs, self.chunk_weight), DECIMALS)
+        kept = self._kept(own, graphs, combined)
+        places = {expansion.ids[place]: place for place in kept}
+        scores = {chunk: hybrid_score(vector, 0.0, self.chunk_weight) for chunk, vector in vectors.items()}
+        scores |= {chunk: float(combined[place]) for chunk, place in places.items()}
         if self.initial_weight:
-            own, initial = ordered(scores), self.initial(batch)[q]
-            scores = rank_shares([c for c, _ in own], [c for c, _ in initial], self.initial_weight)
-        hits = [
-            Hit(chunk, score, *self._origin(chunk, vectors.get(chunk, 0.0), graphs.get(chunk), reached))
-            for chunk, score in ordered(scores)
-        ]
+            initial = self.initial(batch)[q]
+            scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
+        hits = []
+        for chunk, score in ordered(scores):
+            place = places.get(chunk)
+            if place is None:
+                hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
+                continue
+            way = expansion.at(place)
+            parts = {"vector": float(own[place]), "graph": float(graphs[place]), "similarity": way.similarity}
+            parts |= {"path": way.path, "depth": way.depth}
+            hits.append(Hit(chunk, score, "graph", parts, expansion.path(chunk)))
         notes = {"expanded": len(graphs), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
-        return Ranking(batch.questions[q].id, hits, seeds, notes)
+        return Ranking(batch.questions[q].id, hits, expansion.seeds, notes)
 
-    def _kept(self, graphs: Mapping[str, float], vectors: Mapping[str, float]) -> list[str]:
-        """The best `max_expanded` expanded chunks with enough evidence."""
-        scored = []
-        for chunk, graph in graphs.items():
-            vector = vectors.get(chunk, 0.0)
-            score = round(hybrid_score(vector, graph, self.chunk_weight), DECIMALS)
-            if (max(vector, graph) if self.min_score_on == "evidence" else score) >= self.min_score:
-                scored.append((-score, chunk))
-        return [chunk for _, chunk in heapq.nsmallest(self.max_expanded, scored)]
-
-    @staticmethod
-    def _origin(
-        chunk: str, vector: float, graph: float | None, reached: Mapping[str, Reached]
-    ) -> tuple[str, dict[str, float], tuple[Step, ...]]:
-        if graph is None:
-            return "seed", {"vector": vector, "graph": 0.0}, ()
-        way = reached[chunk]
-        parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path, "depth": way.depth}
-        return "graph", parts, steps_to(chunk, reached)
+    def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
+        """The places of the best `max_expanded` expanded chunks with enough evidence; equal ones by id."""
+        judged = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
+        (places,) = np.nonzero(judged >= self.min_score)
+        order = np.argsort(-combined[places], kind="stable")  # rows, and so ids, ascend
+        best: list[int] = places[order[: self.max_expanded]].tolist()
+        return best

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.graph.store import Record
@@ -36,51 +40,102 @@ class Reached:
     carried_similarity: float = 0.0
 
 
+class Way(NamedTuple):
+    """The best way of a question to a related entity, in the order of preference.
+
+    `lost` is −path score; the way goes from the frontier chunk `source` by its entity `via`.
+    """
+
+    lost: float
+    entity: str
+    source: str
+    via: str
+    strength: float
+
+
+class Mentions(NamedTuple):
+    """The chunks that mention an entity, as index rows, with the weights of the edges."""
+
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop's raw rows of a whole batch: edges (target, weight) by kind and the node they start from."""
+    """One hop's edges of a whole batch by kind and the node they start from; `edges` is how many."""
 
     similar: Mapping[str, Edges]
-    named: Mapping[str, Edges]
+    named: Mapping[str, Sequence[str]]
     related: Mapping[str, Edges]
-    mentions: Mapping[str, Edges]
+    mentions: Mapping[str, Mentions]
+    edges: int
 
     @classmethod
-    def read(cls, records: Sequence[Record]) -> Hop:
+    def read(cls, records: Sequence[Record], row_of: Mapping[str, int]) -> Hop:
         """From the records of `cypher.EXPANSION_HOP`."""
-        kinds: dict[str, dict[str, Edges]] = {kind: {} for kind in "SERM"}
+        kinds: dict[str, dict[str, Record]] = {kind: {} for kind in "SERM"}
         for record in records:
-            kinds[record["kind"]][record["id"]] = list(zip(record["target"], record["weight"], strict=True))
-        return cls(*kinds.values())
+            kinds[record["kind"]][record["id"]] = record
+        mentions = {
+            entity: Mentions(
+                np.fromiter((row_of[chunk] for chunk in one["target"]), np.int64, len(one["target"])),
+                np.asarray(one["weight"], np.float64),
+            )
+            for entity, one in kinds["M"].items()
+        }
+        named = {chunk: list(one["target"]) for chunk, one in kinds["E"].items()}
+        edges = sum(len(record["target"]) for record in records)
+        return cls(_edges(kinds["S"]), named, _edges(kinds["R"]), mentions, edges)
+
+    def above(self, min_similarity: float, min_strength: float) -> Hop:
+        """What the hop would have been, read with these thresholds."""
+        similar, related = _above(self.similar, min_similarity), _above(self.related, min_strength)
+        entities = dict.fromkeys(target for edges in related.values() for target, _ in edges)
+        mentions = {entity: self.mentions[entity] for entity in entities if entity in self.mentions}
+        counts = map(len, (*similar.values(), *self.named.values(), *related.values()))
+        edges = sum(counts) + sum(len(one.rows) for one in mentions.values())
+        return Hop(similar, self.named, related, mentions, edges)
 
     def reach(
         self, frontier: Sequence[str], before: Mapping[str, Reached], depth: int, path_strength: str
-    ) -> dict[str, Reached]:
-        """The chunks that one question newly reaches from its frontier; equal routes go to the smaller ids."""
+    ) -> tuple[dict[str, Reached], list[Way]]:
+        """One question's new chunks by SIMILAR_TO, and its ways to related entities, best first."""
         found: dict[str, Reached] = {}
         for source in frontier:
             for target, similarity in self.similar.get(source, ()):
                 if target not in before:
                     _by_similar(found.setdefault(target, Reached(depth)), similarity, source, before[source].carried)
-        for entity, way in self._ways(frontier, before, path_strength).items():
-            for target, weight in self.mentions.get(entity, ()):
-                if target not in before:
-                    _by_entity(found.get(target) or found.setdefault(target, Reached(depth)), entity, weight, way)
-        return found
+        return found, self._ways(frontier, before, path_strength)
 
-    def _ways(
-        self, frontier: Sequence[str], before: Mapping[str, Reached], path_strength: str
-    ) -> dict[str, tuple[float, str, str, float]]:
-        """The best way to each related entity: (−path score, source chunk, its entity, the edge's strength)."""
-        ways: dict[str, tuple[float, str, str, float]] = {}
+    def _ways(self, frontier: Sequence[str], before: Mapping[str, Reached], path_strength: str) -> list[Way]:
+        """The best way to each related entity; equal ones go to the smaller ids."""
+        ways: dict[str, Way] = {}
         for source in frontier:
             carried = before[source].carried if path_strength == "product" else 1.0
-            for via, _ in self.named.get(source, ()):
+            for via in self.named.get(source, ()):
                 for related, strength in self.related.get(via, ()):
-                    way = (-strength * carried, source, via, strength)
-                    if related not in ways or way < ways[related]:
-                        ways[related] = way
-        return ways
+                    lost = -strength * carried
+                    known = ways.get(related)
+                    if known is None or (lost, source, via) < (known.lost, known.source, known.via):
+                        ways[related] = Way(lost, related, source, via, strength)
+        return sorted(way for way in ways.values() if way.entity in self.mentions)
+
+    def mentioned(self, ways: Sequence[Way]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """The chunks that the ways lead to: rows (ascending), place of the best way to each, its mention's weight."""
+        if not ways:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        mentions = [self.mentions[way.entity] for way in ways]
+        rows, firsts = np.unique(np.concatenate([one.rows for one in mentions]), return_index=True)
+        owners = np.repeat(np.arange(len(ways)), [len(one.rows) for one in mentions])
+        return rows, owners[firsts], np.concatenate([one.weights for one in mentions])[firsts]
+
+
+def _edges(records: Mapping[str, Record]) -> dict[str, Edges]:
+    return {node: list(zip(one["target"], one["weight"], strict=True)) for node, one in records.items()}
+
+
+def _above(edges: Mapping[str, Edges], least: float) -> dict[str, Edges]:
+    return {node: [edge for edge in some if edge[1] >= least] for node, some in edges.items()}
 
 
 def _by_similar(here: Reached, similarity: float, source: str, carried: float) -> None:
@@ -91,13 +146,13 @@ def _by_similar(here: Reached, similarity: float, source: str, carried: float) -
         here.similarity, here.similar_to = similarity, source
 
 
-def _by_entity(here: Reached, entity: str, mention: float, way: tuple[float, str, str, float]) -> None:
-    lost, source, via, strength = way
-    if not here.entity or (lost, entity) < (-here.path, here.entity):
-        here.path, here.entity, here.mention = -lost, entity, mention
-        here.source, here.via, here.strength = source, via, strength
-        if -lost > here.carried:
-            here.carried, here.carried_from = -lost, ""
+def by_entity(here: Reached, way: Way, mention: float) -> Reached:
+    """The chunk, reached by its best entity way as well."""
+    here.path, here.entity, here.mention = -way.lost, way.entity, mention
+    here.source, here.via, here.strength = way.source, way.via, way.strength
+    if here.path > here.carried:
+        here.carried, here.carried_from = here.path, ""
+    return here
 
 
 def steps_to(chunk: str, reached: Mapping[str, Reached], *, going_on: bool = False) -> tuple[Step, ...]:

@@ -8,7 +8,7 @@ of stop words alone is no name, and an n-gram inside a longer match is still loo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from retrieval.fusion import DECIMALS, Scored, ordered
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.graph.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
 from retrieval.index import Batch
-from retrieval.recognition import recognise
+from retrieval.recognition import Card, Recognised, recognise
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.timing import stage
@@ -37,6 +37,12 @@ class Neighborhood(Strategy):
         RELATED_TO: {"use_graph": False},
         MENTIONED_IN: {"use_graph": False},
     }
+
+    walk: ClassVar[tuple[str, ...]] = (
+        *("vector_weight", "recognition", "max_entities", "fallback_entities", "fallback_cosine"),
+        *("use_graph", "max_hops", "rel_types", "min_strength", "rarity"),
+    )
+    thresholds: ClassVar[tuple[str, ...]] = ("min_strength",)
 
     initial_k: int = param(10, "chunks of the hybrid ranking, all kept", 1, 100)
     vector_weight: float = param(0.7, "weight of the vector score in the hybrid ranking", 0.0, 1.0)
@@ -67,23 +73,49 @@ class Neighborhood(Strategy):
             return [self._merged(batch, q, scored, *nothing) for q, scored in enumerate(initial)]
         with stage(counters, "entities"):
             limits = self.max_entities, self.recognition == "names", self.fallback_entities, self.fallback_cosine
-            recognised, cards = recognise(batch, counters, *limits)
+            key = ("recognised", *limits)
+            recognised, cards = batch.kept.of(key, counters, lambda spent: recognise(batch, spent, *limits))
         with stage(counters, "graph"):
-            starts = sorted({entity for found in recognised for entity in found.entities})
-            types = [name.strip() for name in self.rel_types.split("|") if name.strip()]
-            around = read_surroundings(batch, counters, starts, self.max_hops, self.min_strength, types)
+            graphs, around = self._around(batch, counters, key, recognised)
         with stage(counters, "merge"):
             rankings = []
-            for q, (scored, found) in enumerate(zip(initial, recognised, strict=True)):
-                graph = around_question(found.entities, around, self.rarity, len(batch.index.chunks))
+            for q, (scored, found, graph) in enumerate(zip(initial, recognised, graphs, strict=True)):
                 rankings.append(self._merged(batch, q, scored, graph, around))
                 rankings[-1].notes = {"entities": found.entities, "recognised_by": found.by, **rankings[-1].notes}
         with stage(counters, "context"):
             told = [found.entities if contributes(r) else () for r, found in zip(rankings, recognised, strict=True)]
-            blocks = context_blocks(batch, counters, told, cards, self.min_strength, types)
-            for ranking, block in zip(rankings, blocks, strict=True):
+            for ranking, block in zip(rankings, self._blocks(batch, counters, told, cards), strict=True):
                 ranking.graph_context = block
         return rankings
+
+    def _around(
+        self, batch: Batch, counters: Counters, recognition: Hashable, recognised: Sequence[Recognised]
+    ) -> tuple[list[AroundQuestion], Surroundings]:
+        """What stands around each question's entities, and what was read for all: kept for trials that differ later."""
+
+        def read(spent: Counters) -> tuple[list[AroundQuestion], Surroundings]:
+            starts = sorted({entity for found in recognised for entity in found.entities})
+            floor = batch.floor(self.name, "min_strength", self.min_strength)
+            around = read_surroundings(batch, spent, starts, self.max_hops, self.min_strength, self._types(), floor)
+            size = len(batch.index.chunks)
+            return [around_question(found.entities, around, self.rarity, size) for found in recognised], around
+
+        key = ("graph", recognition, self.max_hops, self.min_strength, self.rel_types, self.rarity)
+        return batch.kept.of(key, counters, read)
+
+    def _blocks(
+        self, batch: Batch, counters: Counters, told: Sequence[Sequence[str]], cards: Mapping[str, Card]
+    ) -> list[str]:
+        floor = batch.floor(self.name, "min_strength", self.min_strength)
+        key = ("blocks", tuple(map(tuple, told)), self.min_strength, self.rel_types)
+        return batch.kept.of(
+            key,
+            counters,
+            lambda spent: context_blocks(batch, spent, told, cards, self.min_strength, self._types(), floor),
+        )
+
+    def _types(self) -> list[str]:
+        return [name.strip() for name in self.rel_types.split("|") if name.strip()]
 
     def _merged(self, batch: Batch, q: int, initial: Scored, graph: AroundQuestion, around: Surroundings) -> Ranking:
         """The hybrid top k, re-scored where the graph reaches it, and the best `max_graph_chunks` others."""

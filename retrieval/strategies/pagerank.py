@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from retrieval.fusion import DECIMALS, Scored, ordered
+from retrieval.fusion import DECIMALS, Scored
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch
@@ -42,6 +42,8 @@ class PageRank(Strategy):
         SIMILAR_TO: {"similar_weight": 0.0},
     }
 
+    walk: ClassVar[tuple[str, ...]] = ("mention_weight", "related_weight", "similar_weight")
+
     restart: float = param(0.15, "probability of returning to the seeds at each step", 0.01, 0.99)
     steps: int = param(15, "iterations of the power method", 1, 200)
     seed_chunks: int = param(3, "chunks of the RRF ranking that the walk starts from", 0, 100)
@@ -59,7 +61,7 @@ class PageRank(Strategy):
         """Walk for all questions together, a block of columns at a time."""
         graph = adjacency(batch, counters)
         reader = linker(batch, counters)
-        links = [reader.links(question.text) for question in batch.questions]
+        links = batch.kept.of("links", Counters(), lambda _: [reader.links(one.text) for one in batch.questions])
         initial = self.initial(batch)
         walk = self._transitions(batch, graph)
         seeds = np.stack([self._seed(batch, graph, *pair) for pair in zip(initial, links, strict=True)], axis=1)
@@ -107,20 +109,19 @@ class PageRank(Strategy):
         offset = len(graph.entities)
         share = mass[offset:] / (mass[offset:].max() or 1.0)
         rrf = np.zeros_like(share)
-        for chunk, score in initial:
-            rrf[batch.index.row_of[chunk]] = score / initial[0][1]
+        rrf[[batch.index.row_of[chunk] for chunk, _ in initial]] = [score / initial[0][1] for _, score in initial]
         final = np.round((1.0 - self.initial_weight) * share + self.initial_weight * rrf, DECIMALS)
         chunks = batch.index.chunks
         seeds = [chunk for chunk, _ in initial[: self.seed_chunks]]
-        (rows,) = best_rows(final[None, :], KEEP)
-        scored = ordered({chunks[row].id: float(final[row]) for row in rows if final[row] > 0})
+        (rows,) = best_rows(final[None, :], KEEP)  # equal ones by row, and so by id
+        rows = rows[final[rows] > 0]
+        parts = (np.round(values[rows], DECIMALS).tolist() for values in (final, share, rrf))
         hits = []
-        for rank, (chunk, score) in enumerate(scored):
-            row = batch.index.row_of[chunk]
+        for rank, (row, score, own, fused) in enumerate(zip(rows.tolist(), *parts, strict=True)):
+            chunk = chunks[row].id
             path = _strongest_way(row, graph, walk, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
             origin = "seed" if chunk in seeds else "graph"
-            components = {"pagerank": round(float(share[row]), DECIMALS), "rrf": round(float(rrf[row]), DECIMALS)}
-            hits.append(Hit(chunk, score, origin, components, path))
+            hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": fused}, path))
         notes: dict[str, Any] = {"entities": [link.entity for link in links]}
         return Ranking(batch.questions[q].id, hits, seeds, notes)
 
