@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "hopbench/sweeps"
 TABLE_FILE = "trials.parquet"
+BEST_FILE = "best.yaml"
+REPORT_FILE = "report.html"
 
 
 @dataclass(frozen=True)
@@ -183,13 +185,18 @@ def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
 
 def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
     from eval.sweep.preset import write_preset
+    from eval.sweep.report import SweepReport, best_yaml, write_sweep_report
     from eval.sweep.results import trials_table
 
     plan, results = swept.plan, swept.results
     buffer = io.BytesIO()
     trials_table(results, plan.content.constraints, swept.reported).to_parquet(buffer, index=False)
-    files = [out / TABLE_FILE]
+    files = [out / TABLE_FILE, out / BEST_FILE, out / REPORT_FILE]
     write_atomically(files[0], buffer.getvalue())
+    ready = best_yaml(plan, results[0])
+    write_atomically(files[1], ready.encode())
+    report = SweepReport(plan, results, swept.reported, swept.bias, swept.warnings, ready)
+    write_sweep_report(report, files[2])
     if plan.preset is not None:
         write_preset(plan.preset, plan, results[0], {one.name: one for one in benchmarks.values()})
         files.append(plan.preset)

@@ -44,7 +44,7 @@ def selection(results: Sequence[Result], metric: str, seed: int, resamples: int 
     inside, outside = np.zeros((2, resamples, len(results)))
     datasets = list(results[0].by_dataset)
     for dataset in datasets:
-        scores = _scores(results, dataset, metric)
+        scores = question_scores(results, dataset, metric)
         if scores.shape[1] < 2:
             return None
         drawn = rng.multinomial(scores.shape[1], np.full(scores.shape[1], 1 / scores.shape[1]), size=resamples)
@@ -63,7 +63,7 @@ def selection(results: Sequence[Result], metric: str, seed: int, resamples: int 
     )
 
 
-def _scores(results: Sequence[Result], dataset: str, metric: str) -> Array:
+def question_scores(results: Sequence[Result], dataset: str, metric: str) -> Array:
     """(configurations, questions): a failed question counts 0, one to which the metric does not apply is left out.
 
     A question that several seeds drew has a column for each.

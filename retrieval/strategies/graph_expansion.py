@@ -120,8 +120,8 @@ class GraphExpansion(Strategy):
         own = np.zeros(len(graphs))
         if self.vector_scores == "all":
             own = cosines(batch.index.vectors, expansion.rows, batch.vectors[q])
-        combined = np.round(hybrid_score(own, graphs, self.chunk_weight), DECIMALS)
-        kept = self._kept(own, graphs, combined)
+        combined = hybrid_score(own, graphs, self.chunk_weight)
+        kept = self._kept(own, graphs, np.round(combined, DECIMALS))
         places = {expansion.ids[place]: place for place in kept}
         scores = {chunk: hybrid_score(vector, 0.0, self.chunk_weight) for chunk, vector in vectors.items()}
         scores |= {chunk: float(combined[place]) for chunk, place in places.items()}

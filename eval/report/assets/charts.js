@@ -21,18 +21,19 @@
   }
 
   function dress(trace, ink) {
-    const { series, hop_free: hopFree, front, ceiling } = trace.meta;
+    const { series, hop_free: hopFree, front, ceiling, band, sizes } = trace.meta;
     if (front) return { ...trace, line: { ...trace.line, color: ink.muted, width: 1.5, dash: "dot" }, showlegend: false };
     if (ceiling) {
       const bar = { symbol: "line-ns-open", size: 20, line: { width: 3, color: ink.muted }, color: ink.muted };
       return { ...trace, marker: bar };
     }
     const color = ink.series[series % ink.series.length];
+    if (band) return { ...trace, fill: "toself", fillcolor: `${color}33`, line: { width: 0 }, hoverinfo: "skip", showlegend: false };
     const symbol = SYMBOLS[series % SYMBOLS.length] + (hopFree ? "-open" : "");
     return {
       ...trace,
       line: { color, width: 2, dash: hopFree ? "dash" : "solid" },
-      marker: { color, symbol, size: 9, line: { width: hopFree ? 2 : 0, color } },
+      marker: { color, symbol, size: sizes ?? 9, line: { width: hopFree ? 2 : 0, color } },
       textfont: { color: ink.text, size: 12 },
       cliponaxis: false,
       ...(trace.error_y ? { error_y: { ...trace.error_y, color } } : {}),
