@@ -124,20 +124,20 @@ class GraphExpansion(Strategy):
         kept = self._kept(own, graphs, np.round(combined, DECIMALS))
         places = {expansion.ids[place]: place for place in kept}
         scores = {chunk: hybrid_score(vector, 0.0, self.chunk_weight) for chunk, vector in vectors.items()}
-        scores |= {chunk: float(combined[place]) for chunk, place in places.items()}
+        scores |= dict(zip(places, combined[kept].tolist(), strict=True))
         if self.initial_weight:
             initial = self.initial(batch)[q]
             scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
+        shown = dict(zip(places, zip(kept, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
         hits = []
         for chunk, score in ordered(scores):
-            place = places.get(chunk)
-            if place is None:
+            if chunk not in shown:
                 hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
                 continue
+            place, vector, graph = shown[chunk]
             way = expansion.at(place)
-            parts = {"vector": float(own[place]), "graph": float(graphs[place]), "similarity": way.similarity}
-            parts |= {"path": way.path, "depth": way.depth}
-            hits.append(Hit(chunk, score, "graph", parts, expansion.path(chunk)))
+            parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path}
+            hits.append(Hit(chunk, score, "graph", {**parts, "depth": way.depth}, expansion.path(chunk)))
         notes = {"expanded": len(graphs), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
         return Ranking(batch.questions[q].id, hits, expansion.seeds, notes)
 

@@ -13,7 +13,8 @@ from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.graph.store import Record
 from retrieval.types import Step
 
-Edges = Sequence[tuple[str, float]]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -40,119 +41,154 @@ class Reached:
     carried_similarity: float = 0.0
 
 
-class Way(NamedTuple):
-    """The best way of a question to a related entity, in the order of preference.
+class Edges(NamedTuple):
+    """Edges of one kind by the number of the node they start from: node n has `targets[starts[n] : starts[n + 1]]`."""
 
-    `lost` is −path score; the way goes from the frontier chunk `source` by its entity `via`.
+    starts: Ints
+    targets: Ints
+    weights: Floats
+
+    @classmethod
+    def make(cls, records: Sequence[Record | None], number_of: Mapping[str, int]) -> Edges:
+        """From a record per node (None: it has no such edges); `number_of` numbers the targets."""
+        sizes = [0 if record is None else len(record["target"]) for record in records]
+        known = [record for record in records if record is not None]
+        targets = [number_of[target] for record in known for target in record["target"]]
+        weights = [weight for record in known for weight in record["weight"]]
+        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        return cls(starts, np.array(targets, np.int64), np.array(weights, np.float64))
+
+    def above(self, least: float) -> Edges:
+        """Those with at least this weight."""
+        kept = self.weights >= least
+        starts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
+        return Edges(starts, self.targets[kept], self.weights[kept])
+
+    def of(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """The edges of some nodes, node by node: the node's place among `nodes`, the target, the weight."""
+        begins = self.starts[nodes]
+        sizes = self.starts[nodes + 1] - begins
+        owners = np.repeat(np.arange(len(nodes)), sizes)
+        places = np.arange(len(owners)) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+        return owners, self.targets[places], self.weights[places]
+
+
+class Ways(NamedTuple):
+    """A question's best way to each related entity, best first: from a frontier chunk (its place) by its entity."""
+
+    paths: Floats
+    entities: Ints
+    sources: Ints
+    vias: Ints
+    strengths: Floats
+
+
+class Found(NamedTuple):
+    """Chunks that one hop newly reaches from the frontier (`rows`, ascending), each with the best that led to it.
+
+    `similarities` with the frontier chunk `similar_to` (a place; −1: none) and, of the best carried route, `carried`;
+    `ways` is the place of the best entity way (−1: none), `mentions` the weight of its last edge.
     """
 
-    lost: float
-    entity: str
-    source: str
-    via: str
-    strength: float
-
-
-class Mentions(NamedTuple):
-    """The chunks that mention an entity, as index rows, with the weights of the edges."""
-
-    rows: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    rows: Ints
+    similarities: Floats
+    similar_to: Ints
+    carried_by: Ints
+    carried_similarities: Floats
+    ways: Ints
+    mentions: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop's edges of a whole batch by kind and the node they start from; `edges` is how many."""
+    """One hop's edges of a whole batch. Chunks of the frontier and entities are numbered in the order of their ids."""
 
-    similar: Mapping[str, Edges]
-    named: Mapping[str, Sequence[str]]
-    related: Mapping[str, Edges]
-    mentions: Mapping[str, Mentions]
-    edges: int
+    chunks: Mapping[str, int]
+    entities: Sequence[str]
+    similar: Edges
+    named: Edges
+    related: Edges
+    mentions: Edges
 
     @classmethod
-    def read(cls, records: Sequence[Record], row_of: Mapping[str, int]) -> Hop:
-        """From the records of `cypher.EXPANSION_HOP`."""
+    def read(cls, records: Sequence[Record], ids: Sequence[str], row_of: Mapping[str, int]) -> Hop:
+        """From the records of `cypher.EXPANSION_HOP` for these chunks."""
         kinds: dict[str, dict[str, Record]] = {kind: {} for kind in "SERM"}
         for record in records:
             kinds[record["kind"]][record["id"]] = record
-        mentions = {
-            entity: Mentions(
-                np.fromiter((row_of[chunk] for chunk in one["target"]), np.int64, len(one["target"])),
-                np.asarray(one["weight"], np.float64),
-            )
-            for entity, one in kinds["M"].items()
-        }
-        named = {chunk: list(one["target"]) for chunk, one in kinds["E"].items()}
-        edges = sum(len(record["target"]) for record in records)
-        return cls(_edges(kinds["S"]), named, _edges(kinds["R"]), mentions, edges)
+        ends = [target for kind in "ER" for record in kinds[kind].values() for target in record["target"]]
+        entities = sorted(set(ends))
+        number_of = {entity: number for number, entity in enumerate(entities)}
+        return cls(
+            {chunk: number for number, chunk in enumerate(ids)},
+            entities,
+            Edges.make([kinds["S"].get(chunk) for chunk in ids], row_of),
+            Edges.make([kinds["E"].get(chunk) for chunk in ids], number_of),
+            Edges.make([kinds["R"].get(entity) for entity in entities], number_of),
+            Edges.make([kinds["M"].get(entity) for entity in entities], row_of),
+        )
 
-    def above(self, min_similarity: float, min_strength: float) -> Hop:
-        """What the hop would have been, read with these thresholds."""
-        similar, related = _above(self.similar, min_similarity), _above(self.related, min_strength)
-        entities = dict.fromkeys(target for edges in related.values() for target, _ in edges)
-        mentions = {entity: self.mentions[entity] for entity in entities if entity in self.mentions}
-        counts = map(len, (*similar.values(), *self.named.values(), *related.values()))
-        edges = sum(counts) + sum(len(one.rows) for one in mentions.values())
-        return Hop(similar, self.named, related, mentions, edges)
+    def above(self, min_similarity: float, min_strength: float) -> tuple[Hop, int]:
+        """What the hop would have been, read with these thresholds, and how many edges it would have read."""
+        similar, related = self.similar.above(min_similarity), self.related.above(min_strength)
+        sizes = np.diff(self.mentions.starts)[np.unique(related.targets)]
+        edges = len(similar.targets) + len(self.named.targets) + len(related.targets) + int(sizes.sum())
+        return Hop(self.chunks, self.entities, similar, self.named, related, self.mentions), edges
 
     def reach(
-        self, frontier: Sequence[str], before: Mapping[str, Reached], depth: int, path_strength: str
-    ) -> tuple[dict[str, Reached], list[Way]]:
-        """One question's new chunks by SIMILAR_TO, and its ways to related entities, best first."""
-        found: dict[str, Reached] = {}
-        for source in frontier:
-            for target, similarity in self.similar.get(source, ()):
-                if target not in before:
-                    _by_similar(found.setdefault(target, Reached(depth)), similarity, source, before[source].carried)
-        return found, self._ways(frontier, before, path_strength)
+        self, frontier: Sequence[str], carried: Floats, known: NDArray[np.bool_], product: bool
+    ) -> tuple[Found, Ways]:
+        """What one question newly reaches from its frontier, in the order of ids; `known` marks what it has."""
+        nodes = np.array([self.chunks[chunk] for chunk in frontier], np.int64)
+        ways = self._ways(nodes, carried if product else np.ones(len(nodes)))
+        places, rows, weights = self.mentions.of(ways.entities)
+        rows, firsts = np.unique(rows, return_index=True)  # the first is the best way's
+        places, weights = places[firsts], weights[firsts]
+        sources, near, similarities = self.similar.of(nodes)
+        best = _firsts(near, (-similarities, sources))
+        going = _firsts(near, (-carried[sources], -similarities, sources))
+        every = np.union1d(rows, near[best])
+        every = every[~known[every]]
+        here, there = _places(near[best], every), _places(rows, every)
+        found = Found(
+            every,
+            np.where(here >= 0, similarities[best][here], 0.0) if len(best) else np.zeros(len(every)),
+            np.where(here >= 0, sources[best][here], -1) if len(best) else np.full(len(every), -1),
+            np.where(here >= 0, sources[going][here], -1) if len(best) else np.full(len(every), -1),
+            np.where(here >= 0, similarities[going][here], 0.0) if len(best) else np.zeros(len(every)),
+            np.where(there >= 0, places[there], -1) if len(rows) else np.full(len(every), -1),
+            np.where(there >= 0, weights[there], 0.0) if len(rows) else np.zeros(len(every)),
+        )
+        return found, ways
 
-    def _ways(self, frontier: Sequence[str], before: Mapping[str, Reached], path_strength: str) -> list[Way]:
+    def _ways(self, nodes: Ints, carried: Floats) -> Ways:
         """The best way to each related entity; equal ones go to the smaller ids."""
-        ways: dict[str, Way] = {}
-        for source in frontier:
-            carried = before[source].carried if path_strength == "product" else 1.0
-            for via in self.named.get(source, ()):
-                for related, strength in self.related.get(via, ()):
-                    lost = -strength * carried
-                    known = ways.get(related)
-                    if known is None or (lost, source, via) < (known.lost, known.source, known.via):
-                        ways[related] = Way(lost, related, source, via, strength)
-        return sorted(way for way in ways.values() if way.entity in self.mentions)
-
-    def mentioned(self, ways: Sequence[Way]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """The chunks that the ways lead to: rows (ascending), place of the best way to each, its mention's weight."""
-        if not ways:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        mentions = [self.mentions[way.entity] for way in ways]
-        rows, firsts = np.unique(np.concatenate([one.rows for one in mentions]), return_index=True)
-        owners = np.repeat(np.arange(len(ways)), [len(one.rows) for one in mentions])
-        return rows, owners[firsts], np.concatenate([one.weights for one in mentions])[firsts]
+        sources, vias, _ = self.named.of(nodes)
+        best = _firsts(vias, (-carried[sources], sources))
+        sources, vias = sources[best], vias[best]
+        places, entities, strengths = self.related.of(vias)
+        paths = strengths * carried[sources[places]]
+        first = _firsts(entities, (-paths, sources[places], vias[places]))
+        first = first[np.lexsort((entities[first], -paths[first]))]
+        own = places[first]
+        return Ways(paths[first], entities[first], sources[own], vias[own], strengths[first])
 
 
-def _edges(records: Mapping[str, Record]) -> dict[str, Edges]:
-    return {node: list(zip(one["target"], one["weight"], strict=True)) for node, one in records.items()}
+def _firsts(groups: Ints, keys: Sequence[NDArray[np.generic]]) -> Ints:
+    """The place of the first of each group by the keys, most important key first; groups ascend."""
+    order = np.lexsort((*reversed(keys), groups))
+    ordered = groups[order]
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return np.asarray(order[first])
 
 
-def _above(edges: Mapping[str, Edges], least: float) -> dict[str, Edges]:
-    return {node: [edge for edge in some if edge[1] >= least] for node, some in edges.items()}
-
-
-def _by_similar(here: Reached, similarity: float, source: str, carried: float) -> None:
-    way = (-carried, -similarity, source)
-    if not here.carried_from or way < (-here.carried, -here.carried_similarity, here.carried_from):
-        here.carried, here.carried_similarity, here.carried_from = carried, similarity, source
-    if not here.similar_to or (-similarity, source) < (-here.similarity, here.similar_to):
-        here.similarity, here.similar_to = similarity, source
-
-
-def by_entity(here: Reached, way: Way, mention: float) -> Reached:
-    """The chunk, reached by its best entity way as well."""
-    here.path, here.entity, here.mention = -way.lost, way.entity, mention
-    here.source, here.via, here.strength = way.source, way.via, way.strength
-    if here.path > here.carried:
-        here.carried, here.carried_from = here.path, ""
-    return here
+def _places(some: Ints, every: Ints) -> Ints:
+    """Where each of `every` stands in `some` (ascending); −1 where it does not."""
+    places = np.searchsorted(some, every)
+    inside = places < len(some)
+    inside[inside] = some[places[inside]] == every[inside]
+    return np.where(inside, places, -1)
 
 
 def steps_to(chunk: str, reached: Mapping[str, Reached], *, going_on: bool = False) -> tuple[Step, ...]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval.graph import cypher
 from retrieval.index import Batch
-from retrieval.strategies.graph_expansion_routes import Hop, Reached, Way, by_entity, steps_to
+from retrieval.strategies.graph_expansion_routes import Floats, Found, Hop, Ints, Reached, Ways, steps_to
 from retrieval.types import Counters, Step
 
 NEVER = 2.0  # above every similarity and strength: a threshold that no edge passes
@@ -29,30 +30,28 @@ class Walk:
 
 @dataclass(slots=True)
 class Expansion:
-    """What one question reached: `rows` (index rows, ascending) are the chunks beside its seeds.
+    """What one question reached: `rows` (index rows, ascending) are the chunks beside its seeds, called `ids`.
 
-    `strengths` are max(similarity, path) of each, `depths` where it was reached. Chunks of the last hop that no
-    SIMILAR_TO edge led to are not in `reached` but have the place of their way in `owners` (others −1).
+    `strengths` are max(similarity, path) of each, `depths` where it was reached. What led to the chunks of the last hop
+    is put into `reached` only when it is asked for: most of them are never shown.
     """
 
     seeds: list[str]
     reached: dict[str, Reached]
+    rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    strengths: Floats = field(default_factory=lambda: np.zeros(0))
+    depths: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     ids: Sequence[str] = ()
-    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    strengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    depths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    owners: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    mentions: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    ways: Sequence[Way] = ()
+    last: _Last | None = None
     steps: dict[str, tuple[Step, ...]] = field(default_factory=dict)
 
     def at(self, place: int) -> Reached:
         """How the chunk in that place was reached."""
         chunk = self.ids[place]
-        if chunk not in self.reached:
-            way = self.ways[self.owners[place]]
-            self.reached[chunk] = by_entity(Reached(int(self.depths[place])), way, float(self.mentions[place]))
-        return self.reached[chunk]
+        known = self.reached.get(chunk)
+        if known is None:
+            known = self.reached[chunk] = cast("_Last", self.last).to(chunk)  # only the last hop leaves any out
+        return known
 
     def path(self, chunk: str) -> tuple[Step, ...]:
         """The edges from a seed to the chunk."""
@@ -80,7 +79,7 @@ def _walked(batch: Batch, counters: Counters, name: str, seeds: Sequence[list[st
         for q in going:
             frontiers[q] = _reach(batch, found[q], hop, frontiers[q], depth, walk)
     for one in found:
-        _close(batch, one)
+        _close(one)
     return found
 
 
@@ -92,55 +91,93 @@ def _hop(batch: Batch, counters: Counters, name: str, ids: Sequence[str], walk: 
     }
 
     def read(_: Counters) -> Hop:
-        return Hop.read(batch.read_uncharged(cypher.EXPANSION_HOP, ids=ids, **floors)[0], batch.index.row_of)
+        return Hop.read(batch.read_uncharged(cypher.EXPANSION_HOP, ids=ids, **floors)[0], ids, batch.index.row_of)
 
     hop = batch.kept.of(("hop", tuple(ids), *floors.values()), Counters(), read)
-    hop = hop.above(walk.min_similarity, walk.min_strength)
+    hop, edges = hop.above(walk.min_similarity, walk.min_strength)
     counters.round_trips += 1
-    counters.rows += hop.edges
-    counters.edges_touched += hop.edges
+    counters.rows += edges
+    counters.edges_touched += edges
     return hop
 
 
 def _reach(batch: Batch, one: Expansion, hop: Hop, frontier: Sequence[str], depth: int, walk: Walk) -> list[str]:
-    """One question's hop: adds what it newly reaches, and returns that, sorted; after the last hop nothing is next."""
-    similar, ways = hop.reach(frontier, one.reached, depth, walk.path_strength)
-    rows, owners, mentions = hop.mentioned(ways)
-    ids, row_of = batch.index.chunks, batch.index.row_of
-    known = np.zeros(len(ids), bool)
-    known[[row_of[chunk] for chunk in one.reached]] = True
-    new = ~known[rows]
-    rows, owners, mentions = rows[new], owners[new], mentions[new]
-    last = depth == walk.depth
-    also = np.isin(rows, [row_of[chunk] for chunk in similar]) if last else np.ones(len(rows), bool)
-    for place in np.flatnonzero(also).tolist():
-        chunk = ids[rows[place]].id
-        here = similar.get(chunk) or similar.setdefault(chunk, Reached(depth))
-        by_entity(here, ways[owners[place]], float(mentions[place]))
-    one.reached.update(similar)
-    if last:
-        one.ways, one.rows, one.owners, one.mentions = ways, rows[~also], owners[~also], mentions[~also]
-        one.depths = np.full(len(one.rows), depth)
-    return sorted(similar)
+    """One question's hop: adds what it newly reaches, and returns that in the order of ids."""
+    known = np.zeros(len(batch.index.chunks), bool)
+    known[[batch.index.row_of[chunk] for chunk in one.reached]] = True
+    carried = np.array([one.reached[chunk].carried for chunk in frontier])
+    found, ways = hop.reach(frontier, carried, known, walk.path_strength == "product")
+    paths = np.where(found.ways >= 0, ways.paths[found.ways], 0.0) if len(ways.paths) else np.zeros(len(found.rows))
+    ids = [batch.index.chunks[row].id for row in found.rows.tolist()]
+    one.rows = np.concatenate([one.rows, found.rows])
+    one.strengths = np.concatenate([one.strengths, np.maximum(found.similarities, paths)])
+    one.depths = np.concatenate([one.depths, np.full(len(found.rows), depth)])
+    one.ids = [*one.ids, *ids]
+
+    if depth < walk.depth:
+        every = _Led(hop, frontier, carried, depth, found, ways)
+        one.reached.update((chunk, every.to(place)) for place, chunk in enumerate(ids))
+    else:
+        one.last = _Last(lambda: _Led(hop, frontier, carried, depth, found, ways), ids)
+    return ids
 
 
-def _close(batch: Batch, one: Expansion) -> None:
-    """Put all that was reached beside the seeds into arrays, by row."""
-    near = {chunk: here for chunk, here in one.reached.items() if here.depth}
-    rows = np.array([batch.index.row_of[chunk] for chunk in near], np.int64)
-    strengths = [max(here.similarity, here.path) for here in near.values()]
-    paths = -np.array([way.lost for way in one.ways])[one.owners] if one.ways else np.zeros(0)
-    all_rows = np.concatenate([rows, one.rows])
-    order = np.argsort(all_rows, kind="stable")
-    one.rows = all_rows[order]
-    one.strengths = np.concatenate([np.array(strengths, float), paths])[order]
-    one.depths = np.concatenate([np.array([h.depth for h in near.values()], np.int64), one.depths])[order]
-    one.owners = np.concatenate([np.full(len(near), -1), one.owners])[order]
-    one.mentions = np.concatenate([np.zeros(len(near)), one.mentions])[order]
-    one.ids = [batch.index.chunks[row].id for row in one.rows.tolist()]
+class _Led:
+    """What led to each chunk of one question's hop; plain lists, as single values of arrays are slow to read."""
+
+    def __init__(
+        self, hop: Hop, frontier: Sequence[str], carried: Floats, depth: int, found: Found, ways: Ways
+    ) -> None:
+        self._entities, self._frontier, self._depth = hop.entities, frontier, depth
+        self._carried = carried.tolist()
+        self._found = list(zip(*(column.tolist() for column in found), strict=True))
+        self._ways = list(zip(*(column.tolist() for column in ways), strict=True))
+
+    def to(self, place: int) -> Reached:
+        """The chunk in a place of what the hop found."""
+        _, similarity, near, going, going_similarity, way, mention = self._found[place]
+        here = Reached(self._depth)
+        if near >= 0:
+            here.similarity, here.similar_to = similarity, self._frontier[near]
+            here.carried, here.carried_from = self._carried[going], self._frontier[going]
+            here.carried_similarity = going_similarity
+        if way >= 0:
+            here.path, entity, source, via, here.strength = self._ways[way]
+            here.entity, here.via = self._entities[entity], self._entities[via]
+            here.source, here.mention = self._frontier[source], mention
+            if here.path > here.carried:
+                here.carried, here.carried_from = here.path, ""
+        return here
 
 
-def evidence(expansion: Expansion, losses: Mapping[int, float]) -> NDArray[np.float64]:
+@dataclass
+class _Last:
+    """What the last hop reached, put into lists when it is first asked for."""
+
+    make: Callable[[], _Led]
+    ids: Sequence[str]
+
+    def to(self, chunk: str) -> Reached:
+        """What led to a chunk."""
+        return self._led.to(self._places[chunk])
+
+    @cached_property
+    def _led(self) -> _Led:
+        return self.make()
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {chunk: place for place, chunk in enumerate(self.ids)}
+
+
+def _close(one: Expansion) -> None:
+    """Put what the hops reached in the order of rows."""
+    order = np.argsort(one.rows, kind="stable")
+    one.rows, one.strengths, one.depths = one.rows[order], one.strengths[order], one.depths[order]
+    one.ids = [one.ids[place] for place in order.tolist()]
+
+
+def evidence(expansion: Expansion, losses: Mapping[int, float]) -> Floats:
     """max(similarity, path) times what is lost by depth, of each reached chunk."""
     factors = np.array([0.0, *(losses[depth] for depth in sorted(losses))])[expansion.depths]
     return np.asarray(expansion.strengths * factors)
