@@ -4,41 +4,49 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from click.testing import Result as ClickResult
+from typer.testing import CliRunner
 
 from eval.benchmarks import load_benchmark
+from eval.ledger import TrialRecord
 from eval.sweep.arena import sampled
 from eval.sweep.model import Objective
 from eval.sweep.plan import read_sweep
-from eval.sweep.results import Result, ranked
+from eval.sweep.results import Cell, Result, ranked
+from eval.sweep.space import Candidate
+from flows.cli.main import app
+from flows.sweep import load_benchmarks, sweep, warnings_before
+from flows.sweep_identity import Identity
+from retrieval.errors import InputError
 from tests.sweeps import write_benchmark, write_sweep
 
+ROOT = Path(__file__).resolve().parent.parent
 HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
-KILLED_AFTER_TWO = """
-import os, signal
-from eval.ledger import Ledger
-from flows.cli.main import main
-put, kept = Ledger.put, []
-def killing(self, record):
-    put(self, record)
-    kept.append(record)
-    if len(kept) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-Ledger.put = killing
-main()
-"""
+Run = Callable[..., ClickResult]
+
+
+@pytest.fixture
+def in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line in this process, with a home of its own."""
+    monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
+    return lambda *arguments: CliRunner().invoke(app, list(arguments))
 
 
 def command(program: list[str], *arguments: str, home: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "HOPBENCH_HOME": str(home)}
+    env = {**os.environ, "HOPBENCH_HOME": str(home), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [*program, *arguments], env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=300
     )
@@ -55,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         base=edges,
         objective={"metric": "all_gold@2"},
         datasets=["tiny", "again"],
-        write_preset="best.yaml",
+        write_preset="preset.yaml",
         ablations=True,
     )
     return folder
@@ -95,7 +103,7 @@ def test_a_sweep_writes_a_row_per_trial_and_prints_the_best(
 def test_the_best_is_the_first_row_and_becomes_the_preset_with_its_provenance(
     folder: Path, finished: subprocess.CompletedProcess[str]
 ) -> None:
-    rows, preset = table(folder / "whole"), yaml.safe_load((folder / "best.yaml").read_text())
+    rows, preset = table(folder / "whole"), yaml.safe_load((folder / "preset.yaml").read_text())
     means = rows.groupby("params")["all_gold@2"].mean()
     assert means.nunique() > 1
     assert means.max() == means[rows["params"][0]]
@@ -110,20 +118,66 @@ def test_the_best_is_the_first_row_and_becomes_the_preset_with_its_provenance(
     assert round(means.max(), 6) == provenance["value"]
 
 
-def test_a_killed_sweep_goes_on_and_repeats_no_finished_trial(
+def killed_sweep(cwd: Path, folder: Path, kill_at: int, moment: str) -> subprocess.CompletedProcess[str]:
+    arguments = ["sweep", "sweep.yaml", "--out", str(folder / "out"), "--no-prefect"]
+    program = [sys.executable, "-m", "tests.sweep_to_kill", str(folder / "notes"), str(kill_at), moment]
+    return command(program, *arguments, home=folder / "home", cwd=cwd)
+
+
+def without_time(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.drop(columns=[name for name in rows if "seconds" in name or "latency" in name])
+
+
+def soak_rounds() -> int:
+    """How often a sweep is killed in all: 3 times here, 20 in `make soak`."""
+    return int(os.environ.get("HOPBENCH_SOAK", "3"))
+
+
+def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(
     folder: Path, finished: subprocess.CompletedProcess[str], tmp_path: Path
 ) -> None:
-    arguments = ["sweep", "sweep.yaml", "--out", str(tmp_path / "out"), "--no-prefect"]
-    killed = command([sys.executable, "-c", KILLED_AFTER_TWO], *arguments, home=tmp_path / "home", cwd=folder)
-    assert -signal.SIGKILL == killed.returncode
-    assert not (tmp_path / "out" / "trials.parquet").exists()
-    done = command(HOPBENCH, *arguments, home=tmp_path / "home", cwd=folder)
+    rounds = soak_rounds()
+    moments = np.random.default_rng(rounds)
+    for _ in range(rounds):
+        kill_at = int(moments.integers(1, max(2, 16 // rounds)))
+        moment = str(moments.choice(["before", "after"]))
+        killed = killed_sweep(folder, tmp_path, kill_at, moment)
+        assert killed.returncode in {-signal.SIGKILL, 0}, killed.stderr
+    done = killed_sweep(folder, tmp_path, 0, "never")
     assert done.returncode == 0, done.stderr
-    assert "2 of 16 trials were finished before" in done.stdout
-    pd.testing.assert_frame_equal(
-        table(folder / "whole").drop(columns="seconds"), table(tmp_path / "out").drop(columns="seconds")
-    )
-    _assert_tracked_once(tmp_path / "home", table(tmp_path / "out"))
+    assert "of 16 trials were finished before" in done.stdout
+    rows = table(tmp_path / "out")
+    pd.testing.assert_frame_equal(without_time(table(folder / "whole")), without_time(rows))
+    notes = (tmp_path / "notes").read_text().split()
+    assert set(rows["trial_id"]) == set(notes)
+    assert len(notes) - len(set(notes)) <= rounds  # only what was lost with its process is done again
+    _assert_tracked_once(tmp_path / "home", rows)
+
+
+def test_two_processes_on_one_sweep_share_its_trials(
+    folder: Path, finished: subprocess.CompletedProcess[str], tmp_path: Path
+) -> None:
+    env = {**os.environ, "HOPBENCH_HOME": str(tmp_path / "home")}
+    program = [sys.executable, "-m", "tests.sweep_to_kill", str(tmp_path / "notes"), "0", "never", "sweep"]
+    both = [
+        subprocess.Popen(
+            [*program, "sweep.yaml", "--out", str(tmp_path / out), "--no-prefect"],
+            cwd=folder,
+            env={**env, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for out in ("first", "second")
+    ]
+    for process in both:
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+    notes = (tmp_path / "notes").read_text().split()
+    assert 16 == len(notes) == len(set(notes))
+    pd.testing.assert_frame_equal(table(tmp_path / "first"), table(tmp_path / "second"))
+    pd.testing.assert_frame_equal(without_time(table(folder / "whole")), without_time(table(tmp_path / "first")))
+    _assert_tracked_once(tmp_path / "home", table(tmp_path / "first"))
 
 
 def _assert_tracked_once(home: Path, rows: pd.DataFrame) -> None:
@@ -145,36 +199,58 @@ def _assert_tracked_once(home: Path, rows: pd.DataFrame) -> None:
     for _, row in rows.iterrows():
         run = by_id[row["trial_id"]]
         assert (row["all_gold@10"], row["dataset"]) == (run.data.metrics["all_gold_at_10"], run.data.params["dataset"])
-    assert {"trials.parquet", "sweep.yaml", "best.yaml"} == {
+        assert "FINISHED" == run.info.status
+    shown = json.loads(Path(client.download_artifacts(children[0].info.run_id, "questions.json")).read_text())
+    assert {"question_id", "question", "all_gold@10", "failure"} <= set(shown["columns"])
+    assert {3, 5} >= {len(shown["data"])}
+    assert {"trials.parquet", "sweep.yaml", "best.yaml", "preset.yaml", "report.html"} == {
         f.path for f in client.list_artifacts(parents[0].info.run_id)
     }
 
 
-def test_dry_run_counts_and_runs_nothing(folder: Path, tmp_path: Path) -> None:
-    done = command(HOPBENCH, "sweep", "sweep.yaml", "--dry-run", home=tmp_path / "home", cwd=folder)
-    assert (0, True) == (done.returncode, "16 trials" in done.stdout), done.stderr
+def test_dry_run_counts_and_runs_nothing(folder: Path, tmp_path: Path, in_process: Run) -> None:
+    done = in_process("sweep", str(folder / "sweep.yaml"), "--dry-run")
+    assert 0 == done.exit_code, done.output
+    assert "16 trials: 8 configurations × 2 data sets (tiny, again)" in done.output
+    assert "2 graphs, 2 of them to be built" in done.output
+    assert re.search(r"about \d+ (seconds|minutes) \(a guess", done.output)
     assert not (tmp_path / "home").exists()
 
 
-def test_bad_input_is_refused_with_exit_code_2(tmp_path: Path) -> None:
+def test_bad_input_is_refused_before_anything_runs(tmp_path: Path, in_process: Run) -> None:
     write_benchmark(tmp_path / "tiny")
-    bad = write_sweep(tmp_path, grid={"restart": [7.0]})
-    done = command(HOPBENCH, "sweep", str(bad), "--out", "o", home=tmp_path / "home", cwd=tmp_path)
-    assert (2, True) == (done.returncode, "pagerank.restart = 7.0" in done.stderr)
-    lost = write_sweep(tmp_path, datasets=["hopwurld"])
-    done = command(HOPBENCH, "sweep", str(lost), "--out", "o", home=tmp_path / "home", cwd=tmp_path)
-    assert (2, True) == (done.returncode, "sweep.yaml: datasets: unknown benchmark 'hopwurld'" in done.stderr)
-    done = command(HOPBENCH, "sweep", str(lost), home=tmp_path / "home", cwd=tmp_path)
-    assert (2, True) == (done.returncode, "--out is missing" in done.stderr)
+    for content, message in (
+        ({"grid": {"restart": [7.0]}}, r"pagerank\.restart = 7\.0"),
+        ({"datasets": ["hopwurld"]}, r"sweep\.yaml: datasets: unknown benchmark 'hopwurld'"),
+        ({"store": "neo5j"}, "unknown store 'neo5j'"),
+        ({"embedder": "wordlama"}, "wordlama"),
+    ):
+        file = write_sweep(tmp_path, **content)
+        with pytest.raises(InputError, match=message):
+            sweep(read_sweep(file), tmp_path / "o", prefect=False)
+    assert not (tmp_path / "home" / "ledger.db").exists()
+    assert isinstance(in_process("sweep", str(write_sweep(tmp_path))).exception, InputError)  # no --out
+    assert isinstance(in_process("sweep").exception, InputError)  # no file
 
 
-def test_sweeping_on_a_set_for_reporting_warns(tmp_path: Path) -> None:
+def test_a_reader_is_warned_of_what_flatters_or_wastes(tmp_path: Path) -> None:
     write_benchmark(tmp_path / "tiny", role="report")
-    file = write_sweep(tmp_path, grid={}, questions=3)
-    done = command(HOPBENCH, "sweep", str(file), "--out", "o", "--no-prefect", home=tmp_path / "home", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "warning: tiny is for reporting" in done.stdout
-    assert "best all_gold@10 by data set: tiny" in done.stdout
+    plan = read_sweep(write_sweep(tmp_path, seeds=[0, 1]))
+    flattering, wasteful = warnings_before(plan, load_benchmarks(plan))
+    assert flattering.startswith("tiny is for reporting")
+    assert wasteful.startswith("seeds: their trials are equal")
+    assert 2 * 4 == plan.trials
+
+
+def test_changed_settings_are_not_mixed_in_one_folder(tmp_path: Path) -> None:
+    identity = Identity(tmp_path / "sweep.json")
+    first = identity.hold({"seed": 0, "code": "1"})
+    assert first == identity.hold({"code": "1", "seed": 0})
+    identity.hold({"graph of tiny": "f1"})
+    with pytest.raises(InputError, match=r"code was \"1\", is \"2\".*Name another --out"):
+        identity.hold({"seed": 0, "code": "2"})
+    with pytest.raises(InputError, match=r"graph of tiny was \"f1\", is \"f2\""):
+        identity.hold({"graph of tiny": "f2"})
 
 
 def test_questions_are_a_seeded_subset_in_their_order(folder: Path) -> None:
@@ -187,17 +263,36 @@ def test_questions_are_a_seeded_subset_in_their_order(folder: Path) -> None:
     assert benchmark is sampled(benchmark, 5, 1)
 
 
-def test_ties_go_to_the_second_metric_then_to_the_smaller_parameters(folder: Path) -> None:
-    class Fake:
-        def __init__(self, metrics: dict[str, float]) -> None:
-            self.metrics = metrics
+def fake(candidate: Candidate, metrics: dict[str, float], costs: dict[str, float] | None = None) -> Result:
+    rows = pd.DataFrame({"all_gold@10": [1.0, 0.0], "failure": [None, None]})
+    record = TrialRecord("id", {}, metrics, rows, 0, 1.0, 0.0, 1.0, costs or {})
+    return Result(candidate, {Cell("a"): record})
 
+
+def test_ties_go_to_the_second_metric_then_to_the_smaller_parameters(folder: Path) -> None:
     candidates = read_sweep(folder / "sweep.yaml").candidates
     scores = [(0.5, 0.1), (0.5, 0.3), (0.6, 0.0), (0.5, 0.3)]
-    results: list[Any] = [
-        Result(candidate, {"a": Fake({"all_gold@10": first, "recall@5": second})})  # type: ignore[dict-item]
-        for candidate, (first, second) in zip((candidates[n] for n in (6, 4, 2, 0)), scores, strict=True)
+    chosen = [candidates[n] for n in (6, 4, 2, 0)]
+    results = [
+        fake(candidate, {"all_gold@10": first, "recall@5": second})
+        for candidate, (first, second) in zip(chosen, scores, strict=True)
     ]
-    order = [results.index(one) for one in ranked(results, Objective())]
     # The last has restart .15, the second .5; their texts differ first there.
-    assert [2, 3, 1, 0] == order
+    assert [2, 3, 1, 0] == [results.index(one) for one in ranked(results, Objective(), {})]
+
+
+def test_what_breaks_a_constraint_or_was_dropped_ranks_below_what_does_not(folder: Path) -> None:
+    candidates = read_sweep(folder / "sweep.yaml").candidates
+    slow, fast, unknown = (
+        fake(candidate, {"all_gold@10": score, "recall@5": 0.0}, costs)
+        for candidate, score, costs in zip(
+            candidates,
+            (0.9, 0.5, 0.8),
+            ({"latency_ms_p95": 90.0}, {"latency_ms_p95": 9.0}, {}),
+            strict=False,
+        )
+    )
+    early, earlier = replace(slow, dropped_at=6), replace(slow, dropped_at=2)
+    limits = {"latency_ms_p95": 10.0}
+    assert [fast, slow, unknown, early, earlier] == ranked([earlier, early, unknown, slow, fast], Objective(), limits)
+    assert (["latency_ms_p95"], [], ["latency_ms_p95"]) == tuple(one.violated(limits) for one in (slow, fast, unknown))

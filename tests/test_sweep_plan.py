@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
+from eval.sweep.model import schema
 from eval.sweep.plan import read_sweep
 from retrieval.errors import InputError
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
@@ -111,6 +115,39 @@ def test_errors_name_the_file_the_field_and_the_value(tiny: Path, content: dict[
         read_sweep(write_sweep(tiny, **content))
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"search": "random"}, r"trials: say how many configurations to try \(search: random\)"),
+        ({"trials": 3}, r"trials: leave it out"),
+        ({"search": "bayesian", "trials": 3, "halving": {"questions": 2}}, "halving: goes with grid, random and ofat"),
+        ({"search": "bayesian", "trials": 3, "ablations": True}, "ablations: would be configurations to learn from"),
+        ({"halving": {"questions": 9}, "questions": 5}, r"halving\.questions: 9 leaves no round below 5"),
+        ({"constraints": {"latency_ms_p59": 3}}, "unknown cost 'latency_ms_p59'. Did you mean 'latency_ms_p95'"),
+        ({"space": {"restart": {"low": 0.3, "high": 0.3}}}, r"space\.restart: low 0\.3 is not below high 0\.3"),
+        ({"space": {"steps": {"low": 0, "high": 3, "log": True}}}, "log: needs a low above 0"),
+        ({"space": {"steps": {"low": 1, "high": 3}}}, r"space\.steps: a range without step"),
+        ({"space": {"steps": {"low": 1, "high": 900}}}, r"pagerank\.steps = 900 is not allowed"),
+        ({"space": {"restart": {"low": 0.1, "high": 0.3, "step": 0.1}}}, "restart stands in grid and in space"),
+        ({"when": {"steps": {"restart": 0.15}}}, "when: steps does not vary"),
+        ({"when": {"restart": {"seed_chunks": 1}, "seed_chunks": {"restart": 0.15}}}, "depend on each other"),
+        ({"build": {"similar_topk": [3]}}, r"build\.similar_topk: Extra inputs .*; it takes embedder, extractor"),
+        ({"report_on": "tiny"}, "report_on: 'tiny' is among the datasets that choose the winner"),
+    ],
+)
+def test_searches_are_refused_in_the_same_words(tiny: Path, content: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=rf"sweep\.yaml: .*{message}"):
+        read_sweep(write_sweep(tiny, **content))
+
+
+def test_a_threshold_below_the_floor_of_its_graph_is_refused(tiny: Path) -> None:
+    low = {"strategy": "graph_expansion", "grid": {"min_similarity": [0.2, 0.7]}}
+    with pytest.raises(InputError, match=r"min_similarity = 0\.2 is below the floor .* 0\.3"):
+        read_sweep(write_sweep(tiny, **low))
+    plan = read_sweep(write_sweep(tiny, **low, build={"similar_floor": [0.1]}))
+    assert {("graph_expansion", "min_similarity"): 0.2, ("graph_expansion", "min_strength"): 0.5} == plan.floors
+
+
 def test_a_preset_belongs_to_one_strategy(tiny: Path) -> None:
     file = tiny / "two.yaml"
     file.write_text("{datasets: [tiny], strategy: [{strategy: bm25}, {strategy: vector}], write_preset: x.yaml}")
@@ -123,7 +160,17 @@ def test_a_preset_belongs_to_one_strategy(tiny: Path) -> None:
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_shipped_sweeps_are_valid(file: Path) -> None:
     plan = read_sweep(file)
-    assert 1 < len(plan.candidates) <= 80
+    assert 1 < plan.configurations <= 80
     if file.stem.startswith("tune_"):
         assert plan.preset == ROOT / "retrieval" / "strategies" / "presets" / f"{file.stem.removeprefix('tune_')}.yaml"
         assert not [name for name in plan.datasets if "dev" in name or Path(name).name == "hopworld"]
+
+
+def test_the_published_schema_is_current_and_fits_the_examples() -> None:
+    published = json.loads((ROOT / "flows" / "sweeps" / "sweep.schema.json").read_text())
+    assert schema() == published  # hopbench sweep --schema > flows/sweeps/sweep.schema.json
+    validator = jsonschema.Draft202012Validator(published)
+    for file in SHIPPED:
+        validator.validate(yaml.safe_load(file.read_text()))
+    assert not validator.is_valid({"datasets": ["x"], "strategy": "pagerank", "grit": {}})
+    assert not validator.is_valid({"datasets": ["x"], "strategy": "pagerank", "search": "annealing"})
