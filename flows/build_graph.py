@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.files import write_atomically
-from flows.home import Home, exclusive
+from flows.home import Home
 from flows.options import GraphOptions
 from flows.steps import Steps
 from retrieval.chunking import chunk_passages
@@ -36,8 +36,7 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
     Fingerprint and counts in the record are those of what the store holds now, so that a graph changed behind our
     back shows.
     """
-    with exclusive(home.scratch / f"build-{plan.namespace}.lock"):  # a second process finds it built
-        record = build_graph(plan, index.store, home.root / "staging", steps)
+    record = build_graph(plan, index.store, home.root / "staging", steps)
     held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
     if held["fingerprint"] == record["fingerprint"]:
         return record, []

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STORES = ("kglite", "neo4j")
 EXTRACTORS = ("rules", "spacy")
+BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
 RUNNERS = ("threads", "processes", "dask")
 
 
@@ -67,8 +68,11 @@ class GraphOptions:
     limit: int | None = None
     mapping: Path | None = None
     neo4j_vector_index: bool = False
+    similar_top_k: int | None = None  # these three: None keeps the builder's default
+    similar_floor: float | None = None
+    max_tokens: int | None = None
 
-    def graph_settings(self) -> dict[str, str | int | bool | None]:
+    def graph_settings(self) -> dict[str, str | int | float | bool | None]:
         """What a later command needs to find this benchmark and its graph again."""
         triples = None if self.triples is None else str(self.triples)
         return {
@@ -80,7 +84,13 @@ class GraphOptions:
             "limit": self.limit,
             "mapping": None if self.mapping is None else str(self.mapping),
             "neo4j_vector_index": self.neo4j_vector_index,
+            **self.build_numbers(),
         }
+
+    def build_numbers(self) -> dict[str, int | float]:
+        """The build settings that are not the builder's defaults."""
+        numbers = {name: getattr(self, name) for name in BUILD_NUMBERS}
+        return {name: value for name, value in numbers.items() if value is not None}
 
     def benchmark(self) -> Benchmark:
         """The benchmark, loaded and validated."""
@@ -113,14 +123,17 @@ class GraphOptions:
 
             load_mapping(self.mapping)
 
-    def graph_plan(self, benchmark: Benchmark, home: Home, **settings: Any) -> GraphPlan:
-        """The graph to build or to find built; `settings` are those of `BuildSettings` that no option says."""
+    def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
+        """The graph to build or to find built."""
         from retrieval.graph.build import BuildSettings, GraphPlan  # loads pandas
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples else self.extractor
-        found = BuildSettings(extractor=extractor, recogniser=recogniser() if extractor == "spacy" else "", **settings)
-        return GraphPlan(benchmark.name, benchmark.passages, found, self.open_embedder(home), triples)
+        numbers: dict[str, Any] = self.build_numbers()
+        settings = BuildSettings(
+            extractor=extractor, recogniser=recogniser() if extractor == "spacy" else "", **numbers
+        )
+        return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""

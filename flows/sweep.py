@@ -6,7 +6,7 @@ import io
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +61,7 @@ def sweep(
     home.apply_environment()
     benchmarks = load_benchmarks(plan)
     for build in plan.builds:
-        GraphOptions(
-            dataset="", store=plan.content.store, embedder=build.embedder, extractor=build.extractor
-        ).open_embedder(home)
+        GraphOptions(dataset="", store=plan.content.store, **asdict(build)).open_embedder(home)
     home.prepare()
     sweep_id = Identity(out / FILE).hold(identity(plan, benchmarks))
     report = report or Silent()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -68,8 +68,7 @@ def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -
 
     if plan.content.store != "kglite" or not home.graphs.is_dir():
         return False
-    option = GraphOptions(dataset="", embedder=build.embedder, extractor=build.extractor)
-    graph = option.graph_plan(benchmark, home, **build.settings())
+    graph = GraphOptions(dataset="", **asdict(build)).graph_plan(benchmark, home)
     return KgliteStore(home.graphs, graph.namespace).path.is_file()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from eval.types import Benchmark
@@ -66,9 +66,8 @@ class Arenas:
     def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
         from flows.build_graph import built_graph, open_index
 
-        store = self.plan.content.store
-        option = GraphOptions(dataset=dataset, store=store, embedder=build.embedder, extractor=build.extractor)
-        graph = option.graph_plan(self.benchmarks[dataset], self.home, **build.settings())
+        option = GraphOptions(dataset=dataset, store=self.plan.content.store, **asdict(build))
+        graph = option.graph_plan(self.benchmarks[dataset], self.home)
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
         index.floors.update(self.plan.floors)
 

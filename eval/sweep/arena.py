@@ -58,6 +58,7 @@ class Arena:
             "fingerprint": self.fingerprint,
             "store": self.index.store.engine,
             "embedder": self.index.embedder.name,
+            "search": self.index.search,
             "budget": [self.budget.chunks, self.budget.tokens],
             "seed": self.seed,
             "code": code_version(),

@@ -190,7 +190,7 @@ def _curve(metric: str, answer: Response, series: int, name: str) -> Figure:
 
 
 def _share(title: str) -> Figure:
-    return {"title": {"text": escape(title)}, "tickformat": ".3f"}
+    return {"title": {"text": escape(title), "standoff": 14}, "tickformat": ".3f"}
 
 
 def _ablations(report: SweepReport) -> list[tuple[str, str, float, float | None]]:

@@ -13,7 +13,7 @@ from eval.benchmarks import load_benchmark
 from eval.report.data import RESULTS_SCHEMA
 from eval.report.folder import DETAILS_FILE
 from eval.types import Benchmark
-from flows.options import GraphOptions
+from flows.options import BUILD_NUMBERS, GraphOptions
 from retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ class RunFolder:
         files: dict[str, Any] = {
             name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
         }
-        return GraphOptions(dataset=found, **files, **chosen)
+        numbers: dict[str, Any] = {name: self.settings.get(name) for name in BUILD_NUMBERS}
+        return GraphOptions(dataset=found, **files, **chosen, **numbers)
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
         """The benchmark that was run, refused when it is another one by now."""

@@ -66,7 +66,7 @@ const HopBench = (() => {
   function startSorting(table) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
-      head.querySelector("button").addEventListener("click", () => {
+      head.querySelector("button")?.addEventListener("click", () => {
         const first = head.classList.contains("text") ? "ascending" : "descending";
         const other = first === "ascending" ? "descending" : "ascending";
         const direction = head.getAttribute("aria-sort") === first ? other : first;
