@@ -1,4 +1,4 @@
-.PHONY: setup demo test lint bench neo4j neo4j-stop up down clean
+.PHONY: setup demo test soak lint bench neo4j neo4j-stop up down clean
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -19,6 +19,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# The sweep that is killed again and again: 20 times where the tests do it 3 times.
+soak: setup
+	HOPBENCH_SOAK=20 $(BIN)/python -m pytest tests/test_sweep.py -k "killed or two_processes"
 
 lint: setup
 	$(BIN)/ruff check .

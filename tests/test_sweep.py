@@ -139,7 +139,7 @@ def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(
     rounds = soak_rounds()
     moments = np.random.default_rng(rounds)
     for _ in range(rounds):
-        kill_at = int(moments.integers(1, max(2, 16 // rounds)))
+        kill_at = int(moments.integers(1, 1 + max(1, 16 // rounds)))
         moment = str(moments.choice(["before", "after"]))
         killed = killed_sweep(folder, tmp_path, kill_at, moment)
         assert killed.returncode in {-signal.SIGKILL, 0}, killed.stderr
