@@ -52,7 +52,7 @@ class Arenas:
         drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
         subset = first_drawn(drawn, questions, cell.seed)
         arena = Arena(subset, benchmark.digest, index, fingerprint, cell.seed)
-        return replace(arena, latency=content.timed, repeat=cell.repeat)
+        return replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat)
 
     def _graph(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
         place = dataset, build

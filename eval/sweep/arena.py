@@ -28,7 +28,7 @@ class Arena:
     """A data set ready for trials. All of them use the same batches, so what one computes for all is there for all.
 
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
-    `latency` has each trial measure single calls too; `repeat` tells equal trials apart.
+    `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics; `repeat` tells equal trials apart.
     """
 
     benchmark: Benchmark
@@ -38,6 +38,7 @@ class Arena:
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
     latency: bool = False
+    ragas: bool = False
     repeat: int = 0
 
     @cached_property
@@ -49,7 +50,7 @@ class Arena:
 
     def settings(self, strategy: Strategy) -> dict[str, Any]:
         """Everything that decides a trial's outcome: what its id is made of."""
-        measured = {"latency": self.latency, "repeat": self.repeat}
+        measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat}
         return {
             "strategy": strategy.name,
             "parameters": strategy.spec(),
@@ -73,7 +74,7 @@ class Arena:
         """Rank and score all questions; no reach."""
         started, settings = time.time(), self.settings(strategy)
         outcome = run_trial(strategy.name, strategy, self.parts, self.budget)
-        rows = score(self.benchmark, outcome.rankings)
+        rows = score(self.benchmark, outcome.rankings, ragas=self.ragas)
         metrics = summarise(rows, self.benchmark, context_passages=self.budget.chunks)["metrics"]
         ids = [question.id for question in self.benchmark.questions]
         rows["ranked_ids"] = [list(outcome.rankings[question].ranked_ids[:KEPT_RANKS]) for question in ids]

@@ -132,6 +132,7 @@ class SweepFile(Section):
         default_factory=dict, description=f"cost: the most that the winner may have of it; costs: {', '.join(COSTS)}"
     )
     latency: bool = Field(default=False, description="measure the latency of single calls in every trial")
+    ragas: bool = Field(default=False, description="RAGAS's id-based and non-LLM metrics too (.7 s per 500 questions)")
     halving: Halving | None = Field(default=None, description="drop hopeless configurations on few questions")
     questions: int | None = Field(default=None, ge=1, description="a seeded subset of each data set's questions")
     seed: int = Field(default=0, ge=0, description="seed of subsets, random draws and resampling")
