@@ -14,8 +14,8 @@ from flows.options import GraphOptions
 
 if TYPE_CHECKING:
     from eval.ledger import Ledger
+    from eval.sweep.candidate import Build
     from eval.sweep.plan import SweepPlan
-    from eval.sweep.space import Build
 
 # Seconds on two cores of 2024, for when the ledger knows no trial of a strategy yet.
 QUESTION_SECONDS = {"activation": 0.006, "dual_level": 0.006, "kg2rag": 0.01, "entity_expansion": 0.004}

@@ -22,10 +22,10 @@ from flows.tracking_payload import MAX_NAME
 if TYPE_CHECKING:
     from eval.ledger import TrialRecord
     from eval.sweep.arena import Arena
+    from eval.sweep.candidate import Candidate
     from eval.sweep.plan import SweepPlan
     from eval.sweep.results import Cell, Result
     from eval.sweep.selection import Selection
-    from eval.sweep.space import Candidate
 
 TABLE = "questions.json"
 

@@ -20,10 +20,10 @@ from flows.sweep_record import Drainer
 if TYPE_CHECKING:
     from eval.ledger import Ledger, TrialRecord
     from eval.sweep.arena import Arena
+    from eval.sweep.candidate import Build, Candidate
     from eval.sweep.plan import SweepPlan
     from eval.sweep.results import Cell, Result
     from eval.sweep.search import Round
-    from eval.sweep.space import Build, Candidate
     from retrieval.index import Index
 
 KEPT_GRAPHS = 4

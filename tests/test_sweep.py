@@ -21,12 +21,12 @@ from click.testing import Result as ClickResult
 from typer.testing import CliRunner
 
 from eval.benchmarks import load_benchmark
-from eval.ledger import TrialRecord
+from eval.ledger import Ledger, TrialRecord
 from eval.sweep.arena import sampled
+from eval.sweep.candidate import Candidate
 from eval.sweep.model import Objective
 from eval.sweep.plan import read_sweep
 from eval.sweep.results import Cell, Result, ranked
-from eval.sweep.space import Candidate
 from flows.cli.main import app
 from flows.sweep import load_benchmarks, sweep, warnings_before
 from flows.sweep_identity import Identity
@@ -119,7 +119,7 @@ def test_the_best_is_the_first_row_and_becomes_the_preset_with_its_provenance(
 
 
 def killed_sweep(cwd: Path, folder: Path, kill_at: int, moment: str) -> subprocess.CompletedProcess[str]:
-    arguments = ["sweep", "sweep.yaml", "--out", str(folder / "out"), "--no-prefect"]
+    arguments = ["sweep", "sweep.yaml", "--out", str(folder / "out"), "--no-prefect", "--champion"]
     program = [sys.executable, "-m", "tests.sweep_to_kill", str(folder / "notes"), str(kill_at), moment]
     return command(program, *arguments, home=folder / "home", cwd=cwd)
 
@@ -152,6 +152,21 @@ def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(
     assert set(rows["trial_id"]) == set(notes)
     assert len(notes) - len(set(notes)) <= rounds  # only what was lost with its process is done again
     _assert_tracked_once(tmp_path / "home", rows)
+    _assert_champion(tmp_path / "home", folder / "tiny", rows)
+
+
+def _assert_champion(home: Path, dataset: Path, rows: pd.DataFrame) -> None:
+    from mlflow.tracking import MlflowClient
+
+    digest = load_benchmark(dataset).digest
+    with Ledger.open(home / "ledger.db") as ledger:
+        champion = ledger.champion_of(digest)
+    assert champion is not None
+    assert rows[rows["dataset"] == dataset.name]["trial_id"].iloc[0] == champion.trial_id
+    client = MlflowClient(f"sqlite:///{home / 'mlflow.db'}")
+    everywhere = [experiment.experiment_id for experiment in client.search_experiments()]
+    crowned = client.search_runs(everywhere, f"tags.`hopbench.champion` = '{digest}'")
+    assert [champion.run_id] == [run.info.run_id for run in crowned]
 
 
 def test_two_processes_on_one_sweep_share_its_trials(

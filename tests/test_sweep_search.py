@@ -11,12 +11,12 @@ import pytest
 
 from eval.ledger import TrialRecord
 from eval.sweep.arena import first_drawn
+from eval.sweep.candidate import Build, Candidate
 from eval.sweep.plan import SweepPlan, read_sweep
 from eval.sweep.response import responses
 from eval.sweep.results import Cell, Result
 from eval.sweep.search import search_of
 from eval.sweep.selection import selection
-from eval.sweep.space import Build, Candidate
 from retrieval.index import Batch, Index
 from retrieval.strategies.registry import make
 from retrieval.types import Counters

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from eval.sweep.candidate import Build, Candidate
 from eval.sweep.file import dataset_of, expanded_path, read_file
 from eval.sweep.model import Range, Scalar, SweepFile
-from eval.sweep.space import Build, Candidate, Dimension, Space
+from eval.sweep.space import Dimension, Space
 from retrieval.errors import HopBenchError, InputError
 from retrieval.strategies.base import Strategy
 

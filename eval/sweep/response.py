@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eval.sweep.candidate import BUILD
 from eval.sweep.model import Scalar
 from eval.sweep.results import Result
 from eval.sweep.selection import Array, question_scores
-from eval.sweep.space import BUILD
 
 RESAMPLES = 1_000
 BINS = 6

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from eval.ledger import TrialRecord
+from eval.sweep.candidate import Candidate
 from eval.sweep.model import Objective
-from eval.sweep.space import Candidate
 from retrieval.errors import InputError
 from retrieval.strategies.base import Strategy
 

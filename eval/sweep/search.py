@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from eval.sweep.candidate import Candidate
 from eval.sweep.model import Range, Scalar
 from eval.sweep.plan import SweepPlan
 from eval.sweep.results import Result, ranked
-from eval.sweep.space import Candidate, Dimension, Space
+from eval.sweep.space import Dimension, Space
 
 if TYPE_CHECKING:
     import optuna

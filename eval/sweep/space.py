@@ -1,4 +1,4 @@
-"""What a configuration is, and the space an entry of a sweep file opens: its dimensions and their conditions."""
+"""The space of configurations that an entry of a sweep file opens: its dimensions and their conditions."""
 
 from __future__ import annotations
 
@@ -9,62 +9,14 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from eval.sweep.candidate import BUILD, Build, Candidate
 from eval.sweep.model import Entry, Range, Scalar, SweepFile
 from retrieval.errors import InputError, ParameterError, UnknownNameError
 from retrieval.strategies.base import Strategy
 from retrieval.strategies.registry import label_of, make
 
-BUILD = "build."
 DEFAULT_FLOOR = 0.3
 MOST = 100_000
-
-
-@dataclass(frozen=True)
-class Build:
-    """The graph that a configuration is tried on; None keeps the builder's default."""
-
-    embedder: str = "wordllama"
-    extractor: str = "rules"
-    similar_top_k: int | None = None
-    similar_floor: float | None = None
-    max_tokens: int | None = None
-
-    def settings(self) -> dict[str, int | float]:
-        """The settings that differ from the builder's defaults."""
-        numbers = {"similar_top_k", "similar_floor", "max_tokens"}
-        return {name: value for name, value in asdict(self).items() if name in numbers and value is not None}
-
-    def __str__(self) -> str:
-        parts = [self.embedder, self.extractor, *(f"{name}={value}" for name, value in self.settings().items())]
-        return ", ".join(parts)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A configuration to try on every data set.
-
-    `label` is what `run` makes the same strategy from. An ablation has the label of the configuration it changes, `of`,
-    and `without` names the edge types it removes. `varied` are the values that the search gave it, those of build
-    settings under `build.NAME`.
-    """
-
-    strategy: Strategy
-    label: str
-    varied: Mapping[str, Scalar] = field(default_factory=dict)
-    without: tuple[str, ...] = ()
-    of: Strategy | None = None
-    build: Build = Build()
-
-    @property
-    def key(self) -> tuple[Strategy, Build]:
-        """What makes it another configuration."""
-        return self.strategy, self.build
-
-    @property
-    def title(self) -> str:
-        """Its label, with what it lacks and the build settings that vary."""
-        build = [f"{name}={value}" for name, value in self.varied.items() if name.startswith(BUILD)]
-        return " without ".join([" ".join([self.label, *build]), *self.without])
 
 
 @dataclass(frozen=True)

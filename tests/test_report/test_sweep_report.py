@@ -13,11 +13,12 @@ import pytest
 import yaml
 
 from eval.ledger import TrialRecord
+from eval.sweep.candidate import Candidate
+from eval.sweep.figures import front
 from eval.sweep.plan import read_sweep
-from eval.sweep.report import SweepReport, best_yaml, front, write_sweep_report
+from eval.sweep.report import SweepReport, best_yaml, write_sweep_report
 from eval.sweep.results import Cell, Result, ranked
 from eval.sweep.selection import selection
-from eval.sweep.space import Candidate
 from tests.sweeps import write_benchmark, write_sweep
 from tests.test_report.test_report_browser import chrome, click, size, until
 
@@ -62,7 +63,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> SweepReport:
 
 
 def test_the_front_holds_what_nothing_beats_in_quality_time_and_tokens(report: SweepReport) -> None:
-    places = front(report)
+    places = front(report.whole, report.metric, timed=True)
     assert len(report.results) - 1 == len(places)  # the dropped one has no place
     for one in places:
         beaten = any(

@@ -1,0 +1,59 @@
+"""What a sweep tries: a strategy with its parameters, on a graph with its build settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from eval.sweep.model import Scalar
+from retrieval.strategies.base import Strategy
+
+BUILD = "build."
+
+
+@dataclass(frozen=True)
+class Build:
+    """The graph that a configuration is tried on; None keeps the builder's default."""
+
+    embedder: str = "wordllama"
+    extractor: str = "rules"
+    similar_top_k: int | None = None
+    similar_floor: float | None = None
+    max_tokens: int | None = None
+
+    def settings(self) -> dict[str, int | float]:
+        """The settings that differ from the builder's defaults."""
+        numbers = {"similar_top_k", "similar_floor", "max_tokens"}
+        return {name: value for name, value in asdict(self).items() if name in numbers and value is not None}
+
+    def __str__(self) -> str:
+        parts = [self.embedder, self.extractor, *(f"{name}={value}" for name, value in self.settings().items())]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration to try on every data set.
+
+    `label` is what `run` makes the same strategy from. An ablation has the label of the configuration it changes, `of`,
+    and `without` names the edge types it removes. `varied` are the values that the search gave it, those of build
+    settings under `build.NAME`.
+    """
+
+    strategy: Strategy
+    label: str
+    varied: Mapping[str, Scalar] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    of: Strategy | None = None
+    build: Build = Build()
+
+    @property
+    def key(self) -> tuple[Strategy, Build]:
+        """What makes it another configuration."""
+        return self.strategy, self.build
+
+    @property
+    def title(self) -> str:
+        """Its label, with what it lacks and the build settings that vary."""
+        build = [f"{name}={value}" for name, value in self.varied.items() if name.startswith(BUILD)]
+        return " without ".join([" ".join([self.label, *build]), *self.without])
