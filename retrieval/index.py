@@ -76,7 +76,7 @@ class Kept:
             while len(self._values) > self._limit:
                 self._values.popitem(last=False)
         counters.add(found[1])
-        return found[0]  # type: ignore[no-any-return]
+        return found[0]
 
 
 @dataclass(eq=False)
