@@ -80,6 +80,8 @@ class Writer:
             run_id = known or self._create(message)
         self._run_ids[message["key"]] = run_id
         self._open.add(run_id)
+        if CHAMPION_TAG in message["tags"]:
+            self._dethrone(message["tags"][CHAMPION_TAG])
         self._log_values(run_id, message)
         if message["dataset"] is not None:
             self._log_dataset(run_id, message["dataset"])
@@ -108,11 +110,15 @@ class Writer:
         if run_id is None:
             raise LookupError(f"{key!r} has not been written, so it cannot be a champion")
         with exclusive(self._lock):
-            everywhere = [experiment.experiment_id for experiment in self.client.search_experiments()]
-            for run in self.client.search_runs(everywhere, f"tags.`{CHAMPION_TAG}` = '{digest}'"):
-                self.client.delete_tag(run.info.run_id, CHAMPION_TAG)
+            self._dethrone(digest)
             self.client.set_tag(run_id, CHAMPION_TAG, digest)
         return run_id
+
+    def _dethrone(self, digest: str) -> None:
+        """A benchmark has one champion: whichever run has its tag loses it."""
+        everywhere = [experiment.experiment_id for experiment in self.client.search_experiments()]
+        for run in self.client.search_runs(everywhere, f"tags.`{CHAMPION_TAG}` = '{digest}'"):
+            self.client.delete_tag(run.info.run_id, CHAMPION_TAG)
 
     def end(self, status: str) -> None:
         """Close the runs that are still open."""

@@ -18,7 +18,7 @@ import pytest
 
 from flows.home import Home
 from flows.tracking import Artifact, Dataset, RunPayload, Tracker, TrackingError, tracking_uri
-from flows.tracking_payload import KEY_TAG, MAX_PARAM, mlflow_name, redact, secrets, to_message
+from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, MAX_PARAM, mlflow_name, redact, secrets, to_message
 from flows.tracking_writer import Writer, answer, serve
 from retrieval.errors import InputError
 
@@ -276,3 +276,15 @@ def test_input_that_closes_without_an_end_kills_what_is_open() -> None:
     serve(finished, [run, end], answers)
     assert (killed.calls, finished.calls) == (["k", "KILLED"], ["k", "FINISHED"])
     assert json.loads(answers.getvalue().splitlines()[0]) == {"key": "k", "run_id": "id", "error": None}
+
+
+def test_a_benchmark_has_one_champion_however_it_is_named(home: Home, client: MlflowClient) -> None:
+    with Tracker.start(home, "champions") as tracker:
+        tracker.log(RunPayload("champion-a", "a"))
+        tracker.log(RunPayload("champion-b", "b", tags={CHAMPION_TAG: "digest"}))
+        tracker.log(RunPayload("once", "kept", metrics={"recall@5": 0.5}, once=True))
+        tracker.log(RunPayload("once", "kept", metrics={"recall@5": 0.7}, once=True))  # finished: left as it is
+        tracker.crown("champion-a", "digest")
+    tags = [run.data.tags.get(CHAMPION_TAG) for run in (runs(client, "champions", f"champion-{n}")[0] for n in "ab")]
+    assert ["digest", None] == tags
+    assert 0.5 == client.get_run(tracker.run_ids["once"]).data.metrics["recall_at_5"]
