@@ -179,6 +179,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise InputError(f"{path}: is of a newer HopBench (version {version}): update, or move it away")
+    if version == VERSION:
+        return
     connection.execute("PRAGMA journal_mode = WAL")
     upgrades = "".join(_UPGRADES[older] for older in range(version or VERSION, VERSION))  # 0: a new file
-    connection.executescript(f"BEGIN; {upgrades} {_TABLES} PRAGMA user_version = {VERSION}; COMMIT")
+    connection.executescript(f"BEGIN IMMEDIATE; {upgrades} {_TABLES} PRAGMA user_version = {VERSION}; COMMIT")

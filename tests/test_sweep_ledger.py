@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,3 +124,21 @@ def test_what_a_process_gives_up_or_is_killed_at_is_taken_over(tmp_path: Path) -
             assert (True, False) == (first.claim(name), second.claim(name))
         assert second.claim(name)  # the first has closed
     assert [] == [file for file in (tmp_path / "ledger.db-owners").iterdir() if file.name != "open"]
+
+
+def test_a_ledger_opens_while_another_process_writes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path):
+        writer = sqlite3.connect(path, isolation_level=None)
+        writer.execute("BEGIN IMMEDIATE")
+        program = (
+            "import sys; from pathlib import Path; from eval.ledger import Ledger\n"
+            "with Ledger.open(Path(sys.argv[1])) as ledger: assert ledger.get('unknown') is None; print('read')"
+        )
+        # Opening and reading need no turn of a writer; only closing gives back what is claimed.
+        reader = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        writer.execute("COMMIT")
+        assert ("read\n", None) == reader.communicate(timeout=60)
+        assert 0 == reader.returncode
+        writer.close()
