@@ -1,0 +1,46 @@
+"""hoprank: learned path evidence on the rule-built graph, HopBench's own strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from retrieval.fusion import Scored
+from retrieval.graph.schema import MENTIONED_IN
+from retrieval.index import Batch
+from retrieval.strategies.base import Strategy, param
+from retrieval.strategies.baselines import hybrid_rankings
+from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.evidence import evidence
+from retrieval.strategies.hoprank.question import read_question
+from retrieval.types import Counters, Hit, Ranking, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class HopRank(Strategy):
+    """Scores chunks by what they say and by the best paths into them, with learned weights."""
+
+    name: ClassVar[str] = "hoprank"
+    summary: ClassVar[str] = "learned evidence of a chunk's words and of the paths into it"
+    edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN,)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {MENTIONED_IN: {"anchors": 0}}
+
+    weights: str = param("", "file of learned weights (`hopbench train hoprank`); empty: the shipped ones")
+    depth: int = param(50, "chunks of BM25, and as many by cosine, in the pool", 1, 100)
+    walked: int = param(40, "chunks of a short PageRank walk in the pool", 0, 100)
+    anchors: int = param(8, "best chunks whose edges are followed, in each pass", 0, 20)
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The RRF ranking of vector and BM25."""
+        return hybrid_rankings(batch, fusion="rrf")
+
+    def candidates(self, batch: Batch, counters: Counters) -> Iterator[Candidates]:
+        """Each question's pool with its base features."""
+        seen, reader = evidence(batch, counters)
+        for number, question in enumerate(batch.questions):
+            read = read_question(question.text, seen, reader, batch.index.row_of)
+            yield Candidates(seen, read, batch, number, self.depth, self.walked)
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        raise NotImplementedError
