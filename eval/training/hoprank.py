@@ -16,7 +16,7 @@ from retrieval.strategies.hoprank.edges import KINDS
 from retrieval.strategies.hoprank.paths import Paths, Ranked, Reached, follow
 from retrieval.strategies.hoprank.scoring import passes, pool_ranking, with_paths
 from retrieval.strategies.hoprank.strategy import HopRank
-from retrieval.strategies.hoprank.weights import EdgeModel, Weights, feature_names
+from retrieval.strategies.hoprank.weights import EdgeModel, Weights, feature_names, score_names
 from retrieval.types import Counters
 
 PASSES = 2
@@ -88,8 +88,7 @@ class Trainer:
         return follow(lesson.candidates, lesson.reached, ranked, edges, self.anchors)
 
     def _fit_ranking(self, group: Sequence[Lesson], ranked: Sequence[Ranked], weight: Floats) -> Floats:
-        names = feature_names()
-        names = [*names["base"], *names["path"]]
+        names = score_names()
         features = np.concatenate([one.features for one in ranked])
         features[:, [name in self.without for name in names[: features.shape[1]]]] = 0.0
         sizes = np.cumsum([0] + [len(one.chunks) for one in ranked])

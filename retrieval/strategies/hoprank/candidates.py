@@ -21,7 +21,9 @@ WALK_SEEDS = 3
 class Candidates:
     """One question's candidate chunks, a row each: which of its words they cover, their scores and base features."""
 
-    def __init__(self, seen: Evidence, question: ReadQuestion, batch: Batch, number: int, depth: int, walked: int) -> None:
+    def __init__(
+        self, seen: Evidence, question: ReadQuestion, batch: Batch, number: int, depth: int, walked: int
+    ) -> None:
         """`depth` chunks of BM25 and as many by cosine, `walked` of the walk, and the linked titles make the pool."""
         self.seen, self.question, self.vector = seen, question, batch.vectors[number]
         lexical, dense = batch.lexical[number], batch.dense[number]
@@ -37,7 +39,10 @@ class Candidates:
         self.in_pool[self.pool] = True
         cosines = dense.scores[:depth]
         self.scales = Scales(
-            float(self._bm25.max(initial=0.0)), float(cosines[0]), float(cosines[-1]), float(self._mass.max(initial=0.0))
+            float(self._bm25.max(initial=0.0)),
+            float(cosines[0]),
+            float(cosines[-1]),
+            float(self._mass.max(initial=0.0)),
         )
         self._row = np.full(seen.chunks, -1, np.int64)
         self.chunks: Numbers = np.zeros(0, np.int64)

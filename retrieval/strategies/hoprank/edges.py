@@ -69,7 +69,12 @@ def _forward(anchors: Numbers, mentions: Mentions) -> Edges:
     begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
     place, which = ranges(begin, end)
     return _edges(
-        FORWARD, mentions.chunk[mention][which], mentions.titled[place], entity[which], mention[which], (end - begin)[which]
+        FORWARD,
+        mentions.chunk[mention][which],
+        mentions.titled[place],
+        entity[which],
+        mention[which],
+        (end - begin)[which],
     )
 
 
@@ -110,9 +115,7 @@ def _same_title(anchors: Numbers, mentions: Mentions) -> Edges:
     begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
     place, which = ranges(begin, end)
     nothing = np.full(len(place), NOWHERE)
-    return _edges(
-        SAME_TITLE, anchors[which], mentions.titled[place], entity[which], nothing, (end - begin)[which]
-    )
+    return _edges(SAME_TITLE, anchors[which], mentions.titled[place], entity[which], nothing, (end - begin)[which])
 
 
 def _edges(

@@ -24,13 +24,14 @@ ALONE = -9.0  # the log-mass of the other candidates where there are none
 class Paths:
     """Paths into c chunks, the pool and all that the anchors' edges lead to, sorted: `features` are (c, 12).
 
-    `edges` are the edges of the anchors with their `value` (e,), P(anchor) · P(edge); `best` (c,) is the number of the
-    best edge into each chunk, NOWHERE where there is none.
+    `edges` are the edges of the anchors, with P(anchor) in `anchor_probability` and `value` = P(anchor) · P(edge), both
+    (e,); `best` (c,) is the number of the best edge into each chunk, NOWHERE where there is none.
     """
 
     chunks: Numbers
     features: Floats
     edges: Edges
+    anchor_probability: Floats
     value: Floats
     best: Numbers
 
@@ -100,13 +101,14 @@ def follow(
         chance[chosen] = sigmoid(model.logit(features[chosen]))
     of_anchor = np.zeros(candidates.seen.chunks)
     of_anchor[starting] = probability
-    value = of_anchor[edges.anchor] * chance
+    before = of_anchor[edges.anchor]
+    value = before * chance
     chunks = np.unique(np.concatenate([candidates.pool, edges.target]))
     target = np.searchsorted(chunks, edges.target)
     best = np.full(len(chunks), NOWHERE, np.int64)
     order = np.lexsort((-np.arange(len(edges)), value))
     best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
-    return Paths(chunks, path_features(edges, target, value, len(chunks)), edges, value, best)
+    return Paths(chunks, path_features(edges, target, value, len(chunks)), edges, before, value, best)
 
 
 def path_features(edges: Edges, target: Numbers, value: Floats, size: int) -> Floats:
@@ -124,6 +126,4 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int) -> Fl
     return np.concatenate([values, np.log(values + SMALL)], axis=1)
 
 
-PATH_FEATURES = tuple(
-    prefix + name for prefix in ("path_", "log_path_") for name in (*KINDS, "any", "several")
-)
+PATH_FEATURES = tuple(prefix + name for prefix in ("path_", "log_path_") for name in (*KINDS, "any", "several"))

@@ -14,7 +14,10 @@ from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.evidence import evidence
 from retrieval.strategies.hoprank.question import read_question
-from retrieval.types import Counters, Hit, Ranking, Step
+from retrieval.strategies.hoprank.ranking import ranking
+from retrieval.strategies.hoprank.scoring import passes
+from retrieval.strategies.hoprank.weights import load
+from retrieval.types import Counters, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,4 +46,11 @@ class HopRank(Strategy):
             yield Candidates(seen, read, batch, number, self.depth, self.walked)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        raise NotImplementedError
+        """Score the candidates of each question; the paths of the last pass stand beside the hits."""
+        learned = load(self.weights)
+        rankings = []
+        for question, candidates in zip(batch.questions, self.candidates(batch, counters), strict=True):
+            passed = list(passes(candidates, learned, self.anchors))
+            counters.edges_touched += candidates.touched + sum(len(paths.edges) for _, paths in passed if paths)
+            rankings.append(ranking(question, candidates, passed, batch.index, self.anchors))
+        return rankings

@@ -60,6 +60,12 @@ def feature_names() -> dict[str, Sequence[str]]:
     return {"base": base, "edge": edge, "path": list(PATH_FEATURES), "kinds": list(KINDS)}
 
 
+def score_names() -> list[str]:
+    """The features of the score: base, then path."""
+    names = feature_names()
+    return [*names["base"], *names["path"]]
+
+
 def to_json(weights: Weights) -> str:
     """The text of a weights file; floats survive it exactly."""
     content = {
@@ -116,7 +122,9 @@ def _difference(schema: object, features: Any) -> str:
     if schema != SCHEMA:
         return f"the layout {schema!r}; this version reads {SCHEMA!r}"
     known = feature_names()
-    other = next((group for group in known if not isinstance(features, dict) or features.get(group) != known[group]), "")
+    other = next(
+        (group for group in known if not isinstance(features, dict) or features.get(group) != known[group]), ""
+    )
     found = features.get(other) if isinstance(features, dict) else features
     return f"other {other} features, {found}; this version computes {known[other] if other else sorted(known)}"
 
@@ -124,7 +132,7 @@ def _difference(schema: object, features: Any) -> str:
 def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
     names = feature_names()
     base, edge = len(names["base"]), len(names["edge"])
-    full = base + len(names["path"])
+    full = len(score_names())
     sizes = [len(weights.first), *(len(model.weights) for model in weights.edges), *map(len, weights.passes)]
     wanted = [base, *[edge] * len(names["kinds"]), *[full] * len(weights.passes)]
     numbers = [weights.first, *(np.append(one.weights, one.bias) for one in weights.edges), *weights.passes]
