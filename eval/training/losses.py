@@ -37,7 +37,7 @@ def fit_ranking(lists: RankedLists, l2: float = L2) -> Floats:
     spread = lists.features.std(axis=0) + LEAST_SPREAD
     features = lists.features / spread
     loss = _ranking_loss(features, lists)
-    return _minimised(lambda w: _penalised(loss, w, l2), features.shape[1]) / spread
+    return np.asarray(_minimised(lambda w: _penalised(loss, w, l2), features.shape[1]) / spread)
 
 
 def _ranking_loss(features: Floats, lists: RankedLists) -> Callable[[Floats], tuple[float, Floats]]:

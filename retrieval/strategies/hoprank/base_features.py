@@ -80,13 +80,13 @@ def open_coverage(facts: ChunkFacts) -> Floats:
 def rare(facts: ChunkFacts) -> Floats:
     """1/df of the rarest question word in the chunk, 0 without any."""
     inverse = 1.0 / np.maximum(facts.question.frequency, 1)
-    return np.max(facts.covered * inverse, axis=1, initial=0.0)
+    return np.asarray(np.max(facts.covered * inverse, axis=1, initial=0.0))
 
 
 def capitals(facts: ChunkFacts) -> Floats:
     """idf share of the question's capitalised words that stand in the chunk."""
     idf = facts.question.idf * facts.question.capital
-    return facts.covered @ idf / (idf.sum() + TINY)
+    return np.asarray(facts.covered @ idf / (idf.sum() + TINY))
 
 
 BASE_FEATURES: tuple[Callable[[ChunkFacts], Floats], ...] = (

@@ -110,9 +110,9 @@ def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
     targets, target = np.unique(edges.target, return_inverse=True)
     known = vectors[anchors]
     rest = question - (known @ question)[:, None] * known
-    rest = rest / (np.linalg.norm(rest, axis=1, keepdims=True) + TINY)
-    both = np.concatenate([rest, known]) @ vectors[targets].T
-    both = both.astype(np.float64).round(FLOAT32_DECIMALS)
+    rest /= np.linalg.norm(rest, axis=1, keepdims=True) + TINY
+    exact = (np.concatenate([rest, known]) @ vectors[targets].T).astype(np.float64)
+    both = exact.round(FLOAT32_DECIMALS)
     return both[anchor, target], both[len(anchors) + anchor, target]
 
 
@@ -128,12 +128,12 @@ def sentence(facts: EdgeFacts) -> Floats:
 
 def early(facts: EdgeFacts) -> Floats:
     """1/(1 + place of the mention among its chunk's)."""
-    return 1.0 / (1.0 + facts.place)
+    return np.asarray(1.0 / (1.0 + facts.place))
 
 
 def focus(facts: EdgeFacts) -> Floats:
     """1/√(mentions in that chunk)."""
-    return facts.count**-0.5
+    return np.asarray(facts.count**-0.5)
 
 
 def gain(facts: EdgeFacts) -> Floats:
@@ -149,7 +149,7 @@ def together(facts: EdgeFacts) -> Floats:
 def rarity(facts: EdgeFacts) -> Floats:
     """(ln((n + 1)/df) + 1)/(ln(n + 1) + 1) of the entity."""
     seen = facts.candidates.seen
-    return seen.rarity[facts.edges.entity] / (np.log(seen.chunks + 1) + 1.0)
+    return np.asarray(seen.rarity[facts.edges.entity] / (np.log(seen.chunks + 1) + 1.0))
 
 
 def asked(facts: EdgeFacts) -> Floats:
@@ -159,17 +159,17 @@ def asked(facts: EdgeFacts) -> Floats:
 
 def target_dense(facts: EdgeFacts) -> Floats:
     """The target's base feature `dense`."""
-    return facts.candidates.base[facts.target, 1]
+    return np.asarray(facts.candidates.base[facts.target, 1])
 
 
 def target_bm25(facts: EdgeFacts) -> Floats:
     """The target's base feature `bm25`."""
-    return facts.candidates.base[facts.target, 0]
+    return np.asarray(facts.candidates.base[facts.target, 0])
 
 
 def narrow(facts: EdgeFacts) -> Floats:
     """1/√fan: among how many chunks the entity leads."""
-    return facts.edges.fan**-0.5
+    return np.asarray(facts.edges.fan**-0.5)
 
 
 def trust(facts: EdgeFacts) -> Floats:
@@ -193,7 +193,7 @@ def in_title(facts: EdgeFacts) -> Floats:
     deciding = np.where(facts.edges.far != NOWHERE, facts.edges.far, facts.edges.mention)
     start = _of_mention(deciding, seen.mentions.start, NOWHERE)
     titles = seen.words.sentence_of(start) == seen.words.chunk_start[_of_mention(deciding, seen.mentions.chunk, 0)]
-    return (titles & (start != NOWHERE)).astype(np.float64)
+    return np.asarray(titles & (start != NOWHERE), np.float64)
 
 
 def residual(facts: EdgeFacts) -> Floats:

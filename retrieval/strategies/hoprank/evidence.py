@@ -18,7 +18,7 @@ from retrieval.types import Counters
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A corpus of n chunks and its graph: words, mentions, the walk; `rarity` (m,) is each entity's ln((n + 1)/df) + 1."""
+    """A corpus of n chunks and its graph; `rarity` (m,) is each entity's ln((n + 1)/df) + 1."""
 
     words: Words
     mentions: Mentions

@@ -103,7 +103,7 @@ def follow(
     of_anchor[starting] = probability
     before = of_anchor[edges.anchor]
     value = before * chance
-    chunks = np.unique(np.concatenate([candidates.pool, edges.target]))
+    chunks = np.unique(np.concatenate([candidates.pool.chunks, edges.target]))
     target = np.searchsorted(chunks, edges.target)
     best = np.full(len(chunks), NOWHERE, np.int64)
     order = np.lexsort((-np.arange(len(edges)), value))

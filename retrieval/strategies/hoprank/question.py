@@ -39,7 +39,7 @@ class ReadQuestion:
     @property
     def open_idf(self) -> Floats:
         """The idf of words outside linked entities, 0 for the others, (w,)."""
-        return self.idf * ~self.linked
+        return np.asarray(self.idf * ~self.linked)
 
     def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
         """Which question words stand in each of k ranges of word positions, (k, w)."""
@@ -55,11 +55,11 @@ class ReadQuestion:
 
     def share(self, covered: Flags) -> Floats:
         """Σ idf of the covered words / Σ idf of all, (k,)."""
-        return covered @ self.idf / (self.idf.sum() + TINY)
+        return np.asarray(covered @ self.idf / (self.idf.sum() + TINY))
 
     def open_share(self, covered: Flags) -> Floats:
         """The same over the words outside linked entities: what the question asks beyond what it names."""
-        return covered @ self.open_idf / (self.open_idf.sum() + TINY)
+        return np.asarray(covered @ self.open_idf / (self.open_idf.sum() + TINY))
 
 
 def read_question(text: str, seen: Evidence, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:

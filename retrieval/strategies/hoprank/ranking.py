@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.mentions import NOWHERE
 from retrieval.strategies.hoprank.paths import Paths, Ranked
 from retrieval.strategies.hoprank.weights import score_names
-from retrieval.strategies.hoprank.words import Numbers
 from retrieval.types import Hit, Question, Ranking, Step
 
 Passed = Sequence[tuple[Ranked, Paths | None]]

@@ -14,12 +14,13 @@ from retrieval.strategies.hoprank.words import Floats
 
 def pool_ranking(candidates: Candidates, weights: Floats) -> Ranked:
     """The pool by its base features alone."""
-    return Ranked(candidates.pool, candidates.base[candidates.rows(candidates.pool)], weights)
+    chunks = candidates.pool.chunks
+    return Ranked(chunks, candidates.features(chunks), weights)
 
 
 def with_paths(candidates: Candidates, paths: Paths) -> Floats:
     """Base and path features of the chunks that paths list, (c, 22)."""
-    return np.concatenate([candidates.base[candidates.rows(paths.chunks)], paths.features], axis=1)
+    return np.concatenate([candidates.features(paths.chunks), paths.features], axis=1)
 
 
 def passes(

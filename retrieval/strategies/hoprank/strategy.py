@@ -13,6 +13,7 @@ from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.evidence import evidence
+from retrieval.strategies.hoprank.pool import pool_of
 from retrieval.strategies.hoprank.question import read_question
 from retrieval.strategies.hoprank.ranking import ranking
 from retrieval.strategies.hoprank.scoring import passes
@@ -43,7 +44,8 @@ class HopRank(Strategy):
         seen, reader = evidence(batch, counters)
         for number, question in enumerate(batch.questions):
             read = read_question(question.text, seen, reader, batch.index.row_of)
-            yield Candidates(seen, read, batch, number, self.depth, self.walked)
+            pool = pool_of(seen, read, batch, number, depth=self.depth, walked=self.walked)
+            yield Candidates(seen, read, batch.vectors[number], pool)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Score the candidates of each question; the paths of the last pass stand beside the hits."""
@@ -51,6 +53,6 @@ class HopRank(Strategy):
         rankings = []
         for question, candidates in zip(batch.questions, self.candidates(batch, counters), strict=True):
             passed = list(passes(candidates, learned, self.anchors))
-            counters.edges_touched += candidates.touched + sum(len(paths.edges) for _, paths in passed if paths)
+            counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
             rankings.append(ranking(question, candidates, passed, batch.index, self.anchors))
         return rankings
