@@ -52,7 +52,7 @@ class Arena:
         """Everything that decides a trial's outcome: what its id is made of."""
         return {
             "strategy": strategy.name,
-            "parameters": strategy.spec(),
+            "parameters": strategy.identity(),
             "dataset": self.digest,
             "questions": [question.id for question in self.benchmark.questions],
             "fingerprint": self.fingerprint,

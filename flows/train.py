@@ -78,7 +78,7 @@ def train(options: TrainOptions, report: Report) -> Trained:
 
 
 def _lessons(dataset: str, benchmark: Benchmark, embedders: Sequence[str], home: Home, report: Report) -> list[Lesson]:
-    """The lessons of one data set, of every embedder; mentions and names do not depend on it, so one graph serves all."""
+    """The lessons of one data set with every embedder; no mention depends on it, so one graph serves all."""
     from eval.training.lessons import lessons
     from flows.build_graph import built_graph, open_index
     from retrieval.index import Index

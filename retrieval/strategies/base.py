@@ -78,6 +78,14 @@ class Strategy(ABC):
         """All parameters with their values: enough to make the same strategy again."""
         return dataclasses.asdict(self)
 
+    def identity(self) -> dict[str, Any]:
+        """All that decides its rankings: the parameters, and what the files they name hold."""
+        return self.spec()
+
+    def coefficients(self) -> Mapping[str, float]:
+        """Weights by component where the score is the sum of its components, each value × weight; empty otherwise."""
+        return {}
+
     def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Rank every question of the batch, in its order: `KEEP` hits each, chunks unique, and no seed is dropped."""
         if not batch.questions:

@@ -118,8 +118,12 @@ class _Positions:
             self._of[number].append(position)
 
     def places(self, names: Sequence[Name]) -> list[tuple[int, int]]:
-        """(position, length) of every place where one of the names stands, else NOWHERE once."""
-        found = sorted({place for name in names for place in self._places(name)})
+        """(position, length) of every place where one of the names stands, the longest of each; else NOWHERE once."""
+        found: list[tuple[int, int]] = []
+        places = {place for name in names for place in self._places(name)}
+        for start, length in sorted(places, key=lambda place: (place[0], -place[1])):
+            if not found or start + length > sum(found[-1]):  # "Tulsa" within "Tulsa, Oklahoma" is no second mention
+                found.append((start, length))
         return found or [(NOWHERE, 0)]
 
     def _places(self, name: Name) -> Iterator[tuple[int, int]]:

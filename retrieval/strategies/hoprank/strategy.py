@@ -17,7 +17,7 @@ from retrieval.strategies.hoprank.pool import pool_of
 from retrieval.strategies.hoprank.question import read_question
 from retrieval.strategies.hoprank.ranking import ranking
 from retrieval.strategies.hoprank.scoring import passes
-from retrieval.strategies.hoprank.weights import load
+from retrieval.strategies.hoprank.weights import load, score_names
 from retrieval.types import Counters, Ranking
 
 
@@ -34,6 +34,16 @@ class HopRank(Strategy):
     depth: int = param(50, "chunks of BM25, and as many by cosine, in the pool", 1, 100)
     walked: int = param(40, "chunks of a short PageRank walk in the pool", 0, 100)
     anchors: int = param(8, "best chunks whose edges are followed, in each pass", 0, 20)
+
+    def identity(self) -> dict[str, Any]:
+        """The parameters, and a digest of the weights."""
+        return {**self.spec(), "weights": load(self.weights).digest}
+
+    def coefficients(self) -> Mapping[str, float]:
+        """The weights of the last pass; of the pool's score where no edge is followed."""
+        learned = load(self.weights)
+        last = learned.passes[-1] if self.anchors else learned.first
+        return dict(zip(score_names(), last.tolist(), strict=False))
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The RRF ranking of vector and BM25."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,11 @@ class Weights:
     edges: tuple[EdgeModel, ...]
     passes: tuple[Floats, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the learned numbers."""
+        return hashlib.sha256(to_json(replace(self, provenance={})).encode()).hexdigest()
 
     @property
     def size(self) -> int:
