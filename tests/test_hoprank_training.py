@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def random_lists(seed: int = 0) -> RankedLists:
 
 
 def test_the_ranking_loss_by_hand() -> None:
-    """One list of weight 1 of 5: z = (1, 0, 0), gold the first: softplus(ln 2 − 1)/5; lists of weight 3 and 1 have none."""
+    """Of weights 1, 3 and 1 only the first list has gold and others: z = (1, 0, 0) gives softplus(ln 2 − 1)/5."""
     features = np.array([[1.0], [0.0], [0.0], [1.0], [2.0], [5.0]])
     gold = np.array([True, False, False, False, False, True])
     lists = RankedLists(features, gold, np.array([0, 3, 5]), np.array([1.0, 3.0, 1.0]))
@@ -97,7 +98,7 @@ def test_the_logistic_fit_gives_the_share_of_labels_where_features_say_nothing()
 def test_data_sets_weigh_the_same(group: Sequence[Lesson]) -> None:
     worth = balance([*group, *group[:3]])
 
-    assert pytest.approx(1.0) == worth[[0, 1, 2, 6, 7, 8]].sum() == worth[3:6].sum()
+    assert [1.0, 1.0] == pytest.approx([worth[[0, 1, 2, 6, 7, 8]].sum(), worth[3:6].sum()])
 
 
 def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(group: Sequence[Lesson]) -> None:
@@ -115,7 +116,7 @@ def test_what_is_left_out_weighs_nothing(group: Sequence[Lesson]) -> None:
     assert [0.0] * 3 == [weights.passes[-1][place] for place in left]
     assert NEVER == weights.edges[KINDS.index("shared")].bias
     assert 0.0 == weights.edges[0].weights[4]  # gain
-    with pytest.raises(UnknownNameError, match="feature or kind of edge of hoprank 'covrage'.*'coverage'"):
+    with pytest.raises(UnknownNameError, match=r"feature or kind of edge of hoprank 'covrage'.*'coverage'"):
         Trainer(without=frozenset({"covrage"}))
 
 
@@ -150,10 +151,13 @@ def test_the_shipped_weights_find_the_evidence_of_a_real_set(benchmarks_dir: Pat
     from retrieval.embedding import EmbeddingCache, get_embedder
     from retrieval.strategies.hoprank.weights import shipped
 
-    real = load_benchmark(str(benchmarks_dir / "musique-train100"))
+    whole = load_benchmark(str(benchmarks_dir / "musique-train100"))
+    asked = whole.questions[:25]
+    kept = {*(passage.id for passage in whole.passages[:500]), *(gold for one in asked for gold in one.gold)}
+    real = replace(whole, questions=asked, passages=tuple(one for one in whole.passages if one.id in kept))
     embedder = get_embedder("wordllama", EmbeddingCache(tmp_path / "cache"))
     index = built_index(plan_of(real.passages, embedder=embedder), tmp_path)
     ranked = ranked_by(Trainer(), shipped(), list(lessons(real, index, HopRank())))
 
     complete = [set(lesson.question.gold) <= set(ranking[:10]) for lesson, ranking in ranked]
-    assert sum(complete) >= 0.62 * len(complete)
+    assert sum(complete) >= 0.8 * len(complete)
