@@ -118,10 +118,10 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int) -> Fl
     """
     by_kind = np.zeros((size, len(KINDS)))
     np.maximum.at(by_kind, (target, edges.kind), value)
-    pairs, which = np.unique(np.stack([target, edges.anchor]), axis=1, return_inverse=True)
-    best = np.zeros(pairs.shape[1])
-    np.maximum.at(best, which, value)
-    doubt = np.bincount(pairs[0], np.log1p(-np.minimum(best, SURE)), size)
+    anchors, anchor = np.unique(edges.anchor, return_inverse=True)
+    best = np.zeros((size, len(anchors)))
+    np.maximum.at(best, (target, anchor), value)
+    doubt = np.log1p(-np.minimum(best, SURE)).sum(axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), 1.0 - np.exp(doubt)])
     return np.concatenate([values, np.log(values + SMALL)], axis=1)
 
