@@ -33,7 +33,7 @@ def test_explain_quotes_the_mentions_of_a_path(hopbench: Hopbench, bench: Path, 
     done = hopbench("explain", QUESTIONS[0][0], "--dataset", bench, "--strategy", "hoprank", "--top", 5)
     assert (done.code, done.err) == (0, "")
     text = " ".join(done.out.split())
-    assert "“Ed Wood is a 1994 film directed by [Tim Burton].”" in text
+    assert "[Ed Wood (film)] “It stars [Johnny Depp] as Ed Wood.”" in text
 
 
 def test_bad_input_is_refused(hopbench: Hopbench, bench: Path, tmp_path: Path) -> None:
