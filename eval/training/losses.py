@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-L2 = 0.03
+L2 = 0.004
 STEPS = 100
 LEAST_SPREAD = 1e-4  # added to each feature's standard deviation: a constant feature learns nothing
 
