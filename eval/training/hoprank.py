@@ -10,6 +10,7 @@ import numpy as np
 from eval.training.lessons import Lesson, balance
 from eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
 from retrieval.errors import UnknownNameError
+from retrieval.strategies.hoprank import HopRank
 from retrieval.strategies.hoprank.edges import KINDS
 from retrieval.strategies.hoprank.paths import Paths, Ranked, follow
 from retrieval.strategies.hoprank.scoring import passes, pool_ranking, with_paths
@@ -24,7 +25,7 @@ NEVER = -30.0
 class Trainer:
     """How to learn. `without` names features or kinds of edges to leave out: an ablation."""
 
-    anchors: int = 8
+    anchors: int = HopRank.anchors
     passes: int = PASSES
     without: frozenset[str] = frozenset()
 
