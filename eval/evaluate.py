@@ -61,7 +61,7 @@ class Plan:
         return trial_key(
             label=label,
             strategy=strategy.name,
-            parameters=strategy.spec(),
+            parameters=strategy.identity(),
             benchmark=self.benchmark.digest,
             questions=[question.id for question in self.benchmark.questions],
             fingerprint=self.record["fingerprint"],

@@ -12,10 +12,10 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def _sources() -> list[Path]:
-    """The source that computes rankings and scores (not reports, flows or docs)."""
-    return sorted(
-        [*(_ROOT / "retrieval").rglob("*.py"), *(_ROOT / "eval" / "metrics").rglob("*.py"), _ROOT / "eval" / "trial.py"]
-    )
+    """The source and learned weights that compute rankings and scores (not reports, flows or docs)."""
+    core, metrics = _ROOT / "retrieval", _ROOT / "eval" / "metrics"
+    found = [*core.rglob("*.py"), *core.rglob("weights.json"), *metrics.rglob("*.py"), _ROOT / "eval" / "trial.py"]
+    return sorted(found)
 
 
 @cache

@@ -25,7 +25,7 @@ MAX_NAME_WORDS = 10
 NAME_LABELS = frozenset(  # of named entity recognisers: OntoNotes' names (its numbers and dates left out) and WikiNER's
     "EVENT FAC GPE LANGUAGE LAW LOC MISC NORP ORG PER PERSON PRODUCT WORK_OF_ART".split()
 )
-_CONNECTORS = frozenset("of the de van von and du la le di da for in on al der del".split())
+_CONNECTORS = frozenset("of the de van von du la le di da for in on al der del".split())
 _MONTHS = frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug"
     " sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()

@@ -38,6 +38,7 @@ class Linker:
         self._full: dict[tuple[str, ...], list[str]] = {}
         self._title_entity: dict[tuple[str, ...], str] = {}
         self.name_of = {entity: name for entity, name, _, _ in sorted(names)}
+        self._keys_of = {entity: [name_key(one) for one in (name, *aliases)] for entity, name, _, aliases in names}
         for entity, name, kind, aliases in sorted(names):
             phrase = kind == "phrase" or kind in NAME_LABELS
             self._offer(name_key(name), entity, PHRASE_WEIGHT if phrase else TITLE_WEIGHT)
@@ -55,6 +56,10 @@ class Linker:
     def resolve(self, name: str) -> str | None:
         """The entity that a name or an alias stands for, case and accents aside; None when the graph has none."""
         return self._names.get(name_key(name), (None, 0.0))[0]
+
+    def names_of(self, entity: str) -> Sequence[tuple[str, ...]]:
+        """The words of an entity's name and of its aliases, in comparable form."""
+        return self._keys_of.get(entity, ())
 
     def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
         """The names in a question, left to right, not overlapping; at each word the longest that fits."""

@@ -50,6 +50,11 @@ class LexicalIndex:
             found.append(Candidates(rows, scores[rows]))
         return found
 
+    def scores(self, question: str) -> NDArray[np.float64]:
+        """BM25 of every chunk for one question, shape (n,)."""
+        (tokens,) = self._tokenize([question])
+        return self._scores(tokens)
+
     def _scores(self, tokens: Sequence[str]) -> NDArray[np.float64]:
         """BM25 of every chunk, shape (n,)."""
         known = [token for token in tokens if token in self._index.vocab_dict] if self._index is not None else []

@@ -6,6 +6,7 @@ from eval.explain.examine import Examiner
 from eval.explain.fates import Fate, Kind, Rival
 from eval.explain.linked import Linked, Names, linked_entities
 from eval.explain.queries import Query, browser_text, literal, pasteable, queries_of
+from eval.explain.quotes import Quote, quote
 from eval.explain.routes import Route, Routes
 from eval.explain.versus import Versus, versus
 
@@ -21,6 +22,7 @@ __all__ = [
     "Outcome",
     "Placed",
     "Query",
+    "Quote",
     "Rival",
     "Route",
     "Routes",
@@ -34,5 +36,6 @@ __all__ = [
     "outcomes_of",
     "pasteable",
     "queries_of",
+    "quote",
     "versus",
 ]

@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from eval.explain.quotes import quote
 from eval.report.data import ReportData
 from eval.types import BenchmarkQuestion
+from retrieval.graph.schema import MENTIONED_IN
 
 BATCH = 20  # questions unpacked together: about 100 kB
 TOP = 10  # hits shown for each label, and gold below them
@@ -127,7 +129,28 @@ class _Batch:
             [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
             for s in hit.get("path") or ()
         ]
-        return [self._passage(passage), rank, _number(score), int(gold), hit.get("origin") or "", components, path]
+        quotes = [line for s in hit.get("path") or () for line in self._quotes(s)]
+        return [
+            self._passage(passage),
+            rank,
+            _number(score),
+            int(gold),
+            hit.get("origin") or "",
+            components,
+            path,
+            quotes,
+        ]
+
+    def _quotes(self, step: Mapping[str, Any]) -> list[list[str]]:
+        """Title and quoted sentence, the mention apart, of a step between a passage and an entity it names."""
+        titles = self.data.benchmark.titles
+        passages = [end for end in (step["source"], step["target"]) if end in titles]
+        if step["edge"] != MENTIONED_IN or len(passages) != 1:
+            return []
+        (passage,) = passages
+        entity = step["target"] if passage == step["source"] else step["source"]
+        found = quote(titles[passage], self.texts.get(passage, ""), self._name(entity))
+        return [[titles[passage] or passage, found.before, found.mention, found.after]] if found else []
 
     def _passage(self, key: str) -> int:
         return self.passages.setdefault(key, len(self.passages))

@@ -53,7 +53,7 @@ class Arena:
         measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat}
         return {
             "strategy": strategy.name,
-            "parameters": strategy.spec(),
+            "parameters": strategy.identity(),
             "dataset": self.digest,
             "questions": [question.id for question in self.benchmark.questions],
             "fingerprint": self.fingerprint,

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from eval.explain import Examiner, Fate, Placed, linked_entities, versus
-from flows.cli.explain_words import fate_words, note_words, path_words, place_words, rank_words
+from flows.cli.explain_features import feature_table, quoted
+from flows.cli.explain_words import fate_words, note_words, path_words, place_words, rank_words, score_words
 from flows.cli.output import add_row, console, table
 
 if TYPE_CHECKING:
@@ -29,8 +30,11 @@ def print_explanation(target: Target, examiner: Examiner, again: bool = False) -
         screen.print(Text(f"  failed: {answer.failure}"))
         return
     _print_notes(screen, target, examiner)
+    weights = answer.strategy.coefficients()
     for place in answer.places[: examiner.top]:
-        _print_hit(screen, target, place, len(str(examiner.top)))
+        _print_hit(screen, target, place, len(str(examiner.top)), learned=bool(weights))
+    if weights:
+        screen.print(feature_table(answer.places, target.question.gold, weights))
     _print_stored(screen, target, examiner)
     if target.question.gold:
         screen.print(Text("gold passages", style="bold"))
@@ -71,12 +75,15 @@ def _print_notes(screen: Console, target: Target, examiner: Examiner) -> None:
         _line(screen, f"{name.replace('_', ' ')}: {note_words(value, target.names)}", 2)
 
 
-def _print_hit(screen: Console, target: Target, place: Placed, width: int) -> None:
+def _print_hit(screen: Console, target: Target, place: Placed, width: int, learned: bool) -> None:
     gold = "gold" if place.passage in target.question.gold else "    "
-    head = f"{place.rank:>{width}}  {gold}  {target.title(place.passage)}  {place_words(place)}"
+    words = score_words if learned else place_words  # the table below has a learned score's components
+    head = f"{place.rank:>{width}}  {gold}  {target.title(place.passage)}  {words(place)}"
     _line(screen, head, 2)
     if place.hit.path:
         _line(screen, path_words(place.hit.path, target.names), width + 10, "dim")
+    for line in quoted(place.hit.path, target) if learned else ():
+        _line(screen, line, width + 12, "dim")
 
 
 def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:

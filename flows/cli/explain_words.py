@@ -16,7 +16,12 @@ MAX_NOTED = 10
 def place_words(place: Placed) -> str:
     """`0.5321  graph  vector 0.51, graph 0.75`."""
     parts = ", ".join(f"{name} {value:.4g}" for name, value in place.hit.components.items())
-    return f"{place.hit.score:.4g}  {place.hit.origin}" + (f"  ({parts})" if parts else "")
+    return score_words(place) + (f"  ({parts})" if parts else "")
+
+
+def score_words(place: Placed) -> str:
+    """`0.5321  graph`."""
+    return f"{place.hit.score:.4g}  {place.hit.origin}"
 
 
 def path_words(path: Sequence[Step], name: Name) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.cli import bench, compare, doctor, explain, graph, lists, nightly, report, run, serve, sweep
+from flows.cli import bench, compare, doctor, explain, graph, lists, nightly, report, run, serve, sweep, train
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -30,6 +30,7 @@ app.command("nightly")(nightly.nightly_command)
 app.command("sweep")(sweep.sweep_command)
 app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve.serve_command)
 app.add_typer(graph.app, name="graph")
+app.add_typer(train.app, name="train")
 app.command("explain")(explain.explain_command)
 app.command("compare")(compare.compare_command)
 app.command("report")(report.report_command)

@@ -42,7 +42,7 @@ from retrieval.graph.triples import triple_tables
 from retrieval.text import Tagger
 from retrieval.types import Chunk, Passage, Triple
 
-BUILDER_VERSION = 2
+BUILDER_VERSION = 3
 EXTRACTORS = ("rules", "spacy", "triples")
 T = TypeVar("T")
 

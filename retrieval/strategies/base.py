@@ -86,6 +86,14 @@ class Strategy(ABC):
         """Trials of one strategy in the order of this share the most work with the ones before."""
         return self.name, *(repr(getattr(self, name)) for name in self.walk)
 
+    def identity(self) -> dict[str, Any]:
+        """All that decides its rankings: the parameters, and what the files they name hold."""
+        return self.spec()
+
+    def coefficients(self) -> Mapping[str, float]:
+        """Weights by component where the score is the sum of its components, each value × weight; empty otherwise."""
+        return {}
+
     def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Rank every question of the batch, in its order: `KEEP` hits each, chunks unique, and no seed is dropped."""
         if not batch.questions:

@@ -26,6 +26,7 @@ from retrieval.strategies.dual_level import DualLevel
 from retrieval.strategies.entity_expansion import EntityExpansion
 from retrieval.strategies.expansion_queries import ExpansionQueries
 from retrieval.strategies.graph_expansion import GraphExpansion
+from retrieval.strategies.hoprank import HopRank
 from retrieval.strategies.kg2rag import KG2RAG
 from retrieval.strategies.neighborhood import Neighborhood
 from retrieval.strategies.pagerank import PageRank
@@ -42,6 +43,7 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     DualLevel,
     KG2RAG,
     PageRank,
+    HopRank,
 )
 BASELINES = ("vector", "bm25", "hybrid")
 WITHOUT_SOURCE = ("pagerank", "hoprank")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from eval.explain import Quote, quote
 from eval.report import ReportData, read_run, write_details, write_report
 from eval.report.breakdown import breakdowns, ceiling, zero_filled
 from eval.report.charts import figures, pareto
@@ -153,6 +154,14 @@ def test_a_batch_holds_ranks_and_paths_of_its_questions(make_report: MakeReport)
     path = shown["hits"][2][6]  # the made-up run leads to every third hit by a path
     assert [step[0] for step in path] == ["MENTIONED_IN", "RELATED_TO", "MENTIONED_IN"]
     assert [batch["nodes"][path[0][2]], batch["nodes"][path[1][2]]] == [["Petra Harrow", 0], ["Calden", 0]]
+
+
+def test_a_mention_on_a_path_is_quoted_with_its_sentence() -> None:
+    text = "He met St. John. Then Tulsa made him mayor."
+
+    assert quote("A life", text, "Tulsa, Oklahoma") == Quote("Then ", "Tulsa", " made him mayor.")
+    assert quote("Tulsa (song)", "A song.", "tulsa") == Quote("", "Tulsa", " (song)")
+    assert quote("A life", "Tulsans sang.", "Tulsa") is None
 
 
 def test_details_beyond_the_limit_are_marked_as_left_out(

@@ -101,8 +101,13 @@
     }
     return el("p", { className: "chain" }, el("span", { className: "sr" }, "Path: "), ...steps);
   }
+  function quoted(quotes) {
+    const line = ([title, before, mention, after]) =>
+      el("li", {}, el("span", { className: "muted" }, `${title}: `), before, el("mark", {}, mention), after);
+    return el("ul", { className: "quotes" }, ...quotes.map(line));
+  }
   function hit(entry, batch) {
-    const [passage, rank, score, gold, origin, components, path] = entry;
+    const [passage, rank, score, gold, origin, components, path, quotes] = entry;
     const [, title, text] = batch.passages[passage];
     const parts = Object.entries(components).map(([name, value]) => `${name} ${number(value)}`).join(" · ");
     const head = el("summary", {}, el("span", { className: "rank" }, `${rank}`),
@@ -113,6 +118,7 @@
     return el("li", { className: gold ? "hit gold" : "hit" },
       el("details", {}, head, el("p", { className: "passage-text" }, text || "no text")),
       path.length ? chain(path, batch) : null,
+      quotes.length ? quoted(quotes) : null,
       parts ? el("p", { className: "components" }, parts) : null);
   }
   function ranking(side, q, detail) {

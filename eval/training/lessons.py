@@ -1,0 +1,56 @@
+"""Questions with gold passages as hoprank's training sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.types import Benchmark, BenchmarkQuestion
+from retrieval.errors import InputError
+from retrieval.index import Batch, Index
+from retrieval.strategies.hoprank import HopRank
+from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.paths import Reached
+from retrieval.types import Counters
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """A question to learn from, as it stands before anything is learned; `gold` are the chunks of its gold passages."""
+
+    dataset: str
+    embedder: str
+    question: BenchmarkQuestion
+    passages: Sequence[str]
+    candidates: Candidates
+    gold: NDArray[np.int64]
+    reached: Reached = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Edges and their features are kept: every fold asks for them again."""
+        object.__setattr__(self, "reached", Reached(self.candidates))
+
+
+def lessons(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[Lesson]:
+    """The questions of a benchmark that have gold; InputError where none has."""
+    asked = [question for question in benchmark.questions if question.gold]
+    if not asked:
+        raise InputError(f"{benchmark.name} has no question with gold passages: nothing to learn from")
+    rows_of: dict[str, list[int]] = {}
+    for row, chunk in enumerate(index.chunks):
+        rows_of.setdefault(chunk.passage_id, []).append(row)
+    passages = [chunk.passage_id for chunk in index.chunks]
+    batch = Batch(index, [question.question for question in asked])
+    for question, candidates in zip(asked, strategy.candidates(batch, Counters()), strict=True):
+        gold = np.array(sorted(row for passage in question.gold for row in rows_of[passage]), np.int64)
+        yield Lesson(benchmark.name, index.embedder.name, question, passages, candidates, gold)
+
+
+def balance(group: Sequence[Lesson]) -> NDArray[np.float64]:
+    """What each lesson counts: data sets weigh the same, whatever their size."""
+    sizes = Counter(lesson.dataset for lesson in group)
+    return np.array([1.0 / sizes[lesson.dataset] for lesson in group])

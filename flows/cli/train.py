@@ -1,0 +1,61 @@
+"""`hopbench train hoprank`: learn the weights of the strategy hoprank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from flows.train import Trained
+
+app = typer.Typer(help="Learn the weights of a strategy from questions with gold passages.", no_args_is_help=True)
+
+
+@app.callback()
+def train() -> None:
+    """Learn the weights of a strategy from questions with gold passages."""
+
+
+@app.command("hoprank")
+def hoprank_command(
+    dataset: Annotated[list[str], typer.Option(help="A set to learn from; may be repeated. Tuning sets only.")],
+    out: Annotated[Path | None, typer.Option(help="File for the weights; none: only the figures.")] = None,
+    embedder: Annotated[
+        list[str] | None, typer.Option(help="An embedder to learn with; may be repeated (default: wordllama).")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 leaves it out.")] = 5,
+    without: Annotated[
+        list[str] | None, typer.Option(help="A feature or kind of edge to leave out (an ablation); may be repeated.")
+    ] = None,
+) -> None:
+    """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""
+    from flows.cli.progress import terminal_progress
+    from flows.train import TrainOptions
+    from flows.train import train as run
+
+    options = TrainOptions(
+        datasets=dataset,
+        out=out,
+        embedders=embedder or ("wordllama",),
+        folds=folds,
+        without=tuple(without or ()),
+    )
+    with terminal_progress() as progress:
+        trained = run(options, progress)
+    _print(trained)
+    typer.echo(f"{trained.numbers} numbers learned" + (f", written to {out}" if out else "; --out FILE keeps them"))
+
+
+def _print(trained: Trained) -> None:
+    from flows.cli.output import add_row, console, table
+
+    rows = table("tested on", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",))
+    for one in trained.figures:
+        recall = f"{one.recall_at_5:.3f} [{one.recall_interval[0]:.3f}, {one.recall_interval[1]:.3f}]"
+        complete = f"{one.all_gold_at_10:.3f} [{one.all_gold_interval[0]:.3f}, {one.all_gold_interval[1]:.3f}]"
+        add_row(rows, one.setting, one.dataset, one.embedder.partition(":")[0], str(one.questions), recall, complete)
+    console().print(rows)
+    for warning in trained.warnings:
+        typer.echo(f"warning: {warning}", err=True)

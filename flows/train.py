@@ -1,0 +1,116 @@
+"""What `hopbench train hoprank` does: graphs, lessons, the checks on what was not learned from, and the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.home import Home
+from flows.options import GraphOptions
+from flows.report_progress import Report
+from flows.steps import plain_steps
+from retrieval.errors import InputError
+
+if TYPE_CHECKING:
+    from eval.training.folds import Figures
+    from eval.training.lessons import Lesson
+    from eval.types import Benchmark
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What to learn from, and how. `out` is None for the figures alone."""
+
+    datasets: Sequence[str]
+    out: Path | None
+    embedders: Sequence[str] = ("wordllama",)
+    folds: int = 5
+    without: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The figures on what was not learned from, and warnings."""
+
+    figures: Sequence[Figures]
+    warnings: Sequence[str]
+    numbers: int
+
+
+def train(options: TrainOptions, report: Report) -> Trained:
+    """Learn hoprank's weights and write them; bad input is refused before any graph is built."""
+    home = Home.resolve()
+    home.apply_environment()
+    benchmarks = [GraphOptions(dataset=name).benchmark() for name in options.datasets]
+    names = [benchmark.name for benchmark in benchmarks]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"--dataset {', '.join(names) or 'is not given'}: name at least one data set, each once")
+    for embedder in options.embedders:
+        GraphOptions(dataset="", embedder=embedder).open_embedder(home)
+    home.prepare()
+    from eval.training.folds import cross_validated, left_out  # loads scipy
+    from eval.training.hoprank import Trainer
+    from retrieval.strategies.hoprank.weights import to_json
+
+    trainer = Trainer(without=frozenset(options.without))
+    group = [
+        lesson
+        for name, benchmark in zip(options.datasets, benchmarks, strict=True)
+        for lesson in _lessons(name, benchmark, options.embedders, home, report)
+    ]
+    figures = cross_validated(trainer, group, options.folds, report.begin) if options.folds else []
+    figures += left_out(trainer, group, report.begin)
+    report.begin("the weights")
+    weights = trainer.fit(group)
+    if options.out is not None:
+        from eval.files import write_atomically
+
+        provenance = _provenance(options, benchmarks, group, figures)
+        write_atomically(options.out, to_json(replace(weights, provenance=provenance)).encode())
+    warnings = [
+        f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it"
+        for benchmark in benchmarks
+        if benchmark.role == "report"
+    ]
+    return Trained(figures, warnings, weights.size)
+
+
+def _lessons(dataset: str, benchmark: Benchmark, embedders: Sequence[str], home: Home, report: Report) -> list[Lesson]:
+    """The lessons of one data set with every embedder; no mention depends on it, so one graph serves all."""
+    from eval.training.lessons import lessons
+    from flows.build_graph import built_graph, open_index
+    from retrieval.index import Index
+    from retrieval.strategies.hoprank import HopRank
+
+    report.begin(f"graph of {benchmark.name}")
+    options = GraphOptions(dataset=dataset, embedder=embedders[0])
+    plan = options.graph_plan(benchmark, home)
+    first = open_index(options, plan, home)
+    built_graph(plan, first, home, plain_steps)
+    found = list(lessons(benchmark, first, HopRank()))
+    for embedder in embedders[1:]:
+        report.begin(f"{benchmark.name} with {embedder}")
+        other = replace(options, embedder=embedder).open_embedder(home)
+        found += lessons(benchmark, Index.build(first.chunks, first.store, other), HopRank())
+    return found
+
+
+def _provenance(
+    options: TrainOptions, benchmarks: Sequence[Benchmark], group: Sequence[Lesson], figures: Sequence[Figures]
+) -> dict[str, Any]:
+    from eval.training.losses import L2
+    from eval.version import code_version
+
+    return {
+        "learned_from": {
+            b.name: {"digest": b.digest, "questions": len(b.questions), "role": b.role} for b in benchmarks
+        },
+        "embedders": sorted({lesson.embedder for lesson in group}),
+        "without": sorted(options.without),
+        "l2": L2,
+        "folds": options.folds,
+        "code_version": code_version(),
+        "figures": [asdict(one) for one in figures],
+    }

@@ -1,0 +1,3 @@
+from retrieval.strategies.hoprank.strategy import HopRank
+
+__all__ = ["HopRank"]

@@ -1,0 +1,103 @@
+"""What a chunk says by itself: ten numbers, most of them in 0..1, each a function of facts about k chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval.strategies.hoprank.question import TINY, ReadQuestion
+from retrieval.strategies.hoprank.words import Flags, Floats
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What scores are measured against: the best BM25, the first and last cosine of the pool, the largest mass."""
+
+    bm25: float
+    first_cosine: float
+    last_cosine: float
+    mass: float
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkFacts:
+    """Facts about k chunks, all (k,) but `covered` (k, w): which question words each contains."""
+
+    question: ReadQuestion
+    scales: Scales
+    bm25: Floats
+    cosine: Floats
+    mass: Floats
+    link: Floats
+    covered: Flags
+    best_sentence: Floats
+    title_found: Floats
+
+
+def bm25(facts: ChunkFacts) -> Floats:
+    """BM25 / the best BM25."""
+    return facts.bm25 / (facts.scales.bm25 + TINY)
+
+
+def dense(facts: ChunkFacts) -> Floats:
+    """(cosine − c₅₀)/(c₁ − c₅₀), clipped to −1..1; c₁ and c₅₀ are the pool's first and last cosine."""
+    first, last = facts.scales.first_cosine, facts.scales.last_cosine
+    return np.clip((facts.cosine - last) / (first - last + TINY), -1.0, 1.0)
+
+
+def link(facts: ChunkFacts) -> Floats:
+    """idf share of the question's words that name the chunk's title × the linker's trust / √(chunks of that title)."""
+    return facts.link
+
+
+def title_found(facts: ChunkFacts) -> Floats:
+    """idf share of the title's words that stand in the question."""
+    return facts.title_found
+
+
+def coverage(facts: ChunkFacts) -> Floats:
+    """idf share of the question's words that stand in the chunk."""
+    return facts.question.share(facts.covered)
+
+
+def sentence(facts: ChunkFacts) -> Floats:
+    """The same for the chunk's best sentence; the title is one."""
+    return facts.best_sentence
+
+
+def walk(facts: ChunkFacts) -> Floats:
+    """√(the walk's mass / its largest mass)."""
+    return np.sqrt(facts.mass / (facts.scales.mass or 1.0))
+
+
+def open_coverage(facts: ChunkFacts) -> Floats:
+    """idf share of the words outside linked entities that stand in the chunk."""
+    return facts.question.open_share(facts.covered)
+
+
+def rare(facts: ChunkFacts) -> Floats:
+    """1/df of the rarest question word in the chunk, 0 without any."""
+    inverse = 1.0 / np.maximum(facts.question.frequency, 1)
+    return np.asarray(np.max(facts.covered * inverse, axis=1, initial=0.0))
+
+
+def capitals(facts: ChunkFacts) -> Floats:
+    """idf share of the question's capitalised words that stand in the chunk."""
+    idf = facts.question.idf * facts.question.capital
+    return np.asarray(facts.covered @ idf / (idf.sum() + TINY))
+
+
+BASE_FEATURES: tuple[Callable[[ChunkFacts], Floats], ...] = (
+    bm25,
+    dense,
+    link,
+    title_found,
+    coverage,
+    sentence,
+    walk,
+    open_coverage,
+    rare,
+    capitals,
+)

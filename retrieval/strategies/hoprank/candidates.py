@@ -1,0 +1,72 @@
+"""The chunks that one question looks at: its pool to begin with, then whatever edges lead to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.embedding.base import Vectors
+from retrieval.search import FLOAT32_DECIMALS
+from retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
+from retrieval.strategies.hoprank.evidence import Evidence
+from retrieval.strategies.hoprank.pool import Pool
+from retrieval.strategies.hoprank.question import ReadQuestion
+from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, ranges
+
+
+class Candidates:
+    """One question's candidates, a row each: `covered` (c, w), the question words in each, and `base` (c, 10)."""
+
+    def __init__(self, seen: Evidence, question: ReadQuestion, vector: Vectors, pool: Pool) -> None:
+        """`vector` (d,) is the question's."""
+        self.seen, self.question, self.vector, self.pool = seen, question, vector, pool
+        self.in_pool: Flags = np.zeros(seen.chunks, bool)
+        self.in_pool[pool.chunks] = True
+        self.covered: Flags = np.zeros((0, len(question.numbers)), bool)
+        self.base: Floats = np.zeros((0, len(BASE_FEATURES)))
+        self._row = np.full(seen.chunks, -1, np.int64)
+
+    def rows(self, chunks: NDArray[Any]) -> Numbers:
+        """The rows of chunks; chunks that are no candidates yet become ones."""
+        new = np.unique(chunks[self._row[chunks] < 0])
+        if len(new):
+            self._row[new] = len(self.base) + np.arange(len(new))
+            facts = self._facts(new)
+            self.covered = np.concatenate([self.covered, facts.covered])
+            self.base = np.concatenate([self.base, np.stack([feature(facts) for feature in BASE_FEATURES], axis=1)])
+        return np.asarray(self._row[chunks])
+
+    def features(self, chunks: NDArray[Any]) -> Floats:
+        """Base features of chunks, (k, 10)."""
+        rows = self.rows(chunks)
+        return self.base[rows]
+
+    def _facts(self, chunks: Numbers) -> ChunkFacts:
+        words, question, pool = self.seen.words, self.question, self.pool
+        sentence, owner = ranges(words.chunk_start[chunks], words.chunk_start[chunks + 1])
+        by_sentence = question.covered(words, *words.of_sentences(sentence))
+        first = np.flatnonzero(np.diff(owner, prepend=-1))
+        cosine = (self.seen.vectors[chunks] @ self.vector).astype(np.float64)
+        return ChunkFacts(
+            question=question,
+            scales=pool.scales,
+            bm25=pool.bm25[chunks],
+            cosine=cosine.round(FLOAT32_DECIMALS),
+            mass=pool.mass[chunks],
+            link=pool.link[chunks],
+            covered=np.logical_or.reduceat(by_sentence, first, axis=0),
+            best_sentence=np.maximum.reduceat(question.share(by_sentence), first),
+            title_found=self._title_found(chunks),
+        )
+
+    def _title_found(self, chunks: Numbers) -> Floats:
+        """Σ idf of the title's words that stand in the question / Σ idf of the title's words, stop words aside."""
+        words = self.seen.words
+        position, owner = ranges(*words.of_titles(chunks))
+        number = words.numbers[position]
+        idf = words.idf[number] * ~words.stop[number]
+        found = np.isin(number, self.question.numbers)
+        total = np.bincount(owner, idf, len(chunks))
+        return np.asarray(np.bincount(owner, idf * found, len(chunks)) / np.where(total > 0, total, 1.0))

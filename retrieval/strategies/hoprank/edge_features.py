@@ -1,0 +1,235 @@
+"""What an edge says of its target: seventeen numbers, each a function of facts about e edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.search import FLOAT32_DECIMALS
+from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.edges import Edges
+from retrieval.strategies.hoprank.mentions import NOWHERE
+from retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+
+BEFORE, AFTER = 6, 4
+TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeFacts:
+    """Facts about e edges, all (e,) but the word flags.
+
+    `anchor_covers` and `target_covers` (e, w) are the question words in both chunks; `window`, `sentence` and their
+    `far_` twins are shares of open words around the mentions; `place` counts a mention within its chunk from 0, `count`
+    is how many there are.
+    """
+
+    candidates: Candidates
+    edges: Edges
+    anchor_covers: Flags
+    target_covers: Flags
+    target: Numbers
+    window: Floats
+    sentence: Floats
+    far_window: Floats
+    far_sentence: Floats
+    place: Floats
+    count: Floats
+    residual: Floats
+    alike: Floats
+
+
+def facts_of(candidates: Candidates, edges: Edges) -> EdgeFacts:
+    """Look up what the features of edges are computed from; targets become candidates."""
+    mentions = candidates.seen.mentions
+    anchor, target = candidates.rows(edges.anchor), candidates.rows(edges.target)
+    around = _Surroundings(candidates, edges)
+    known = edges.mention != NOWHERE
+    home = np.where(known, mentions.chunk[edges.mention], edges.anchor) if len(mentions.chunk) else edges.anchor
+    first, last = mentions.of_chunk[home], mentions.of_chunk[home + 1]
+    residual, alike = _cosines(candidates, edges)
+    return EdgeFacts(
+        candidates=candidates,
+        edges=edges,
+        anchor_covers=candidates.covered[anchor],
+        target_covers=candidates.covered[target],
+        target=target,
+        window=around.window(edges.mention),
+        sentence=around.sentence(edges.mention),
+        far_window=around.window(edges.far),
+        far_sentence=around.sentence(edges.far),
+        place=np.where(known, edges.mention - first, 0).astype(np.float64),
+        count=np.where(known, last - first, 1).astype(np.float64),
+        residual=residual,
+        alike=alike,
+    )
+
+
+class _Surroundings:
+    """Shares of the question's open words around the mentions of some edges."""
+
+    def __init__(self, candidates: Candidates, edges: Edges) -> None:
+        mentions, words, question = candidates.seen.mentions, candidates.seen.words, candidates.question
+        used = np.unique(np.concatenate([edges.mention, edges.far]))
+        self._used = used = used[used != NOWHERE]
+        self._used = used = used[mentions.start[used] != NOWHERE]
+        start = mentions.start[used]
+        sentence, which = np.unique(words.sentence_of(start), return_inverse=True)
+        begin, end = words.of_sentences(sentence)
+        self._sentence = question.open_share(question.covered(words, begin, end))[which]
+        low = np.maximum(start - BEFORE, begin[which])
+        high = np.minimum(start + mentions.length[used] + AFTER, end[which])
+        near = question.covered(words, low, start) | question.covered(words, start + mentions.length[used], high)
+        self._window = question.open_share(near)
+
+    def window(self, mention: Numbers) -> Floats:
+        """In the words before and after each mention, 0 for none."""
+        return self._of(mention, self._window)
+
+    def sentence(self, mention: Numbers) -> Floats:
+        """In the sentence of each mention, 0 for none."""
+        return self._of(mention, self._sentence)
+
+    def _of(self, mention: Numbers, values: Floats) -> Floats:
+        place = np.searchsorted(self._used, mention)
+        place[place == len(self._used)] = 0
+        known = self._used[place] == mention if len(self._used) else np.zeros(len(mention), bool)
+        found = np.zeros(len(mention))
+        found[known] = values[place[known]]
+        return found
+
+
+def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
+    """Each target's cosine with what of the question its anchor leaves over, and with the anchor itself."""
+    vectors, question = candidates.seen.vectors, candidates.vector
+    anchors, anchor = np.unique(edges.anchor, return_inverse=True)
+    targets, target = np.unique(edges.target, return_inverse=True)
+    known = vectors[anchors]
+    rest = question - (known @ question)[:, None] * known
+    rest /= np.linalg.norm(rest, axis=1, keepdims=True) + TINY
+    exact = (np.concatenate([rest, known]) @ vectors[targets].T).astype(np.float64)
+    both = exact.round(FLOAT32_DECIMALS)
+    return both[anchor, target], both[len(anchors) + anchor, target]
+
+
+def window(facts: EdgeFacts) -> Floats:
+    """idf share of the open question words within 6 words before and 4 after the mention, in its sentence."""
+    return facts.window
+
+
+def sentence(facts: EdgeFacts) -> Floats:
+    """idf share of the open question words in the mention's sentence."""
+    return facts.sentence
+
+
+def early(facts: EdgeFacts) -> Floats:
+    """1/(1 + place of the mention among its chunk's)."""
+    return np.asarray(1.0 / (1.0 + facts.place))
+
+
+def focus(facts: EdgeFacts) -> Floats:
+    """1/√(mentions in that chunk)."""
+    return np.asarray(facts.count**-0.5)
+
+
+def gain(facts: EdgeFacts) -> Floats:
+    """idf share of the open question words that the target has and the anchor lacks."""
+    return facts.candidates.question.open_share(facts.target_covers & ~facts.anchor_covers)
+
+
+def together(facts: EdgeFacts) -> Floats:
+    """idf share of the question's words that anchor and target have together."""
+    return facts.candidates.question.share(facts.target_covers | facts.anchor_covers)
+
+
+def rarity(facts: EdgeFacts) -> Floats:
+    """(ln((n + 1)/df) + 1)/(ln(n + 1) + 1) of the entity."""
+    seen = facts.candidates.seen
+    return np.asarray(seen.rarity[facts.edges.entity] / (np.log(seen.chunks + 1) + 1.0))
+
+
+def asked(facts: EdgeFacts) -> Floats:
+    """1 where the question names the entity."""
+    return np.isin(facts.edges.entity, list(facts.candidates.question.entities)).astype(np.float64)
+
+
+def target_dense(facts: EdgeFacts) -> Floats:
+    """The target's base feature `dense`."""
+    return np.asarray(facts.candidates.base[facts.target, 1])
+
+
+def target_bm25(facts: EdgeFacts) -> Floats:
+    """The target's base feature `bm25`."""
+    return np.asarray(facts.candidates.base[facts.target, 0])
+
+
+def narrow(facts: EdgeFacts) -> Floats:
+    """1/√fan: among how many chunks the entity leads."""
+    return np.asarray(facts.edges.fan**-0.5)
+
+
+def trust(facts: EdgeFacts) -> Floats:
+    """The weight of the MENTIONED_IN edge, 1 for `same_title`."""
+    return _of_mention(facts.edges.mention, facts.candidates.seen.mentions.weight, 1.0)
+
+
+def far_window(facts: EdgeFacts) -> Floats:
+    """`window` of the target's mention, for `shared`."""
+    return facts.far_window
+
+
+def far_sentence(facts: EdgeFacts) -> Floats:
+    """`sentence` of the target's mention, for `shared`."""
+    return facts.far_sentence
+
+
+def in_title(facts: EdgeFacts) -> Floats:
+    """1 where the mention (for `shared` the target's) stands in a title."""
+    seen = facts.candidates.seen
+    deciding = np.where(facts.edges.far != NOWHERE, facts.edges.far, facts.edges.mention)
+    start = _of_mention(deciding, seen.mentions.start, NOWHERE)
+    titles = seen.words.sentence_of(start) == seen.words.chunk_start[_of_mention(deciding, seen.mentions.chunk, 0)]
+    return np.asarray(titles & (start != NOWHERE), np.float64)
+
+
+def residual(facts: EdgeFacts) -> Floats:
+    """Cosine of the target with the question minus its projection on the anchor."""
+    return facts.residual
+
+
+def alike(facts: EdgeFacts) -> Floats:
+    """Cosine of target and anchor."""
+    return facts.alike
+
+
+def _of_mention(mention: Numbers, values: NDArray[Any], otherwise: float) -> NDArray[Any]:
+    """A column of the mentions, `otherwise` for NOWHERE."""
+    known = mention != NOWHERE
+    found = np.full(len(mention), otherwise, values.dtype)
+    found[known] = values[mention[known]]
+    return found
+
+
+EDGE_FEATURES: tuple[Callable[[EdgeFacts], Floats], ...] = (
+    window,
+    sentence,
+    early,
+    focus,
+    gain,
+    together,
+    rarity,
+    asked,
+    target_dense,
+    target_bm25,
+    narrow,
+    trust,
+    far_window,
+    far_sentence,
+    in_title,
+    residual,
+    alike,
+)

@@ -1,0 +1,133 @@
+"""The edges that leave some chunks, the anchors: each goes over an entity to a target chunk, in one of four ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
+from retrieval.strategies.hoprank.words import Flags, Numbers, ranges
+
+FORWARD, REVERSE, SHARED, SAME_TITLE = range(4)
+KINDS = ("forward", "reverse", "shared", "same_title")
+REVERSE_FAN = 60
+SHARED_FAN, SHARED_FAN_IN_POOL = 40, 300
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges, one row each, all (e,).
+
+    `kind` counts `KINDS`; `mention` is the mention the edge rests on (in the anchor; for `reverse` in the target;
+    NOWHERE for `same_title`), `far` the target's own mention of a shared entity, else NOWHERE; `fan` is among how many
+    chunks the entity leads.
+    """
+
+    anchor: Numbers
+    target: Numbers
+    kind: Numbers
+    entity: Numbers
+    mention: Numbers
+    far: Numbers
+    fan: Numbers
+
+    def __len__(self) -> int:
+        return len(self.anchor)
+
+    def where(self, chosen: NDArray[Any]) -> Edges:
+        """Some of the edges."""
+        return Edges(*(getattr(self, column.name)[chosen] for column in fields(self)))
+
+    @classmethod
+    def joined(cls, *parts: Edges) -> Edges:
+        """Edges of several parts, in their order."""
+        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
+
+
+def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
+    """All edges that leave the anchors; none leads back to its own anchor."""
+    found = Edges.joined(
+        _forward(anchors, mentions),
+        _reverse(anchors, mentions),
+        _shared(anchors, mentions, in_pool),
+        _same_title(anchors, mentions),
+    )
+    return found.where(found.anchor != found.target)
+
+
+def _own_mentions(anchors: Numbers, mentions: Mentions) -> Numbers:
+    return ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])[0]
+
+
+def _forward(anchors: Numbers, mentions: Mentions) -> Edges:
+    """The anchor mentions the title of the target."""
+    mention = _own_mentions(anchors, mentions)
+    entity = mentions.entity[mention]
+    begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
+    place, which = ranges(begin, end)
+    return _edges(
+        FORWARD,
+        mentions.chunk[mention][which],
+        mentions.titled[place],
+        entity[which],
+        mention[which],
+        (end - begin)[which],
+    )
+
+
+def _titled(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers]:
+    """The anchors that have a title entity, and it."""
+    entity = mentions.own[anchors]
+    return anchors[entity != NOWHERE], entity[entity != NOWHERE]
+
+
+def _reverse(anchors: Numbers, mentions: Mentions) -> Edges:
+    """The target mentions the title of the anchor, which at most `REVERSE_FAN` places do."""
+    anchors, entity = _titled(anchors, mentions)
+    begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
+    few = end - begin <= REVERSE_FAN
+    place, which = ranges(begin[few], end[few])
+    mention = mentions.by_entity[place]
+    fan = (end - begin)[few][which]
+    return _edges(REVERSE, anchors[few][which], mentions.chunk[mention], entity[few][which], mention, fan)
+
+
+def _shared(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
+    """Both mention an entity that at most `SHARED_FAN` places name, or more where the target is in the pool."""
+    mention = _own_mentions(anchors, mentions)
+    entity = mentions.entity[mention]
+    begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
+    few = (end - begin > 1) & (end - begin <= SHARED_FAN_IN_POOL)
+    place, which = ranges(begin[few], end[few])
+    far = mentions.by_entity[place]
+    fan = (end - begin)[few][which]
+    kept = (fan <= SHARED_FAN) | in_pool[mentions.chunk[far]]
+    near, far = mention[few][which][kept], far[kept]
+    return _edges(SHARED, mentions.chunk[near], mentions.chunk[far], mentions.entity[near], near, fan[kept], far)
+
+
+def _same_title(anchors: Numbers, mentions: Mentions) -> Edges:
+    """Both are titled by the same entity: another qualifier, or another part of a long passage."""
+    anchors, entity = _titled(anchors, mentions)
+    begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
+    place, which = ranges(begin, end)
+    nothing = np.full(len(place), NOWHERE)
+    return _edges(SAME_TITLE, anchors[which], mentions.titled[place], entity[which], nothing, (end - begin)[which])
+
+
+def _edges(
+    kind: int,
+    anchor: Numbers,
+    target: Numbers,
+    entity: Numbers,
+    mention: Numbers,
+    fan: Numbers,
+    far: Numbers | None = None,
+) -> Edges:
+    size = len(anchor)
+    return Edges(
+        anchor, target, np.full(size, kind), entity, mention, np.full(size, NOWHERE) if far is None else far, fan
+    )

@@ -1,0 +1,47 @@
+"""All that hoprank knows of a corpus before a question is asked, made once per index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrieval.embedding.base import Vectors
+from retrieval.graph.adjacency import Adjacency, adjacency
+from retrieval.index import Batch
+from retrieval.linking import Linker, linker
+from retrieval.strategies.hoprank.mentions import Mentions, locate
+from retrieval.strategies.hoprank.walk import Walk
+from retrieval.strategies.hoprank.words import Floats, Words
+from retrieval.types import Counters
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A corpus of n chunks and its graph; `rarity` (m,) is each entity's ln((n + 1)/df) + 1."""
+
+    words: Words
+    mentions: Mentions
+    walk: Walk
+    vectors: Vectors
+    rarity: Floats
+    graph: Adjacency
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return len(self.vectors)
+
+
+def evidence(batch: Batch, counters: Counters) -> tuple[Evidence, Linker]:
+    """The evidence of the batch's index, and the linker; the graph is read from the store in two round trips."""
+    graph, reader = adjacency(batch, counters), linker(batch, counters)
+    shared = batch.index.shared
+    if "hoprank" not in shared:
+        chunks = batch.index.chunks
+        words = Words.read(chunks)
+        rarity = np.log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
+        located = locate(chunks, words, graph, reader)
+        shared["hoprank"] = Evidence(words, located, Walk.over(graph), batch.index.vectors, rarity, graph)
+    kept: Evidence = shared["hoprank"]
+    return kept, reader

@@ -1,0 +1,138 @@
+"""Where the graph's entities stand in the text: every MENTIONED_IN edge as the word positions of its mentions.
+
+The graph says which entity a chunk mentions; where, is read from the chunk's words by the entity's name and aliases.
+So any graph will do: built by rules, from triples, or elsewhere and mapped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from retrieval.entities import title_key
+from retrieval.graph.adjacency import Adjacency
+from retrieval.linking import Linker
+from retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from retrieval.types import Chunk
+
+NOWHERE = -1
+Name = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Mentions:
+    """Mentions of m entities in n chunks, sorted by chunk, position and entity; a chunk's own title is left out.
+
+    `chunk`, `entity`, `start` (word position; NOWHERE when the name is not found in the text), `length` in words and
+    `weight` (of the edge) are (r,), one per mention. `own` (n,) is the entity each chunk is titled by, NOWHERE without.
+    """
+
+    chunk: Numbers
+    entity: Numbers
+    start: Numbers
+    length: Numbers
+    weight: Floats
+    own: Numbers
+    entities: int
+
+    @cached_property
+    def of_chunk(self) -> Numbers:
+        """Offsets of each chunk's mentions, (n + 1,)."""
+        return np.searchsorted(self.chunk, np.arange(len(self.own) + 1))
+
+    @cached_property
+    def by_entity(self) -> Numbers:
+        """Mention numbers sorted by entity, (r,)."""
+        return np.argsort(self.entity, kind="stable")
+
+    @cached_property
+    def of_entity(self) -> Numbers:
+        """Offsets of each entity's mentions in `by_entity`, (m + 1,)."""
+        return np.searchsorted(self.entity[self.by_entity], np.arange(self.entities + 1))
+
+    @cached_property
+    def titled(self) -> Numbers:
+        """Chunks that have a title entity, sorted by it."""
+        chunks = np.flatnonzero(self.own != NOWHERE)
+        return chunks[np.argsort(self.own[chunks], kind="stable")]
+
+    @cached_property
+    def titled_by(self) -> Numbers:
+        """Offsets into `titled` of the chunks that each entity is the title of, (m + 1,)."""
+        return np.searchsorted(self.own[self.titled], np.arange(self.entities + 1))
+
+
+def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Linker) -> Mentions:
+    """The mentions of a graph in its chunks."""
+    by_chunk = graph.mentions.tocsc()
+    own = _title_entities(chunks, graph, reader, by_chunk)
+    names = [_numbered(reader.names_of(entity), words.vocabulary) for entity in graph.entities]
+    rows = []
+    for row in range(len(chunks)):
+        edges = range(by_chunk.indptr[row], by_chunk.indptr[row + 1])
+        found = _Positions(words, row)
+        for edge in edges:
+            entity = int(by_chunk.indices[edge])
+            if entity != own[row]:
+                weight = float(by_chunk.data[edge])
+                rows += [(row, entity, *place, weight) for place in found.places(names[entity])]
+    table = np.array(rows, np.float64).reshape(-1, 5)
+    chunk, entity, start, length = table[:, :4].T.astype(np.int64)
+    order = np.lexsort((entity, np.where(start == NOWHERE, len(words.numbers), start), chunk))
+    return Mentions(chunk[order], entity[order], start[order], length[order], table[order, 4], own, len(graph.entities))
+
+
+def _title_entities(chunks: Sequence[Chunk], graph: Adjacency, reader: Linker, by_chunk: Any) -> Numbers:
+    """The entity named by each chunk's title, where the graph has the chunk mention it."""
+    own = np.full(len(chunks), NOWHERE, np.int64)
+    for row, chunk in enumerate(chunks):
+        entity = reader.resolve(" ".join(title_key(chunk.title))) if chunk.title else None
+        number = graph.entity_row.get(entity, NOWHERE) if entity is not None else NOWHERE
+        if number in by_chunk.indices[by_chunk.indptr[row] : by_chunk.indptr[row + 1]]:
+            own[row] = number
+    return own
+
+
+def _numbered(names: Sequence[tuple[str, ...]], vocabulary: Mapping[str, int]) -> list[Name]:
+    """Names as word numbers, those with a word that no chunk has left out."""
+    known = ([vocabulary.get(word, NOWHERE) for word in name] for name in names)
+    return [tuple(name) for name in known if name and NOWHERE not in name]
+
+
+class _Positions:
+    """Where the words of one chunk stand."""
+
+    def __init__(self, words: Words, row: int) -> None:
+        starts = words.sentence_start[words.chunk_start[row] : words.chunk_start[row + 1] + 1].tolist()
+        self._first = starts[0]
+        self._numbers = words.numbers[starts[0] : starts[-1]].tolist()
+        self._capital = words.capital[starts[0] : starts[-1]].tolist()
+        self._breaks = {start - self._first for start in starts}
+        self._of: defaultdict[int, list[int]] = defaultdict(list)
+        for position, number in enumerate(self._numbers):
+            self._of[number].append(position)
+
+    def places(self, names: Sequence[Name]) -> list[tuple[int, int]]:
+        """(position, length) of every place where one of the names stands, the longest of each; else NOWHERE once."""
+        found: list[tuple[int, int]] = []
+        places = {place for name in names for place in self._places(name)}
+        for start, length in sorted(places, key=lambda place: (place[0], -place[1])):
+            if not found or start + length > sum(found[-1]):  # "Tulsa" within "Tulsa, Oklahoma" is no second mention
+                found.append((start, length))
+        return found or [(NOWHERE, 0)]
+
+    def _places(self, name: Name) -> Iterator[tuple[int, int]]:
+        length = len(name)
+        for start in self._of.get(name[0], ()):
+            end = start + length
+            if length == 1:
+                fits = self._capital[start]
+            else:
+                fits = tuple(self._numbers[start:end]) == name and self._breaks.isdisjoint(range(start + 1, end))
+            if fits:
+                yield self._first + start, length

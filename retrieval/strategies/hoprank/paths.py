@@ -1,0 +1,129 @@
+"""How much the best paths into a chunk are worth: P(anchor) · P(edge), and what candidates are scored by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
+from retrieval.strategies.hoprank.edges import KINDS, Edges, edges_from
+from retrieval.strategies.hoprank.mentions import NOWHERE
+from retrieval.strategies.hoprank.weights import EdgeModel
+from retrieval.strategies.hoprank.words import Floats, Numbers
+
+TOP = 4  # anchors that do not compete with each other
+SURE = 0.999999
+SMALL = 1e-3
+ALONE = -9.0  # the log-mass of the other candidates where there are none
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Paths into c chunks, the pool and all that the anchors' edges lead to, sorted: `features` are (c, 12).
+
+    `edges` are the edges of the anchors, with P(anchor) in `anchor_probability` and `value` = P(anchor) · P(edge), both
+    (e,); `best` (c,) is the number of the best edge into each chunk, NOWHERE where there is none.
+    """
+
+    chunks: Numbers
+    features: Floats
+    edges: Edges
+    anchor_probability: Floats
+    value: Floats
+    best: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Chunks (c,), sorted, with their scores (c,): `features` (c, f) @ `weights` (f,)."""
+
+    chunks: Numbers
+    features: Floats
+    weights: Floats
+
+    @cached_property
+    def scores(self) -> Floats:
+        """The linear score."""
+        return self.features @ self.weights
+
+
+class Reached:
+    """The edges of every anchor that was asked for, with their features, each computed once."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates = candidates
+        self._asked = np.zeros(candidates.seen.chunks, bool)
+        nothing = np.zeros(0, np.int64)
+        self.edges = edges_from(nothing, candidates.seen.mentions, candidates.in_pool)
+        self.features: Floats = np.zeros((0, len(EDGE_FEATURES)))
+
+    def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
+        """The edges that leave the anchors, and their features (e, 17)."""
+        new = anchors[~self._asked[anchors]]
+        if len(new):
+            self._asked[new] = True
+            found = edges_from(new, self._candidates.seen.mentions, self._candidates.in_pool)
+            facts = facts_of(self._candidates, found)
+            self.edges = Edges.joined(self.edges, found)
+            values = np.stack([feature(facts) for feature in EDGE_FEATURES], axis=1)
+            self.features = np.concatenate([self.features, values])
+        chosen = np.isin(self.edges.anchor, anchors)
+        return self.edges.where(chosen), self.features[chosen]
+
+
+def anchor_probabilities(scores: Floats, anchors: int) -> tuple[Numbers, Floats]:
+    """The best candidates by score, and σ(z − logsumexp of z over ranks ≥ 5) of each."""
+    order = np.argsort(-scores, kind="stable")
+    rest = scores[order[TOP:]]
+    mass = np.logaddexp.reduce(rest) if len(rest) else ALONE
+    first = order[:anchors]
+    return first, sigmoid(scores[first] - mass)
+
+
+def sigmoid(x: Floats) -> Floats:
+    """1/(1 + e^−x), its argument clipped to ±30."""
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -30.0, 30.0))))
+
+
+def follow(
+    candidates: Candidates, reached: Reached, ranked: Ranked, models: tuple[EdgeModel, ...], anchors: int
+) -> Paths:
+    """Paths from the best chunks ranked so far; what they lead to becomes a candidate."""
+    first, probability = anchor_probabilities(ranked.scores, anchors)
+    starting = ranked.chunks[first]
+    edges, features = reached.leaving(starting)
+    chance = np.zeros(len(edges))
+    for kind, model in enumerate(models):
+        chosen = edges.kind == kind
+        chance[chosen] = sigmoid(model.logit(features[chosen]))
+    of_anchor = np.zeros(candidates.seen.chunks)
+    of_anchor[starting] = probability
+    before = of_anchor[edges.anchor]
+    value = before * chance
+    chunks = np.unique(np.concatenate([candidates.pool.chunks, edges.target]))
+    target = np.searchsorted(chunks, edges.target)
+    best = np.full(len(chunks), NOWHERE, np.int64)
+    order = np.lexsort((-np.arange(len(edges)), value))
+    best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
+    return Paths(chunks, path_features(edges, target, value, len(chunks)), edges, before, value, best)
+
+
+def path_features(edges: Edges, target: Numbers, value: Floats, size: int) -> Floats:
+    """Per candidate the best path of each kind, of any kind, and noisy-or over anchors; then ln(x + .001) of each.
+
+    Noisy-or is 1 − Π(1 − v), v the best path from each anchor.
+    """
+    by_kind = np.zeros((size, len(KINDS)))
+    np.maximum.at(by_kind, (target, edges.kind), value)
+    anchors, anchor = np.unique(edges.anchor, return_inverse=True)
+    best = np.zeros((size, len(anchors)))
+    np.maximum.at(best, (target, anchor), value)
+    doubt = np.log1p(-np.minimum(best, SURE)).sum(axis=1)
+    values = np.column_stack([by_kind, by_kind.max(axis=1), 1.0 - np.exp(doubt)])
+    return np.concatenate([values, np.log(values + SMALL)], axis=1)
+
+
+PATH_FEATURES = tuple(prefix + name for prefix in ("path_", "log_path_") for name in (*KINDS, "any", "several"))

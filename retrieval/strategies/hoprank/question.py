@@ -1,0 +1,120 @@
+"""A question as hoprank reads it: its words with their idf, and the entities it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.linking import Link, Linker
+from retrieval.strategies.hoprank.evidence import Evidence
+from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, ranges
+from retrieval.text import STOP_WORDS, Token, tokens
+
+TINY = 1e-6
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class ReadQuestion:
+    """The w distinct content words of a question (all its words where there is no other), and its entities.
+
+    `numbers` (w,) are the corpus's word numbers, UNKNOWN where it has none; `idf` (w,), ln n for an unknown word;
+    `frequency` (w,) in chunks; `capital` and `linked` (w,): it could begin a name, it is part of a linked one.
+    `entities` is entity row → weight (idf share of its words × the linker's trust), `chunks` is chunk row → the same
+    for titles, shared among the √k chunks of a title.
+    """
+
+    numbers: Numbers
+    idf: Floats
+    frequency: Numbers
+    capital: Flags
+    linked: Flags
+    entities: Mapping[int, float]
+    chunks: Mapping[int, float]
+
+    @property
+    def open_idf(self) -> Floats:
+        """The idf of words outside linked entities, 0 for the others, (w,)."""
+        return np.asarray(self.idf * ~self.linked)
+
+    def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
+        """Which question words stand in each of k ranges of word positions, (k, w)."""
+        column = np.full(len(words.vocabulary), UNKNOWN, np.int16)
+        known = self.numbers != UNKNOWN
+        column[self.numbers[known]] = np.flatnonzero(known)
+        positions, owner = ranges(begin, end)
+        found = column[words.numbers[positions]]
+        hit = found != UNKNOWN
+        inside = np.zeros((len(begin), len(self.numbers)), bool)
+        inside[owner[hit], found[hit]] = True
+        return inside
+
+    def share(self, covered: Flags) -> Floats:
+        """Σ idf of the covered words / Σ idf of all, (k,)."""
+        return np.asarray(covered @ self.idf / (self.idf.sum() + TINY))
+
+    def open_share(self, covered: Flags) -> Floats:
+        """The same over the words outside linked entities: what the question asks beyond what it names."""
+        return np.asarray(covered @ self.open_idf / (self.open_idf.sum() + TINY))
+
+
+def read_question(text: str, seen: Evidence, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:
+    """Read a question against the corpus."""
+    said = tokens(text)
+    links = reader.links(text)
+    inside = {place for link in links for place in range(link.start, link.end)}
+    first: dict[str, int] = {}
+    for place, word in enumerate(said):
+        if word.folded not in STOP_WORDS:
+            first.setdefault(word.folded, place)
+    if not first:
+        first = {word.folded: place for place, word in enumerate(said)}
+    words = seen.words
+    numbers = np.array([words.vocabulary.get(word, UNKNOWN) for word in first], np.int64)
+    known = numbers != UNKNOWN
+    named = {word.folded for word in said if word.capital}
+    idf, frequency = np.full(len(first), np.log(max(seen.chunks, 2))), np.zeros(len(first), np.int64)
+    idf[known], frequency[known] = words.idf[numbers[known]], words.frequency[numbers[known]]
+    weights = dict(zip(first, idf.tolist(), strict=True))
+    entities, chunks = _linked(links, said, weights, seen, reader, row_of)
+    return ReadQuestion(
+        numbers,
+        idf,
+        frequency,
+        np.array([word in named for word in first], bool),
+        np.array([place in inside for place in first.values()], bool),
+        entities,
+        chunks,
+    )
+
+
+def _linked(
+    links: Sequence[Link],
+    said: Sequence[Token],
+    idf: Mapping[str, float],
+    seen: Evidence,
+    reader: Linker,
+    row_of: Mapping[str, int],
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Weights of linked entities and of the chunks they are the titles of."""
+    entities: dict[int, float] = {}
+    chunks: dict[int, float] = {}
+    total = sum(idf.values()) + TINY
+    mentions = seen.mentions
+    for link in links:
+        share = sum(idf.get(word.folded, 0.0) for word in said[link.start : link.end]) / total
+        entity = seen.graph.entity_row.get(link.entity)
+        if entity is not None:
+            entities[entity] = max(entities.get(entity, 0.0), share * link.weight)
+        rows = [row_of[chunk] for chunk in link.chunks]
+        worth = share
+        if not rows and entity is not None:
+            rows = mentions.titled[mentions.titled_by[entity] : mentions.titled_by[entity + 1]].tolist()
+            worth = share * link.weight / max(len(rows), 1) ** 0.5
+        for row in rows:
+            chunks[row] = min(max(chunks.get(row, 0.0), worth), 1.0)
+    return entities, chunks

@@ -1,0 +1,87 @@
+"""Scored candidates as hits: each with what every feature contributed to its score, and the best path into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from retrieval.fusion import DECIMALS
+from retrieval.graph.schema import MENTIONED_IN
+from retrieval.index import Index
+from retrieval.strategies.base import KEEP
+from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.mentions import NOWHERE
+from retrieval.strategies.hoprank.paths import Paths, Ranked
+from retrieval.strategies.hoprank.weights import score_names
+from retrieval.types import Hit, Question, Ranking, Step
+
+EXPLAINED = 20
+Passed = Sequence[tuple[Ranked, Paths | None]]
+
+
+def ranking(question: Question, candidates: Candidates, passed: Passed, index: Index, anchors: int) -> Ranking:
+    """The last pass's best chunks, the first `EXPLAINED` with their paths.
+
+    Seeds are the anchors of the first pass: the best of the pool by words alone.
+    """
+    pool, (last, paths) = passed[0][0], passed[-1]
+    seeds = pool.chunks[np.argsort(-pool.scores, kind="stable")[: max(anchors, 1)]].tolist()
+    scores = last.scores.round(DECIMALS)
+    best = np.lexsort((last.chunks, -scores))[:KEEP]
+    names = score_names()[: last.features.shape[1]]
+    shares = (last.features[best] * last.weights).round(DECIMALS).tolist()
+    ways = _Ways(candidates, passed, index, seeds)
+    hits: list[Hit] = []
+    for row, share in zip(best.tolist(), shares, strict=True):
+        chunk = int(last.chunks[row])
+        path = ways.to(chunk) if len(hits) < EXPLAINED else ()
+        led = paths is not None and paths.best[row] != NOWHERE
+        origin = "graph" if led and chunk not in seeds else "seed"
+        components = dict(zip(names, share, strict=True))
+        hits.append(Hit(index.chunks[chunk].id, float(scores[row]), origin, components, path))
+    named = [candidates.seen.graph.entities[entity] for entity in candidates.question.entities]
+    return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], {"entities": named})
+
+
+class _Ways:
+    """The best paths into chunks, back to a seed where one pass went on from what another had reached."""
+
+    def __init__(self, candidates: Candidates, passed: Passed, index: Index, seeds: Sequence[int]) -> None:
+        self._seen, self._index, self._seeds = candidates.seen, index, seeds
+        self._paths = [paths for _, paths in passed if paths is not None]
+
+    def to(self, chunk: int, before: int | None = None) -> tuple[Step, ...]:
+        """The steps of the best path of the last pass (of the pass `before`) into a chunk; none without an edge."""
+        paths = self._paths[:before]
+        if not paths:
+            return ()
+        edge = _best_edge(paths[-1], chunk)
+        if edge == NOWHERE:
+            return ()
+        anchor, entity = int(paths[-1].edges.anchor[edge]), int(paths[-1].edges.entity[edge])
+        earlier = () if anchor in self._seeds else self.to(anchor, len(paths) - 1)
+        if chunk in map(self._index.row_of.get, (step.source for step in earlier)):
+            earlier = ()  # a way back and forth explains nothing
+        return (*earlier, *self._steps(anchor, entity, chunk, paths[-1], edge))
+
+    def _weight(self, entity: int, chunk: int) -> float:
+        """The weight of a mention edge, looked up in its sorted row: scipy's own indexing takes ten times as long."""
+        mentions = self._seen.graph.mentions
+        begin, end = mentions.indptr[entity], mentions.indptr[entity + 1]
+        place = begin + np.searchsorted(mentions.indices[begin:end], chunk)
+        return round(float(mentions.data[place]), DECIMALS)
+
+    def _steps(self, anchor: int, entity: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, Step]:
+        ids, name = self._index.chunks, self._seen.graph.entities[entity]
+        first, second = (self._weight(entity, row) for row in (anchor, chunk))
+        probability, value = (round(float(x[edge]), DECIMALS) for x in (paths.anchor_probability, paths.value))
+        return (
+            Step(MENTIONED_IN, ids[anchor].id, name, first, probability),
+            Step(MENTIONED_IN, name, ids[chunk].id, second, value),
+        )
+
+
+def _best_edge(paths: Paths, chunk: int) -> int:
+    row = int(np.searchsorted(paths.chunks, chunk))
+    return int(paths.best[row]) if row < len(paths.chunks) and paths.chunks[row] == chunk else NOWHERE

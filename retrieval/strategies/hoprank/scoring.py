@@ -1,0 +1,36 @@
+"""From a question to scored candidates: the pool first, then passes over paths, each from the best of the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.paths import Paths, Ranked, Reached, follow
+from retrieval.strategies.hoprank.weights import Weights
+from retrieval.strategies.hoprank.words import Floats
+
+
+def pool_ranking(candidates: Candidates, weights: Floats) -> Ranked:
+    """The pool by its base features alone."""
+    chunks = candidates.pool.chunks
+    return Ranked(chunks, candidates.features(chunks), weights)
+
+
+def with_paths(candidates: Candidates, paths: Paths) -> Floats:
+    """Base and path features of the chunks that paths list, (c, 22)."""
+    return np.concatenate([candidates.features(paths.chunks), paths.features], axis=1)
+
+
+def passes(
+    candidates: Candidates, weights: Weights, anchors: int, reached: Reached | None = None
+) -> Iterator[tuple[Ranked, Paths | None]]:
+    """The pool's ranking, then the ranking after each pass with its paths; none is made without anchors."""
+    reached = reached or Reached(candidates)
+    ranked = pool_ranking(candidates, weights.first)
+    yield ranked, None
+    for learned in weights.passes if anchors else ():
+        paths = follow(candidates, reached, ranked, weights.edges, anchors)
+        ranked = Ranked(paths.chunks, with_paths(candidates, paths), learned)
+        yield ranked, paths

@@ -1,0 +1,68 @@
+"""hoprank: learned path evidence on the rule-built graph, HopBench's own strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from retrieval.fusion import Scored
+from retrieval.graph.schema import MENTIONED_IN
+from retrieval.index import Batch
+from retrieval.strategies.base import Strategy, param
+from retrieval.strategies.baselines import hybrid_rankings
+from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.evidence import evidence
+from retrieval.strategies.hoprank.pool import pool_of
+from retrieval.strategies.hoprank.question import read_question
+from retrieval.strategies.hoprank.ranking import ranking
+from retrieval.strategies.hoprank.scoring import passes
+from retrieval.strategies.hoprank.weights import load, score_names
+from retrieval.types import Counters, Ranking
+
+
+@dataclass(frozen=True, kw_only=True)
+class HopRank(Strategy):
+    """Scores chunks by what they say and by the best paths into them, with learned weights."""
+
+    name: ClassVar[str] = "hoprank"
+    summary: ClassVar[str] = "learned evidence of a chunk's words and of the paths into it"
+    edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN,)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {MENTIONED_IN: {"anchors": 0}}
+
+    weights: str = param("", "file of learned weights (`hopbench train hoprank`); empty: the shipped ones")
+    depth: int = param(50, "chunks of BM25, and as many by cosine, in the pool", 1, 100)
+    walked: int = param(40, "chunks of a short PageRank walk in the pool", 0, 100)
+    anchors: int = param(8, "best chunks whose edges are followed, in each pass", 0, 20)
+
+    def identity(self) -> dict[str, Any]:
+        """The parameters, and a digest of the weights."""
+        return {**self.spec(), "weights": load(self.weights).digest}
+
+    def coefficients(self) -> Mapping[str, float]:
+        """The weights of the last pass; of the pool's score where no edge is followed."""
+        learned = load(self.weights)
+        last = learned.passes[-1] if self.anchors else learned.first
+        return dict(zip(score_names(), last.tolist(), strict=False))
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The RRF ranking of vector and BM25."""
+        return hybrid_rankings(batch, fusion="rrf")
+
+    def candidates(self, batch: Batch, counters: Counters) -> Iterator[Candidates]:
+        """Each question's pool with its base features."""
+        seen, reader = evidence(batch, counters)
+        for number, question in enumerate(batch.questions):
+            read = read_question(question.text, seen, reader, batch.index.row_of)
+            pool = pool_of(seen, read, batch, number, depth=self.depth, walked=self.walked)
+            yield Candidates(seen, read, batch.vectors[number], pool)
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Score the candidates of each question; the paths of the last pass stand beside the hits."""
+        learned = load(self.weights)
+        rankings = []
+        for question, candidates in zip(batch.questions, self.candidates(batch, counters), strict=True):
+            passed = list(passes(candidates, learned, self.anchors))
+            counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
+            rankings.append(ranking(question, candidates, passed, batch.index, self.anchors))
+        return rankings

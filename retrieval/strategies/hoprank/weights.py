@@ -1,0 +1,148 @@
+"""The learned numbers: read, checked and written. A file made for other features is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval.errors import InputError
+from retrieval.strategies.hoprank.words import Floats
+
+SCHEMA = "hopbench.hoprank/1"
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeModel:
+    """A logistic model of one kind of edge: P(target is evidence) = σ(weights · features + bias)."""
+
+    weights: Floats
+    bias: float
+
+    def logit(self, features: Floats) -> Floats:
+        """The argument of σ for features (e, 17)."""
+        return np.asarray(features @ self.weights + self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """`first` (10,) scores the pool; `edges` has a model per kind; `passes` has weights (22,) for each pass.
+
+    `provenance` says what they were trained on.
+    """
+
+    first: Floats
+    edges: tuple[EdgeModel, ...]
+    passes: tuple[Floats, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the learned numbers."""
+        return hashlib.sha256(to_json(replace(self, provenance={})).encode()).hexdigest()
+
+    @property
+    def size(self) -> int:
+        """How many numbers were learned."""
+        edges = sum(len(model.weights) + 1 for model in self.edges)
+        return len(self.first) + edges + sum(map(len, self.passes))
+
+
+def feature_names() -> dict[str, Sequence[str]]:
+    """What each number of a weights file belongs to, in order."""
+    from retrieval.strategies.hoprank.base_features import BASE_FEATURES
+    from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
+    from retrieval.strategies.hoprank.edges import KINDS
+    from retrieval.strategies.hoprank.paths import PATH_FEATURES
+
+    base, edge = ([feature.__name__ for feature in group] for group in (BASE_FEATURES, EDGE_FEATURES))
+    return {"base": base, "edge": edge, "path": list(PATH_FEATURES), "kinds": list(KINDS)}
+
+
+def score_names() -> list[str]:
+    """The features of the score: base, then path."""
+    names = feature_names()
+    return [*names["base"], *names["path"]]
+
+
+def to_json(weights: Weights) -> str:
+    """The text of a weights file; floats survive it exactly."""
+    content = {
+        "schema": SCHEMA,
+        "features": feature_names(),
+        "first": weights.first.tolist(),
+        "edges": [{"weights": model.weights.tolist(), "bias": model.bias} for model in weights.edges],
+        "passes": [one.tolist() for one in weights.passes],
+        "provenance": weights.provenance,
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+@cache
+def shipped() -> Weights:
+    """The weights that travel with HopBench."""
+    return from_json((files("retrieval.strategies.hoprank") / "weights.json").read_text(encoding="utf-8"), "shipped")
+
+
+def load(path: str) -> Weights:
+    """The weights of a file; the shipped ones for an empty path."""
+    if not path:
+        return shipped()
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"hoprank.weights = {path!r} cannot be read ({error}): name a file that `hopbench train hoprank` wrote"
+        ) from error
+    return from_json(text, path)
+
+
+def from_json(text: str, name: str) -> Weights:
+    """Weights from a file's text; InputError where it is damaged, or made for other features than this version's."""
+    remedy = "train again with `hopbench train hoprank`"
+    try:
+        content = json.loads(text)
+        schema, features = content["schema"], content["features"]
+        weights = Weights(
+            np.array(content["first"], np.float64),
+            tuple(EdgeModel(np.array(one["weights"], np.float64), float(one["bias"])) for one in content["edges"]),
+            tuple(np.array(one, np.float64) for one in content["passes"]),
+            content["provenance"],
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{name} is no weights file of hoprank ({type(error).__name__}: {error}): {remedy}") from error
+    if schema != SCHEMA or features != feature_names():
+        raise InputError(f"{name} holds weights for {_difference(schema, features)}: {remedy}")
+    _check_shapes(weights, name, remedy)
+    return weights
+
+
+def _difference(schema: object, features: Any) -> str:
+    if schema != SCHEMA:
+        return f"the layout {schema!r}; this version reads {SCHEMA!r}"
+    known = feature_names()
+    other = next(
+        (group for group in known if not isinstance(features, dict) or features.get(group) != known[group]), ""
+    )
+    found = features.get(other) if isinstance(features, dict) else features
+    return f"other {other} features, {found}; this version computes {known[other] if other else sorted(known)}"
+
+
+def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
+    names = feature_names()
+    base, edge = len(names["base"]), len(names["edge"])
+    full = len(score_names())
+    sizes = [len(weights.first), *(len(model.weights) for model in weights.edges), *map(len, weights.passes)]
+    wanted = [base, *[edge] * len(names["kinds"]), *[full] * len(weights.passes)]
+    numbers = [weights.first, *(np.append(one.weights, one.bias) for one in weights.edges), *weights.passes]
+    if sizes != wanted or not weights.passes:
+        raise InputError(f"{name} holds {sizes} numbers per model, {wanted} are needed: {remedy}")
+    if not all(np.isfinite(one).all() for one in numbers):
+        raise InputError(f"{name} holds a number that is not finite: {remedy}")

@@ -1,0 +1,95 @@
+"""The corpus as one long row of word numbers: what a question's words are looked up in, sentence by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.text import STOP_WORDS, sentences, tokens
+from retrieval.types import Chunk
+
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+def ranges(begin: NDArray[Any], end: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Ranges laid end to end: the positions in them, and of which range each is.
+
+    `ranges([3, 8], [5, 9])` is `([3, 4, 8], [0, 0, 1])`.
+    """
+    lengths = end - begin
+    owner = np.repeat(np.arange(len(begin)), lengths)
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths), owner
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """All words of n chunks in order; a chunk's title is its sentence 0 and may be empty.
+
+    `numbers` (t,) are word numbers and `capital` (t,) whether each could begin a name; `sentence_start` (s + 1,) are
+    offsets into them; `chunk_start` (n + 1,) are offsets into the sentences. `idf` and `frequency` (v,) are by word:
+    `idf = ln(1 + (n − df + ½)/(df + ½))`, as in BM25.
+    """
+
+    vocabulary: Mapping[str, int]
+    numbers: NDArray[np.int32]
+    capital: Flags
+    sentence_start: Numbers
+    chunk_start: Numbers
+    frequency: Numbers
+    idf: Floats
+    stop: Flags
+
+    @classmethod
+    def read(cls, chunks: Sequence[Chunk]) -> Words:
+        """Split and number the words of chunks."""
+        vocabulary: dict[str, int] = {}
+        numbers: list[int] = []
+        capital: list[bool] = []
+        sentence_start, chunk_start = [0], [0]
+        for chunk in chunks:
+            for sentence in (chunk.title, *sentences(chunk.text)):
+                for word in tokens(sentence):
+                    numbers.append(vocabulary.setdefault(word.folded, len(vocabulary)))
+                    capital.append(word.capital)
+                sentence_start.append(len(numbers))
+            chunk_start.append(len(sentence_start) - 1)
+        starts = np.array(sentence_start), np.array(chunk_start)
+        frequency = _frequency(np.array(numbers, np.int64), starts[0][starts[1]], len(vocabulary))
+        return cls(
+            vocabulary,
+            np.array(numbers, np.int32),
+            np.array(capital, bool),
+            *starts,
+            frequency,
+            np.log1p((len(chunks) - frequency + 0.5) / (frequency + 0.5)),
+            np.array([word in STOP_WORDS for word in vocabulary], bool),
+        )
+
+    def of_chunks(self, rows: NDArray[Any]) -> tuple[Numbers, Numbers]:
+        """Where the words of chunks begin and end, titles included."""
+        return self.sentence_start[self.chunk_start[rows]], self.sentence_start[self.chunk_start[rows + 1]]
+
+    def of_titles(self, rows: NDArray[Any]) -> tuple[Numbers, Numbers]:
+        """Where the words of the chunks' titles begin and end."""
+        return self.of_sentences(self.chunk_start[rows])
+
+    def of_sentences(self, sentence: NDArray[Any]) -> tuple[Numbers, Numbers]:
+        """Where the words of sentences begin and end."""
+        return self.sentence_start[sentence], self.sentence_start[sentence + 1]
+
+    def sentence_of(self, position: NDArray[Any]) -> Numbers:
+        """The sentence in which a word stands."""
+        return np.searchsorted(self.sentence_start, position, "right") - 1
+
+
+def _frequency(numbers: Numbers, start: Numbers, size: int) -> Numbers:
+    """In how many chunks each word stands."""
+    chunk = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    distinct = np.unique(chunk * max(size, 1) + numbers)
+    return np.bincount(distinct % max(size, 1), minlength=size)

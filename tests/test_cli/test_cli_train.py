@@ -1,0 +1,48 @@
+"""`hopbench train hoprank` on the tiny benchmark, and what explain then says of its score."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from tests.test_cli.conftest import QUESTIONS, Hopbench
+
+
+def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(bench, other)
+    file = tmp_path / "weights.json"
+    done = hopbench("train", "hoprank", "--dataset", bench, "--dataset", other, "--folds", 2, "--out", file)
+    assert done.code == 0, done.err
+    for setting in ("cross-validated", "left out"):
+        assert re.search(rf"^{setting} +tiny +wordllama +4 +\d\.\d{{3}} \[", done.out, re.MULTILINE)
+    assert re.search(rf"^126 numbers learned, written to {re.escape(str(file))}$", done.out, re.MULTILINE)
+    content = json.loads(file.read_text(encoding="utf-8"))
+    assert {"tiny", "other"} == set(content["provenance"]["learned_from"])
+
+    label = f"hoprank[weights={file}]"
+    told = hopbench("explain", "q1", "--dataset", bench, "--strategy", label, "--top", 3)
+    assert (told.code, told.err) == (0, "")
+    assert re.search(r"^bm25 +-?[\d.e-]+ +", told.out, re.MULTILINE)  # a row of features × weights
+    assert re.search(r"^score +", told.out, re.MULTILINE)
+
+
+def test_explain_quotes_the_mentions_of_a_path(hopbench: Hopbench, bench: Path, finished: Path) -> None:
+    done = hopbench("explain", QUESTIONS[0][0], "--dataset", bench, "--strategy", "hoprank", "--top", 5)
+    assert (done.code, done.err) == (0, "")
+    text = " ".join(done.out.split())
+    assert "[Ed Wood (film)] “It stars [Johnny Depp] as Ed Wood.”" in text
+
+
+def test_bad_input_is_refused(hopbench: Hopbench, bench: Path, tmp_path: Path) -> None:
+    same = hopbench("train", "hoprank", "--dataset", bench, "--dataset", bench)
+    assert (same.code, "each once" in same.err) == (2, True)
+    unknown = hopbench("train", "hoprank", "--dataset", bench, "--without", "covrage")
+    assert unknown.code == 2
+    assert "coverage" in unknown.err
+    missing = hopbench("train", "hoprank", "--dataset", tmp_path / "nowhere")
+    assert missing.code == 2
+    foreign = hopbench("explain", "q1", "--dataset", bench, "--strategy", "hoprank[weights=nowhere.json]")
+    assert (foreign.code, "nowhere.json" in foreign.err) == (2, True)
