@@ -27,7 +27,7 @@ from retrieval.errors import IncompleteError, InputError
 
 __all__ = ["PrefectRuntime", "PrefectUnavailableError", "Steps", "plain_steps", "prefect_steps", "run_flow"]
 
-START_SECONDS = 120
+START_SECONDS = 300  # alone it needs 10; on a machine with other work it was seen to need over 120
 STOP_SECONDS = 10
 LOG_TAIL_LINES = 15
 

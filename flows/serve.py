@@ -64,4 +64,5 @@ def serve(arguments: Sequence[str], cron: str, timezone: str, port: int, started
             started(runtime.api_url.removesuffix("/api"))
             runner = Served(pause_on_shutdown=False, limit=1)
             runner.add_deployment(deployment)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
             asyncio.run(runner.start())

@@ -25,8 +25,9 @@ from flows.nightly.lock import only_nightly
 from flows.nightly.nights import Night, last_good, nights, unfinished, write_night
 from flows.nightly.options import NightlyOptions
 from flows.nightly.publish import lines, markdown
-from flows.nightly.suspects import changed
+from flows.nightly.suspects import changed, circumstances
 from flows.nightly.verdict import Slower, Verdict, as_dict, judge
+from flows.nightly.watch import Watch
 from retrieval.errors import IncompleteError, InputError, ParameterError
 
 METRIC = "all_gold@10"
@@ -160,6 +161,30 @@ def test_incomplete_slower_and_accepted_nights(tmp_path: Path) -> None:
     assert "bm25: p50 latency 2 ms then, 30 ms now, on a second measuring too" in lines(slow)
     assert slow.accepted().outcome == "baseline"
     assert "accepted as the new baseline" in lines(slow.accepted())
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "again", "machine", "slower"),
+    [
+        (2.0, 30.0, 25.0, "", True),  # 12 times slower, on both measurings
+        (2.0, 30.0, 3.0, "", False),  # the machine was busy the first time
+        (20.0, 50.0, 50.0, "", False),  # within the factor of 3
+        (0.5, 4.0, 4.0, "", False),  # 8 times, but by less than 5 ms
+        (2.0, 30.0, 30.0, "another", False),
+    ],
+)
+def test_latency_beyond_the_factor_is_measured_twice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, then: float, now: float, again: float, machine: str, slower: bool
+) -> None:
+    tonight = Tonight({"bm25": scores(0.5)})
+    here = {"machine": machine or circumstances(tonight)["machine"]}  # type: ignore[arg-type]
+    labels = {"bm25": {METRIC: 0.5, "latency_ms_p50": then}}
+    night(tmp_path, "made-01:00", {"bm25": scores(0.5)}, circumstances=here, labels=labels)
+    watch = Watch(Home(tmp_path), "tonight", None, 3.0, False, False, False)
+    watch._earlier, watch._latency = nights(tmp_path), {"bm25": now}
+    monkeypatch.setattr(Watch, "_again", staticmethod(lambda *_: again))
+    found = [Slower("bm25", then, min(now, again))] if slower else []
+    assert watch._slower(tonight) == found  # type: ignore[arg-type]
 
 
 def test_what_changed_is_named() -> None:

@@ -14,7 +14,7 @@ from retrieval.index import Batch
 from retrieval.types import Hit, Step
 from tests.test_cli.conftest import call
 
-COMMANDS = ("run", "nightly", "graph", "explain", "compare", "report", "strategies", "benchmarks", "doctor")
+COMMANDS = ("run", "nightly", "serve", "graph", "explain", "compare", "report", "strategies", "benchmarks", "doctor")
 
 
 def test_every_command_has_help(tmp_path: Path) -> None:
