@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eval.compare import Comparison, best_baseline, compare, mean_ci
 from eval.graph_reach import expansion_factors, reach_columns
 from eval.metrics import PRIMARY, score, summarise
+from eval.reading import Read, Reading, read
 from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
 from eval.types import Benchmark
 from eval.unfinished import Unfinished, trial_key
@@ -22,12 +23,15 @@ from retrieval.strategies.base import Strategy
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERVAL_METRICS = (PRIMARY, "all_gold@5", "recall@5", "has_answer")
+INTERVAL_METRICS = (PRIMARY, "all_gold@5", "recall@5", "has_answer", "answer_em", "answer_f1")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store."""
+    """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
+
+    `reading` says who answers and who judges; without it no language model is asked.
+    """
 
     benchmark: Benchmark
     index: Index
@@ -36,6 +40,7 @@ class Plan:
     ragas: bool = False
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
+    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
@@ -68,7 +73,10 @@ class Plan:
 
 @dataclass
 class Evaluation:
-    """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels."""
+    """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels.
+
+    With a reader there is one more label, `closed_book`, which ranks nothing.
+    """
 
     plan: Plan
     trials: Mapping[str, TrialOutcome]
@@ -77,6 +85,7 @@ class Evaluation:
     comparison: Comparison | None
     intervals: Mapping[str, Mapping[str, tuple[float, float]]]
     shared_seconds: float
+    read: Read = field(default_factory=Read)
 
 
 def evaluate(plan: Plan, kept: Unfinished, steps: Steps) -> Evaluation:
@@ -92,7 +101,9 @@ def evaluate(plan: Plan, kept: Unfinished, steps: Steps) -> Evaluation:
             outcome = steps(f"trial {label}", lambda: _trial(plan, label, strategy, parts))  # noqa: B023 - called at once
             kept.put(key, outcome)
         trials[label] = outcome
-    return steps("score", lambda: _scored(plan, trials, shared))
+    rows = steps("score", lambda: _rows(plan, trials))
+    said = read(plan.reading, plan.benchmark, trials, rows, steps)
+    return steps("compare", lambda: _compared_all(plan, trials, rows, shared, said))
 
 
 def _trial(plan: Plan, label: str, strategy: Strategy, parts: list[Any]) -> TrialOutcome:
@@ -102,32 +113,39 @@ def _trial(plan: Plan, label: str, strategy: Strategy, parts: list[Any]) -> Tria
     return outcome
 
 
-def _scored(plan: Plan, trials: Mapping[str, TrialOutcome], shared: float) -> Evaluation:
+def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFrame]:
     factors = expansion_factors(plan.index)
-    rows, summaries = {}, {}
+    rows = {}
     for label, trial in trials.items():
         scored = score(plan.benchmark, trial.rankings, ragas=plan.ragas)
-        reached = reach_columns(trial, plan.benchmark, factors)
-        rows[label] = scored.join(reached)
-        summaries[label] = summarise(rows[label], plan.benchmark, context_passages=plan.budget.chunks)
+        rows[label] = scored.join(reach_columns(trial, plan.benchmark, factors))
+    return rows
+
+
+def _compared_all(
+    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, said: Read
+) -> Evaluation:
+    chunks = plan.budget.chunks
+    summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
     comparison = _compared(plan, rows, summaries)
     intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
-    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared)
+    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said)
 
 
 def _compared(
     plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Mapping[str, Any]]
 ) -> Comparison | None:
     baseline = best_baseline(summaries)
-    if baseline is None or len(rows) < 2:
+    ranked = {label: table for label, table in rows.items() if PRIMARY in table}
+    if baseline is None or len(ranked) < 2:
         return None
     types = {question.id: question.type for question in plan.benchmark.questions}
-    return compare(rows, baseline, seed=plan.seed, types=types)
+    return compare(ranked, baseline, seed=plan.seed, types=types)
 
 
 def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
     found = {}
-    for metric in INTERVAL_METRICS:
+    for metric in (name for name in INTERVAL_METRICS if name in rows):
         values = rows[metric].dropna().to_numpy(dtype=float)
         interval = mean_ci(values, seed) if len(values) > 1 else None
         if interval is not None:

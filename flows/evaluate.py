@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from eval.metrics import all_metrics
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from flows.options import RunOptions
 
 MAX_FAILED = 0.05
-FIXED_STEPS = 4  # fingerprint, candidates, score, write; building adds its own
+FIXED_STEPS = 5  # fingerprint, candidates, score, compare, write; building adds its own
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
     """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else."""
     home = Home.resolve()
     home.apply_environment()
+    options.models.check()
     benchmark = options.benchmark()
     from retrieval.strategies.registry import resolve  # loads scipy; a missing file is told before
 
@@ -52,14 +54,16 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
         from eval.results import write_results
         from eval.unfinished import Unfinished
         from flows.build_graph import built_graph, open_index
+        from flows.models import open_models
         from flows.run_record import run_facts, tracked_run, tracked_trials
 
         begun = time.time()
-        report.expect(len(strategies) + FIXED_STEPS)
+        report.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
         report.begin("embed and index")
         plan = options.graph_plan(benchmark, home)
         index = open_index(options, plan, home)
         kept = Unfinished(options.out / ".unfinished")
+        models = stack.enter_context(open_models(options.models, index.embedder, home))
 
         def build(steps: Steps) -> tuple[Any, list[str]]:
             return built_graph(plan, index, home, ReportedSteps(steps, report))
@@ -67,14 +71,14 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
         def whole(flow_steps: Steps) -> Finished:
             steps = ReportedSteps(flow_steps, report)
             record, warnings = run_flow("build_graph", build, runtime=runtime, parameters={"graph": plan.namespace})
-            todo = Plan(benchmark, index, record, strategies, options.ragas, options.seed)
+            todo = Plan(benchmark, index, record, strategies, options.ragas, options.seed, reading=models.reading)
             evaluation = evaluate(todo, kept, steps)
-            warnings += _warnings(evaluation)
-            facts = run_facts(options, evaluation, warnings, datetime.fromtimestamp(begun, UTC))
+            warnings += options.models.warnings() + _warnings(evaluation)
+            facts = run_facts(options, evaluation, warnings, datetime.fromtimestamp(begun, UTC), models.calls())
             files = steps("write", lambda: write_results(evaluation, options.out, facts))
             for payload in [
                 *tracked_trials(evaluation, options, begun),
-                tracked_run(evaluation, options, begun, files),
+                tracked_run(evaluation, options, begun, files, models.calls()),
             ]:
                 tracker.log(payload)
             return Finished(evaluation, warnings, _incomplete(evaluation))
@@ -95,17 +99,37 @@ def _writable(options: RunOptions) -> None:
 
 
 def _warnings(evaluation: Evaluation) -> list[str]:
-    return [
+    failed = [
         f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
         for label, trial in evaluation.trials.items()
         if trial.failures
     ]
+    unsaid = [
+        f"{label}: {failures} of {len(answers)} questions have no answer"
+        for label, answers in evaluation.read.answers.items()
+        if (failures := sum(one.failure is not None for one in answers.values()))
+    ]
+    unjudged = [f"{label}: {metric} covers {share:.1%} of the questions" for label, metric, share in _gaps(evaluation)]
+    return failed + unsaid + unjudged
+
+
+def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
+    """Label, metric and coverage of what a reader or a judge could not tell of every question."""
+    said = [*all_metrics("answer"), *all_metrics("judge")]
+    return [
+        (label, metric, summary["measured"][metric])
+        for label, summary in evaluation.summaries.items()
+        for metric in said
+        if summary["measured"].get(metric, 1.0) < 1.0
+    ]
 
 
 def _incomplete(evaluation: Evaluation) -> list[str]:
-    return [
+    failed = [
         label for label, trial in evaluation.trials.items() if trial.failures > MAX_FAILED * max(1, len(trial.rankings))
     ]
+    gaps = [label for label, _, share in _gaps(evaluation) if share < 1.0 - MAX_FAILED]
+    return list(dict.fromkeys([*failed, *gaps]))
 
 
 def refuse_incomplete(finished: Finished) -> None:
@@ -113,5 +137,6 @@ def refuse_incomplete(finished: Finished) -> None:
     if finished.incomplete:
         raise IncompleteError(
             f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(finished.incomplete)}: "
-            "the reasons stand in questions.parquet (column failure) and in the report"
+            "the reasons stand in questions.parquet (failure, answer_failure, judge_failure) and in the report; the "
+            "same command asks again what a model did not answer"
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.compare import Comparison, compare
 from eval.files import write_atomically
+from eval.metrics import PRIMARY
 from retrieval.errors import RegressionError
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def judge(evaluation: Evaluation, out: Path, nights: Path) -> Verdict:
     if previous is not None:
         before = json.loads((previous / "results.json").read_text(encoding="utf-8"))
         rows = pd.read_parquet(previous / "questions.parquet")
-        pairs = {label: _against(evaluation, label, rows) for label in evaluation.rows if label in before["strategies"]}
+        ranked = [label for label, table in evaluation.rows.items() if PRIMARY in table]
+        pairs = {label: _against(evaluation, label, rows) for label in ranked if label in before["strategies"]}
         worse = [label for label, pair in pairs.items() if pair.pairs[0].verdict == "worse"]
         verdict = Verdict(previous, pairs, worse, _changed(evaluation, before))
     content = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
 from flows.home import Home
+from flows.models import ModelOptions
 from retrieval.errors import InputError, UnknownNameError
 from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.spacy_names import recogniser
@@ -121,4 +122,5 @@ class RunOptions(GraphOptions):
     ragas: bool = False
     seed: int = 0
     prefect: bool = True
+    models: ModelOptions = field(default_factory=ModelOptions)
     command: str = "hopbench run"

@@ -49,9 +49,9 @@ class Metric:
 
     `compute` maps a batch of n answered questions to n values (NaN: not applicable); it is None for metrics whose
     values another part measures (graph, reader, judge) and joins to the rows. `group` says who fills the column:
-    `score` fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach, `worst` what
-    a failed question counts in the zero-filled mean: 1 where less is better, so that a failure never helps. Of what it
-    needs, `answers` are those that a text can contain, a `reference` is any answer, yes and no included.
+    `score` fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach, `worst`
+    what a failed question counts in the zero-filled mean: 1 where less is better, so that a failure never helps. Of
+    what it needs, `answers` are those that a text can contain, a `reference` is any answer, yes and no included.
     """
 
     name: str

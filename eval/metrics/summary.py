@@ -25,11 +25,10 @@ UNTYPED = "untyped"
 def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int = CONTEXT_PASSAGES) -> dict[str, Any]:
     """Means of a label's rows (from `score`, perhaps with columns of other registered metrics joined).
 
-    `metrics` are zero-filled: a failed question counts 0 (the metric's `worst`), a question to which the metric does not
-    apply is left out.
-    `answered` leaves failed questions out too. `ceilings` are the best values any ranking could reach on the same
-    questions. `coverage` is the share of questions answered, `measured` each metric's share of applicable questions
-    with a value. `by_type` and `by_gold` (number of gold passages, as text) hold {metric: zero-filled mean,
+    `metrics` are zero-filled: a failed question counts 0 (the metric's `worst`), a question to which the metric does
+    not apply is left out. `answered` leaves failed questions out too. `ceilings` are the best values any ranking could
+    reach on the same questions. `coverage` is the share of questions answered, `measured` each metric's share of
+    applicable questions with a value. `by_type` and `by_gold` (number of gold passages, as text) hold {metric: mean,
     "questions": n, "coverage": share, "ceiling": {metric: value}}. A metric that applies to no question is absent.
     All values are plain JSON types; floats have 6 decimals.
     """

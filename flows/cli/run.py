@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.config import read_config
+from flows.cli.model_flags import (
+    BudgetUsd,
+    DryRun,
+    Judge,
+    JudgeMetrics,
+    JudgeOn,
+    JudgeProfile,
+    Llm,
+    Repeats,
+    metric_names,
+)
 from flows.home import Home
+from flows.models import ModelOptions
 from flows.options import RunOptions
 
 if TYPE_CHECKING:
@@ -48,6 +60,14 @@ def run_command(
     mapping: Mapping = None,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
+    llm: Llm = None,
+    judge: Judge = None,
+    judge_on: JudgeOn = "all",
+    judge_profile: JudgeProfile = "full",
+    judge_metrics: JudgeMetrics = "all",
+    repeats: Repeats = 1,
+    budget: BudgetUsd = None,
+    dry_run: DryRun = False,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
     config: Config = None,
@@ -67,8 +87,20 @@ def run_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
+        models=ModelOptions(
+            llm=llm,
+            judge=judge,
+            judge_on=judge_on,
+            judge_profile=judge_profile,
+            judge_metrics=metric_names(judge_metrics),
+            repeats=repeats,
+            budget=budget,
+        ),
         command=_command("run"),
     )
+    if dry_run:
+        _estimate(options)
+        return
     _execute(options, "evaluate")
 
 
@@ -84,6 +116,14 @@ def nightly_command(
     mapping: Mapping = None,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
+    llm: Llm = None,
+    judge: Judge = None,
+    judge_on: JudgeOn = "all",
+    judge_profile: JudgeProfile = "full",
+    judge_metrics: JudgeMetrics = "all",
+    repeats: Repeats = 1,
+    budget: BudgetUsd = None,
+    dry_run: DryRun = False,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
     config: Config = None,
@@ -104,12 +144,25 @@ def nightly_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
+        models=ModelOptions(
+            llm=llm,
+            judge=judge,
+            judge_on=judge_on,
+            judge_profile=judge_profile,
+            judge_metrics=metric_names(judge_metrics),
+            repeats=repeats,
+            budget=budget,
+        ),
         command=_command("nightly"),
     )
+    if dry_run:
+        _estimate(options)
+        return
     finished = _execute(options, "nightly")
-    from flows.nightly import judge, refuse_regression
+    from flows.nightly import judge as compare_nights
+    from flows.nightly import refuse_regression
 
-    verdict = judge(finished.evaluation, options.out, Home.resolve().root / "nightly")
+    verdict = compare_nights(finished.evaluation, options.out, Home.resolve().root / "nightly")
     then = (
         f"compared with {verdict.previous.name}" if verdict.previous else "first good night: recorded as the baseline"
     )
@@ -127,6 +180,13 @@ def _execute(options: RunOptions, flow: str) -> Finished:
     print_finished(finished, options)
     refuse_incomplete(finished)
     return finished
+
+
+def _estimate(options: RunOptions) -> None:
+    from flows.cli.estimate import print_estimate
+    from flows.estimate import estimate_run
+
+    print_estimate(estimate_run(options))
 
 
 def _command(name: str) -> str:
