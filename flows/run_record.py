@@ -125,8 +125,8 @@ def _model_params(evaluation: Evaluation) -> dict[str, str]:
     said = evaluation.read
     found = {} if said.reader is None else {"llm": said.reader}
     if said.judged is not None:
-        found |= {name: str(said.judged.judge[name]) for name in ("judge", "profile", "repeats")}
-        found["judge_profile"] = found.pop("profile")
+        about = said.judged.judge
+        found |= {"judge": str(about["llm"]), "judge_profile": str(about["profile"]), "repeats": str(about["repeats"])}
     return found
 
 

@@ -60,7 +60,7 @@ def judge_labels(
     found = judging.judge(jobs)
     rows = [row for label, own in samples.items() for row in _rows(judging, label, own, metrics[label], repeats, found)]
     about = {
-        "judge": judging.llm.endpoint.name,
+        "llm": judging.llm.endpoint.name,
         "profile": judging.scorer.profile,
         "versions": {name: judging.scorer.version(name) for name in INPUTS if any(name in m for m in metrics.values())},
         "repeats": repeats,

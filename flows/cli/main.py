@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.cli import compare, doctor, explain, graph, lists, report, run, sweep
+from flows.cli import compare, doctor, explain, graph, judge_check, lists, report, run, sweep
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -27,6 +27,7 @@ app.command("sweep")(sweep.sweep_command)
 app.add_typer(graph.app, name="graph")
 app.command("explain")(explain.explain_command)
 app.command("compare")(compare.compare_command)
+app.command("judge-check")(judge_check.judge_check_command)
 app.command("report")(report.report_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
