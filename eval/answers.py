@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from eval.metrics.answer_match import answer_f1, exact_match
+from eval.structured import wire_schema
 from eval.types import Benchmark, PassageRanking
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ SYSTEM = (
 )
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
-    "properties": {"answer": {"type": "string"}, "statement": {"type": "string"}},
+    "properties": {
+        "answer": {"type": "string", "maxLength": 120},
+        "statement": {"type": "string", "maxLength": 400},  # together they end before MAX_TOKENS
+    },
     "required": ["answer", "statement"],
     "additionalProperties": False,
 }
@@ -54,11 +58,12 @@ def messages(question: str, context: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": f"{shown}Question: {question}"}]
 
 
-def reader_call(sample: str, question: str, context: str) -> Call:
+def reader_call(llm: LLM, sample: str, question: str, context: str) -> Call:
     """The one call that answers a question."""
     from retrieval.llm import Call
 
-    return Call("answer", messages(question, context), SCHEMA, max_tokens=MAX_TOKENS, sample=sample, version=VERSION)
+    schema = wire_schema(SCHEMA, llm.endpoint.base_url)
+    return Call("answer", messages(question, context), schema, max_tokens=MAX_TOKENS, sample=sample, version=VERSION)
 
 
 def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRanking]) -> dict[str, Answer]:
@@ -69,7 +74,7 @@ def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRan
     from retrieval.llm import BudgetReached, ask
 
     readable = [question for question in benchmark.questions if rankings[question.id].failure is None]
-    calls = [reader_call(q.id, q.text, rankings[q.id].context) for q in readable]
+    calls = [reader_call(llm, q.id, q.text, rankings[q.id].context) for q in readable]
     replies = ask(llm, calls)
     if reached := next((r.failure for r in replies if r.failure and r.failure.startswith(OVER_BUDGET)), None):
         raise BudgetReached(reached.removeprefix(OVER_BUDGET))

@@ -81,7 +81,7 @@ def _answered(reader: LLM, samples: Sequence[Sample]) -> list[Sample]:
     from eval.answers import reader_call
     from retrieval.llm import ask
 
-    calls = [reader_call(one.question_id, one.question, "\n\n".join(one.contexts)) for one in samples]
+    calls = [reader_call(reader, one.question_id, one.question, "\n\n".join(one.contexts)) for one in samples]
     replies = ask(reader, calls)
     return [
         replace(one, response=None if reply.failure is not None else reply.value["statement"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from eval.structured import wire_schema
 from retrieval.llm import LLM, Call, LLMError
 from retrieval.llm.batch import chat_arguments
 from retrieval.llm.faults import parsed
@@ -18,7 +18,7 @@ Asker = Callable[[str, type[BaseModel]], Awaitable[BaseModel]]
 """Asks a prompt and returns an instance of the model that was wanted; raises LLMError or BudgetReached."""
 
 TEMPERATURE = 0.01  # RAGAS's
-MAX_TOKENS = {"full": 4096, "compact": 1024}  # RAGAS's 1,024 cuts long lists of statements with their reasons
+MAX_TOKENS = {"full": 4096, "compact": 2048}  # RAGAS's 1,024 cuts long lists of statements with their reasons
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ModelAsker:
         call = Call(
             wanted.__name__,
             [{"role": "user", "content": prompt}],
-            strict_schema(wanted),
+            wire_schema(wanted.model_json_schema(), self.llm.endpoint.base_url),
             self.max_tokens,
             self.temperature,
         )
@@ -43,19 +43,3 @@ class ModelAsker:
             return wanted.model_validate(parsed(completion.choices[0].message.content or ""))
         except (ValidationError, ValueError) as error:
             raise LLMError("wrong schema", " ".join(str(error).split())[:200]) from error
-
-
-@lru_cache(maxsize=256)
-def strict_schema(wanted: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a model as OpenAI's strict mode wants it: no object takes properties it does not name."""
-    return dict(closed(wanted.model_json_schema()))
-
-
-def closed(schema: Any) -> Any:
-    """The schema with `additionalProperties: false` at every object."""
-    if isinstance(schema, list):
-        return [closed(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    inner = {name: closed(value) for name, value in schema.items()}
-    return inner | {"additionalProperties": False} if schema.get("type") == "object" else inner

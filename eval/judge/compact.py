@@ -99,7 +99,7 @@ def claims_f1(given: Sequence[Checked], reference: Sequence[Checked]) -> float:
     return 2 * right / (2 * right + wrong + absent) if right else 0.0
 
 
-def noise(said: prompts.Noise) -> float:
+def noise(said: Any) -> float:
     """The share of statements that are wrong and supported by a passage that also supports the reference answer."""
     misled = [not one.correct and bool(set(one.passages) & set(said.useful)) for one in said.statements]
     return sum(misled) / len(misled)

@@ -12,14 +12,16 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from eval.judge.sample import Input, Sample
 
 Verdict = Literal[0, 1]
-MOST_STATEMENTS = 20
+Text = Annotated[str, Field(max_length=200)]
+LENGTHS = (3, 6, 12, 24)
+WORDS_A_STATEMENT = 5
 
 
 class _Strict(BaseModel):
@@ -29,83 +31,84 @@ class _Strict(BaseModel):
 class Checked(_Strict):
     """A statement of one fact and whether it is supported."""
 
-    statement: str
+    statement: Text
     supported: Verdict
-
-
-Checks = Annotated[list[Checked], Field(min_length=1, max_length=MOST_STATEMENTS)]
-
-
-class Statements(_Strict):
-    """The statements of one text."""
-
-    statements: Checks
-
-
-class Claims(_Strict):
-    """The statements of the given answer and of the reference answer, each checked in the other."""
-
-    given: Checks
-    reference: Checks
 
 
 class Question(_Strict):
     """The question that an answer answers."""
 
-    question: str
+    question: Text
     noncommittal: Verdict
-
-
-class Entities(_Strict):
-    """Names in a text."""
-
-    entities: Annotated[list[str], Field(max_length=MOST_STATEMENTS)]
 
 
 class Sourced(_Strict):
     """A statement of the given answer, whether it is right, and the numbers of the passages that support it."""
 
-    statement: str
+    statement: Text
     correct: Verdict
-    passages: Annotated[list[int], Field(max_length=MOST_STATEMENTS)]
+    passages: Annotated[list[int], Field(max_length=LENGTHS[1])]
 
 
-class Noise(_Strict):
-    """Which passages support the reference answer, and where the given answer's statements come from."""
+def most(text: str | None) -> int:
+    """How many statements a text can hold, one of `LENGTHS`: a weak model fills any list to its end."""
+    words = len((text or "").split())
+    return next((length for length in LENGTHS if words <= length * WORDS_A_STATEMENT), LENGTHS[-1])
 
-    useful: Annotated[list[int], Field(max_length=MOST_STATEMENTS)]
-    statements: Annotated[list[Sourced], Field(min_length=1, max_length=MOST_STATEMENTS)]
+
+@lru_cache(maxsize=256)
+def _lists(name: str, **fields: tuple[Any, int, int]) -> type[BaseModel]:
+    """A schema of lists: field → (type of an item, fewest, most)."""
+    typed: dict[str, Any] = {
+        field: (Annotated[list[item], Field(min_length=low, max_length=high)], ...)  # type: ignore[valid-type]
+        for field, (item, low, high) in fields.items()
+    }
+    return create_model(name, __base__=_Strict, **typed)
 
 
-@lru_cache(maxsize=64)
-def verdicts(count: int) -> type[BaseModel]:
-    """A schema with exactly `count` verdicts."""
-    exact = Annotated[list[Verdict], Field(min_length=count, max_length=count)]
-    return create_model(f"Useful{count}", __base__=_Strict, useful=(exact, ...))
+def _useful(sample: Sample) -> type[BaseModel]:
+    count = len(sample.contexts)
+    return _lists("Useful", useful=(Verdict, count, count))
+
+
+def _statements_of(name: Input) -> Callable[[Sample], type[BaseModel]]:
+    return lambda sample: _lists("Statements", statements=(Checked, 1, most(getattr(sample, name))))
+
+
+def _claims(sample: Sample) -> type[BaseModel]:
+    given, gold = most(sample.response), most(sample.reference)
+    return _lists("Claims", given=(Checked, 1, given), reference=(Checked, 1, gold))
+
+
+def _entities(sample: Sample) -> type[BaseModel]:
+    return _lists("Entities", entities=(Text, 0, most(sample.reference)))
+
+
+def _noise(sample: Sample) -> type[BaseModel]:
+    statements = (Sourced, 1, most(sample.response))
+    return _lists("Noise", useful=(int, 0, max(1, len(sample.contexts))), statements=statements)
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A task over some inputs of a sample; `schema` may depend on the number of passages."""
+    """A task over some inputs of a sample; `output` is the schema of what the model is to return for it."""
 
     reads: tuple[Input, ...]
     task: str
-    schema: Callable[[int], type[BaseModel]]
+    output: Callable[[Sample], type[BaseModel]]
 
     def text(self, sample: Sample) -> str:
         """The prompt for a sample."""
         return "\n\n".join([*(_SHOWN[name](sample) for name in self.reads), f"Task: {self.task}\nAnswer in JSON."])
 
-    def output(self, sample: Sample) -> type[BaseModel]:
-        """What the model is to return for a sample."""
-        return self.schema(len(sample.contexts))
-
     @property
     def version(self) -> str:
         """A digest of all that is the same for every sample."""
-        parts = [self.reads, self.task, self.schema(1).model_json_schema()]
+        parts = [self.reads, self.task, self.output(_ANY).model_json_schema(), LENGTHS, WORDS_A_STATEMENT]
         return "compact " + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
+
+_ANY = Sample("", "", ("",), "", "")
 
 _SHOWN: dict[Input, Callable[[Sample], str]] = {
     "contexts": lambda s: "Passages:\n" + "\n".join(f"[{n}] {text}" for n, text in enumerate(s.contexts, 1)),
@@ -119,26 +122,26 @@ _ONE_FACT = "statements of one fact each, without pronouns"
 USEFUL = Prompt(
     ("contexts", "question", "reference"),
     "For each passage in order, was it useful in arriving at the reference answer? 1 if it was, 0 if not.",
-    verdicts,
+    _useful,
 )
 RECALL = Prompt(
     ("contexts", "question", "reference"),
     f"Split the reference answer into {_ONE_FACT}. For each, supported is 1 if it can be attributed to the passages, "
     "0 if it cannot.",
-    lambda _: Statements,
+    _statements_of("reference"),
 )
 FAITHFUL = Prompt(
     ("contexts", "question", "response"),
     f"Split the given answer into {_ONE_FACT}. For each, supported is 1 if it can be directly inferred from the "
     "passages, 0 if it cannot.",
-    lambda _: Statements,
+    _statements_of("response"),
 )
 CLAIMS = Prompt(
     ("question", "reference", "response"),
     f"Split the given answer and the reference answer into {_ONE_FACT}. For each statement of the given answer, "
     "supported is 1 if the reference answer supports it, else 0. For each statement of the reference answer, supported "
     "is 1 if the given answer says it, else 0.",
-    lambda _: Claims,
+    _claims,
 )
 ASKED = Prompt(
     ("response",),
@@ -150,12 +153,12 @@ ENTITIES = Prompt(
     ("reference",),
     "List the named entities of the reference answer (persons, places, organisations, dates, amounts, other proper "
     "nouns), each once and as it is written.",
-    lambda _: Entities,
+    _entities,
 )
 NOISE = Prompt(
     ("contexts", "question", "reference", "response"),
     "useful: the numbers of the passages that support a statement of the reference answer. statements: the given "
     f"answer split into {_ONE_FACT}; for each, correct is 1 if the reference answer supports it, else 0, and passages "
     "are the numbers of the passages from which it can be inferred.",
-    lambda _: Noise,
+    _noise,
 )
