@@ -231,6 +231,7 @@ class LLM:
         return completion
 
     async def _attempts(self, wire: dict[str, Any], spent: _Spent) -> ChatCompletion:
+        _ = self._raw  # the first call loads openai, which takes seconds: not while the pacer measures
         faults: Counter[str] = Counter()
         self._retries.begin()
         while True:

@@ -30,6 +30,7 @@ Kind = Literal[
     "budget reached",
 ]
 CONTENT: frozenset[str] = frozenset({"empty choice", "truncated", "wrong schema"})
+LASTING: frozenset[str] = CONTENT | {"bad request"}  # what a later run would meet again
 PASSING: frozenset[str] = frozenset({"server error", "timeout", "disconnected", *CONTENT})
 _FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
 
