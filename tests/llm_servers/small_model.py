@@ -29,7 +29,7 @@ def small_model() -> Iterator[str]:
     params.port = 0
     params.n_ctx = 8192
     params.n_parallel = 1
-    params.cpuparams.n_threads = 2
+    params.cpuparams.n_threads = 1
     params.warmup = False
     params.verbosity = 0
     server = xllamacpp.Server(params)
