@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from eval.metrics.answer_match import answer_f1, exact_match
-from eval.structured import wire_schema
 from eval.types import Benchmark, PassageRanking
+from retrieval.llm.structured import wire_schema
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,6 +18,7 @@ from retrieval.budget import Budget
 from retrieval.errors import ParameterError
 from retrieval.graph.build import Steps
 from retrieval.index import Index
+from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Plan:
             budget=[self.budget.chunks, self.budget.tokens],
             seed=self.seed,
             code=code_version(),
+            model=self.index.shared.get(MODEL, ""),
         )
 
 

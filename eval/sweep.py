@@ -21,6 +21,7 @@ from eval.version import code_version
 from retrieval.budget import Budget
 from retrieval.errors import InputError
 from retrieval.index import Batch, Index
+from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Arena:
             "budget": [self.budget.chunks, self.budget.tokens],
             "seed": self.seed,
             "code": code_version(),
+            "model": self.index.shared.get(MODEL, ""),
         }
 
     def run(self, strategy: Strategy) -> TrialRecord:

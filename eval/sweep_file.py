@@ -67,6 +67,7 @@ class SweepFile(_Section):
     seed: int = Field(default=0, ge=0)
     embedder: str = "wordllama"
     extractor: str = "rules"
+    llm: str | None = None
     write_preset: str | None = None
 
     @model_validator(mode="before")

@@ -64,6 +64,8 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
         index = open_index(options, plan, home)
         kept = Unfinished(options.out / ".unfinished")
         models = stack.enter_context(open_models(options.models, index.embedder, home))
+        plan = options.with_reader(plan, models.reading.reader)
+        models.serve(index)
 
         def build(steps: Steps) -> tuple[Any, list[str]]:
             return built_graph(plan, index, home, ReportedSteps(steps, report))

@@ -13,6 +13,7 @@ from retrieval.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from eval.reading import Reading
     from retrieval.embedding import Embedder
+    from retrieval.index import Index
     from retrieval.llm import LLM, CallLedger, Endpoint
 
 PROFILES = ("full", "compact")
@@ -107,6 +108,13 @@ class Models:
 
     reading: Reading
     ledger: CallLedger | None = None
+
+    def serve(self, index: Index) -> None:
+        """Give the strategies of an index the reader's model."""
+        if self.reading.reader is not None:
+            from retrieval.question_model import QuestionModel
+
+            QuestionModel(self.reading.reader).install(index)
 
     def calls(self) -> dict[str, dict[str, Any]]:
         """What this process' calls came to, by purpose; part of them came from the cache."""

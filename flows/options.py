@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from retrieval.embedding import Embedder
     from retrieval.graph.build import GraphPlan
     from retrieval.graph.store import GraphStore
+    from retrieval.llm import LLM
 
 STORES = ("kglite", "neo4j")
-EXTRACTORS = ("rules", "spacy")
+EXTRACTORS = ("rules", "spacy", "llm")
 
 
 def check_store(engine: str, home: Home) -> None:
@@ -47,7 +48,10 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """Which graph: of what corpus, by which extractor and embedder, in which store."""
+    """Which graph: of what corpus, by which extractor and embedder, in which store.
+
+    `llm` and `gleaning` are the model of the extractor `llm` and how often it is asked what it missed.
+    """
 
     dataset: str
     store: str = "kglite"
@@ -56,6 +60,8 @@ class GraphOptions:
     triples: Path | None = None
     limit: int | None = None
     mapping: Path | None = None
+    llm: str | None = None
+    gleaning: int = 0
 
     def graph_settings(self) -> dict[str, str | int | None]:
         """What a later command needs to find this benchmark and its graph again."""
@@ -68,6 +74,8 @@ class GraphOptions:
             "triples": triples,
             "limit": self.limit,
             "mapping": None if self.mapping is None else str(self.mapping),
+            "llm": self.llm,
+            "gleaning": self.gleaning,
         }
 
     def benchmark(self) -> Benchmark:
@@ -81,6 +89,8 @@ class GraphOptions:
             raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
         if self.extractor == "spacy":
             recogniser()  # refuses what is not installed
+        if self.extractor == "llm" and not self.triples:
+            self._reader_name()
         if self.mapping and self.store != "neo4j":
             raise InputError(f"--mapping is for --store neo4j; the store is {self.store}")
         if self.triples and not self.triples.is_file():
@@ -89,14 +99,32 @@ class GraphOptions:
 
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
 
+    def _reader_name(self) -> str:
+        """Model and prompts of the extractor `llm`."""
+        if self.llm is None:
+            raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
+        from retrieval.graph.extraction import recogniser as reader_name
+        from retrieval.llm import Endpoint
+
+        return reader_name(Endpoint.parse(self.llm), self.gleaning)
+
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
-        """The graph to build or to find built."""
+        """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
         from retrieval.graph.build import BuildSettings, GraphPlan  # loads pandas
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples else self.extractor
-        settings = BuildSettings(extractor=extractor, recogniser=recogniser() if extractor == "spacy" else "")
+        named = {"spacy": recogniser, "llm": self._reader_name}.get(extractor, str)
+        settings = BuildSettings(extractor=extractor, recogniser=named())
         return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
+
+    def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:
+        """The plan with the model that reads its passages, where it has the extractor `llm`."""
+        if plan.settings.extractor != "llm" or llm is None:
+            return plan
+        from retrieval.graph.extraction import TripleReader
+
+        return replace(plan, reader=TripleReader(llm, self.gleaning))
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""

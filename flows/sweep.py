@@ -15,6 +15,7 @@ from eval.files import write_atomically
 from eval.types import Benchmark
 from eval.version import code_version
 from flows.home import Home
+from flows.models import ModelOptions, Models, open_models
 from flows.options import GraphOptions
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
@@ -50,7 +51,8 @@ def sweep(plan: SweepPlan, out: Path, *, prefect: bool = True, report: Report | 
     home.apply_environment()
     options = [_options(plan, dataset) for dataset in plan.datasets]
     benchmarks = _benchmarks(plan, options)
-    options[0].open_embedder(home)
+    embedder = options[0].open_embedder(home)
+    ModelOptions(llm=plan.content.llm).check()
     home.prepare()
     write_atomically(out / ".writable", b"")
     (out / ".writable").unlink()
@@ -64,7 +66,8 @@ def sweep(plan: SweepPlan, out: Path, *, prefect: bool = True, report: Report | 
         ledger = stack.enter_context(Ledger.open(home.ledger))
         sweep_id = _sweep_id(plan, benchmarks)
         tracked = Tracked(tracker, plan, sweep_id, ledger.sweep_started(sweep_id))
-        run = _Run(plan, home, ledger, tracked, report, runtime)
+        models = stack.enter_context(open_models(ModelOptions(llm=plan.content.llm), embedder, home))
+        run = _Run(plan, home, ledger, tracked, report, runtime, models)
 
         def body(steps: Steps) -> Swept:
             return run.whole(options, benchmarks, out, steps)
@@ -82,6 +85,7 @@ class _Run:
     tracked: Tracked
     report: Report
     runtime: PrefectRuntime | None
+    models: Models
     reused: int = 0
 
     def whole(
@@ -108,7 +112,9 @@ class _Run:
         from flows.build_graph import built_graph, open_index
 
         graph = option.graph_plan(benchmark, self.home)
+        graph = option.with_reader(graph, self.models.reading.reader)
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
+        self.models.serve(index)
 
         def build(inner: Steps) -> tuple[str, list[str]]:
             record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report))
@@ -140,7 +146,8 @@ class _Run:
 
 
 def _options(plan: SweepPlan, dataset: str) -> GraphOptions:
-    return GraphOptions(dataset=dataset, embedder=plan.content.embedder, extractor=plan.content.extractor)
+    content = plan.content
+    return GraphOptions(dataset=dataset, embedder=content.embedder, extractor=content.extractor, llm=content.llm)
 
 
 def _benchmarks(plan: SweepPlan, options: Sequence[GraphOptions]) -> list[Benchmark]:

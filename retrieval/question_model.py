@@ -20,12 +20,12 @@ from retrieval.index import Batch, Index
 from retrieval.linking import Linker
 from retrieval.llm import LLM, Call, Reply, ask
 from retrieval.llm.faults import LASTING
-from retrieval.question_entities import QUESTION_ENTITIES, SYNONYMS
+from retrieval.llm.structured import wire_schema
+from retrieval.question_entities import MODEL, QUESTION_ENTITIES, SYNONYMS
 from retrieval.strategies.dual_level import KEYWORDS, Keywords
 from retrieval.types import Counters
 
 PROMPT_VERSION = "question-1"
-MODEL = "question_model"  # its key in Index.shared
 MOST_NAMES = 10
 
 ENTITIES = """List the named things that the question speaks of (people, places, works, organizations, events, ...),
@@ -43,7 +43,7 @@ class QuestionFailed(Exception):  # noqa: N818 - the outcome of a question, not 
 
 
 def _names(limit: int) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string"}, "maxItems": limit}
+    return {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": limit}
 
 
 def _form(**properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,7 +124,8 @@ class QuestionModel:
 
     def _call(self, purpose: str, prompt: str, text: str, form: Mapping[str, Any] | None) -> Call:
         talk = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
-        return Call(purpose, talk, form, 512, version=PROMPT_VERSION)
+        schema = form and wire_schema(form, self.llm.endpoint.base_url)
+        return Call(purpose, talk, schema, 600, version=PROMPT_VERSION)
 
 
 def _value(reply: Reply) -> Any:

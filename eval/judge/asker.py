@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from eval.structured import wire_schema
 from retrieval.llm import LLM, Call, LLMError
 from retrieval.llm.batch import chat_arguments
 from retrieval.llm.faults import parsed
+from retrieval.llm.structured import wire_schema
 
 Output = TypeVar("Output", bound=BaseModel)
 Asker = Callable[[str, type[BaseModel]], Awaitable[BaseModel]]

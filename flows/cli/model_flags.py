@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-Llm = Annotated[
-    str | None, typer.Option("--llm", help="The reader's model, MODEL[@URL] (OPENAI_BASE_URL, OPENAI_API_KEY).")
-]
+Llm = Annotated[str | None, typer.Option("--llm", help="Model of reader, strategies and extractor llm: MODEL[@URL].")]
+Gleaning = Annotated[int, typer.Option(min=0, max=3, help="Extractor llm: how often it is asked what it missed.")]
 Judge = Annotated[
     str | None, typer.Option("--judge", help="The judge's model, MODEL[@URL] (JUDGE_API_KEY, else OPENAI_API_KEY).")
 ]

@@ -13,6 +13,7 @@ from flows.cli.config import read_config
 from flows.cli.model_flags import (
     BudgetUsd,
     DryRun,
+    Gleaning,
     Judge,
     JudgeMetrics,
     JudgeOn,
@@ -37,7 +38,7 @@ Strategies = Annotated[str, typer.Option(help="Labels, comma-separated; all; all
 Changes = Annotated[list[str] | None, typer.Option("--set", help="strategy.field=value; may be repeated.")]
 Store = Annotated[str, typer.Option(help="Where the graph is kept: kglite (a file), neo4j (NEO4J_URI or make neo4j).")]
 Embedder = Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")]
-Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules or spacy.")]
+Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules, spacy, or llm (with --llm).")]
 Triples = Annotated[Path | None, typer.Option(help="Ready triples (JSONL) in place of the extractor.")]
 Mapping = Annotated[
     Path | None,
@@ -61,6 +62,7 @@ def run_command(
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
     llm: Llm = None,
+    gleaning: Gleaning = 0,
     judge: Judge = None,
     judge_on: JudgeOn = "all",
     judge_profile: JudgeProfile = "full",
@@ -87,6 +89,8 @@ def run_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
+        llm=llm,
+        gleaning=gleaning,
         models=ModelOptions(
             llm=llm,
             judge=judge,
@@ -117,6 +121,7 @@ def nightly_command(
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
     llm: Llm = None,
+    gleaning: Gleaning = 0,
     judge: Judge = None,
     judge_on: JudgeOn = "all",
     judge_profile: JudgeProfile = "full",
@@ -144,6 +149,8 @@ def nightly_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
+        llm=llm,
+        gleaning=gleaning,
         models=ModelOptions(
             llm=llm,
             judge=judge,

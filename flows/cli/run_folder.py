@@ -83,7 +83,8 @@ class RunFolder:
         files: dict[str, Any] = {
             name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
         }
-        return GraphOptions(dataset=found, **files, **chosen)
+        read = {name: self.settings[name] for name in ("llm", "gleaning") if self.settings.get(name)}
+        return GraphOptions(dataset=found, **files, **chosen, **read)
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
         """The benchmark that was run, refused when it is another one by now."""

@@ -15,13 +15,14 @@ from typing import Any
 from retrieval.chunking import count_tokens
 from retrieval.graph import resolution
 from retrieval.llm import LLM, Call, Endpoint, Reply, ask
+from retrieval.llm.structured import wire_schema
 from retrieval.text import name_key
 from retrieval.types import Chunk, Triple
 
 PROMPT_VERSION = "extract-1"
 TOGETHER, TOGETHER_TOKENS = 4, 400  # passages and their tokens in one call
 MAX_TRIPLES = 16  # of one passage and one call; more are gleaned
-TOKENS_PER_PASSAGE = 1200  # of a reply
+TOKENS_PER_TRIPLE = 150  # of a reply
 WEIGHTS = 10
 
 INSTRUCTIONS = """You read passages and write down the facts they state, as relations between named things.
@@ -35,7 +36,9 @@ For each passage, by its number, list the triples it states:
 State only what the passage says. The passage's title is usually a subject."""
 GLEANING = "Some facts may be missing. List only triples that the passages state and that you have not listed yet."
 
-_NAME = {"type": "string"}
+_NAME = {"type": "string", "maxLength": 80}
+_SENTENCE = {"type": "string", "maxLength": 160}
+_TAG = {"type": "string", "maxLength": 30}
 _TRIPLE = {
     "type": "object",
     "properties": {
@@ -44,22 +47,22 @@ _TRIPLE = {
         "relation": _NAME,
         "object": _NAME,
         "object_type": _NAME,
-        "description": _NAME,
+        "description": _SENTENCE,
         "weight": {"type": "integer", "minimum": 1, "maximum": WEIGHTS},
-        "tags": {"type": "array", "items": _NAME, "maxItems": 4},
+        "tags": {"type": "array", "items": _TAG, "maxItems": 4},
     },
     "required": ["subject", "subject_type", "relation", "object", "object_type", "description", "weight", "tags"],
     "additionalProperties": False,
 }
 
 
-def schema(passages: int) -> Mapping[str, Any]:
-    """The form of a reply for so many passages."""
+def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
+    """The form of a reply for so many passages with at most so many triples each."""
     one = {
         "type": "object",
         "properties": {
             "passage": {"type": "integer", "minimum": 1, "maximum": passages},
-            "triples": {"type": "array", "items": _TRIPLE, "maxItems": MAX_TRIPLES},
+            "triples": {"type": "array", "items": _TRIPLE, "maxItems": triples},
         },
         "required": ["passage", "triples"],
         "additionalProperties": False,
@@ -87,11 +90,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class TripleReader:
-    """Reads chunks with a model; `gleaning` more rounds ask for what was missed."""
+    """Reads chunks with a model, `together` to a call; `gleaning` more rounds ask for what was missed."""
 
     llm: LLM
     gleaning: int = 0
     together: int = TOGETHER
+    most: int = MAX_TRIPLES
 
     def read(self, chunks: Sequence[Chunk]) -> Reading:
         """The triples that the chunks state."""
@@ -122,10 +126,11 @@ class TripleReader:
         return found
 
     def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
-        limit = TOKENS_PER_PASSAGE * len(part)
+        limit = TOKENS_PER_TRIPLE * self.most * len(part)
+        form = wire_schema(schema(len(part), self.most), self.llm.endpoint.base_url)
         sample = f"{part[0].id}+{len(part) - 1}"
         purpose = "glean" if round_ else "extract"
-        return Call(purpose, list(talk), schema(len(part)), limit, sample=sample, version=PROMPT_VERSION)
+        return Call(purpose, list(talk), form, limit, sample=sample, version=PROMPT_VERSION)
 
 
 def _ids(part: Sequence[Chunk]) -> tuple[str, ...]:
