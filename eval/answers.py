@@ -5,6 +5,7 @@ The closed-book row asks the same prompt without any context: what a model knew 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -99,18 +100,21 @@ def answer_columns(benchmark: Benchmark, answers: Mapping[str, Answer]) -> pd.Da
     """`answer`, `answer_failure`, `answer_em` and `answer_f1` of every question (NaN without answer or gold)."""
     import pandas as pd
 
-    rows = []
-    for question in benchmark.questions:
-        said = answers[question.id]
-        scored = said.failure is None and bool(question.answers)
-        rows.append(
-            {
-                "answer": None if said.failure is not None else said.answer,
-                "answer_failure": said.failure,
-                "answer_em": exact_match(said.answer, question.answers) if scored else float("nan"),
-                "answer_f1": answer_f1(said.answer, question.answers) if scored else float("nan"),
-            }
-        )
+    rows = [_row(question.answers, answers[question.id]) for question in benchmark.questions]
     index = pd.Index([question.id for question in benchmark.questions], name="question_id", dtype=object)
-    table = pd.DataFrame(rows, index=index, columns=["answer", "answer_failure", "answer_em", "answer_f1"])
-    return table.astype({"answer": object, "answer_failure": object})
+    kinds = {"answer": object, "answer_failure": object, "answer_em": float, "answer_f1": float}
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return pd.DataFrame(
+        {
+            name: pd.Series(list(column), index=index, dtype=kind)
+            for (name, kind), column in zip(kinds.items(), columns, strict=True)
+        }
+    )
+
+
+def _row(gold: tuple[str, ...], said: Answer) -> tuple[str | None, str | None, float, float]:
+    if said.failure is not None:
+        return None, said.failure, math.nan, math.nan
+    if not gold:
+        return said.answer, None, math.nan, math.nan
+    return said.answer, None, exact_match(said.answer, gold), answer_f1(said.answer, gold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from eval.judge.asker import Limits
     from eval.judge.schedule import Judging
     from eval.judge.store import JudgementStore
     from retrieval.embedding.base import Embedder
@@ -14,15 +15,15 @@ __all__ = ["open_judge"]
 
 
 def open_judge(
-    profile: str, llm: LLM, embedder: Embedder, store: JudgementStore, max_tokens: int | None = None
+    profile: str, llm: LLM, embedder: Embedder, store: JudgementStore, limits: Limits | None = None
 ) -> Judging:
-    """A judge of the profile `full` or `compact` over a model; `max_tokens` bounds one reply."""
-    from eval.judge.asker import MAX_TOKENS, ModelAsker
+    """A judge of the profile `full` or `compact` over a model."""
+    from eval.judge.asker import Limits, ModelAsker
     from eval.judge.compact import CompactJudge
     from eval.judge.full import FullJudge
     from eval.judge.schedule import Judging, Scorer
 
-    limit = max_tokens or MAX_TOKENS[profile]
-    asker = ModelAsker(llm, limit)
+    limits = limits or Limits()
+    asker = ModelAsker(llm, limits)
     scorer: Scorer = FullJudge(asker, embedder) if profile == "full" else CompactJudge(asker, embedder)
-    return Judging(llm, scorer, embedder, store, limit)
+    return Judging(llm, scorer, embedder, store, limits)

@@ -17,8 +17,19 @@ Output = TypeVar("Output", bound=BaseModel)
 Asker = Callable[[str, type[BaseModel]], Awaitable[BaseModel]]
 """Asks a prompt and returns an instance of the model that was wanted; raises LLMError or BudgetReached."""
 
-TEMPERATURE = 0.01  # RAGAS's
-MAX_TOKENS = {"full": 4096, "compact": 2048}  # RAGAS's 1,024 cuts long lists of statements with their reasons
+
+@dataclass(frozen=True)
+class Limits:
+    """How a judge's model is asked; part of every key under which a score is kept.
+
+    `temperature` is RAGAS's; its `max_tokens` of 1,024 would cut long lists of statements with their reasons. `items`
+    and `chars` bound the lists and texts of an answer where a prompt's schema does not, so that a weak model ends.
+    """
+
+    max_tokens: int = 4096
+    temperature: float = 0.01
+    items: int = 64
+    chars: int = 800
 
 
 @dataclass(frozen=True)
@@ -26,18 +37,14 @@ class ModelAsker:
     """Asks a model through HopBench's one gate; who is asking stands in the surrounding `calling`."""
 
     llm: LLM
-    max_tokens: int
-    temperature: float = TEMPERATURE
+    limits: Limits
 
     async def __call__(self, prompt: str, wanted: type[Output]) -> Output:
         """The answer to `prompt` as `wanted`."""
-        call = Call(
-            wanted.__name__,
-            [{"role": "user", "content": prompt}],
-            wire_schema(wanted.model_json_schema(), self.llm.endpoint.base_url),
-            self.max_tokens,
-            self.temperature,
-        )
+        own, url = self.limits, self.llm.endpoint.base_url
+        schema = wire_schema(wanted.model_json_schema(), url, own.items, own.chars)
+        shown = [{"role": "user", "content": prompt}]
+        call = Call(wanted.__name__, shown, schema, own.max_tokens, own.temperature)
         completion = await self.llm.create(**chat_arguments(self.llm.endpoint.model, call))
         try:
             return wanted.model_validate(parsed(completion.choices[0].message.content or ""))

@@ -10,11 +10,11 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
-from eval.judge.asker import TEMPERATURE
+from eval.judge.asker import Limits
 from eval.judge.sample import EMBEDDING, INPUTS, Sample
 from eval.judge.store import Judgement, JudgementStore, judgement_key
 from retrieval.errors import HopBenchError
@@ -58,7 +58,7 @@ class Judging:
     scorer: Scorer
     embedder: Embedder
     store: JudgementStore
-    max_tokens: int
+    limits: Limits
     workers: int = WORKERS
     made: int = 0
     kept: int = 0
@@ -73,8 +73,7 @@ class Judging:
         return judgement_key(
             url=self.llm.endpoint.base_url,
             model=self.llm.endpoint.model,
-            temperature=TEMPERATURE,
-            max_tokens=self.max_tokens,
+            limits=asdict(self.limits),
             profile=self.scorer.profile,
             version=self.scorer.version(job.metric),
             metric=job.metric,
