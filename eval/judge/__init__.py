@@ -18,12 +18,12 @@ def open_judge(
     profile: str, llm: LLM, embedder: Embedder, store: JudgementStore, limits: Limits | None = None
 ) -> Judging:
     """A judge of the profile `full` or `compact` over a model."""
-    from eval.judge.asker import Limits, ModelAsker
+    from eval.judge.asker import LIMITS, ModelAsker
     from eval.judge.compact import CompactJudge
     from eval.judge.full import FullJudge
     from eval.judge.schedule import Judging, Scorer
 
-    limits = limits or Limits()
+    limits = limits or LIMITS[profile]
     asker = ModelAsker(llm, limits)
     scorer: Scorer = FullJudge(asker, embedder) if profile == "full" else CompactJudge(asker, embedder)
     return Judging(llm, scorer, embedder, store, limits)

@@ -32,6 +32,9 @@ class Limits:
     chars: int = 800
 
 
+LIMITS = {"full": Limits(), "compact": Limits(max_tokens=2048)}
+
+
 @dataclass(frozen=True)
 class ModelAsker:
     """Asks a model through HopBench's one gate; who is asking stands in the surrounding `calling`."""
