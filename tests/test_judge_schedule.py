@@ -200,9 +200,10 @@ def test_the_budget_stops_cleanly_and_the_next_run_goes_on(tmp_path: Path) -> No
     jobs = jobs_of(many(30), ["faithfulness"], 1)
     right = '{"statements": [{"statement": "a", "supported": 1}]}'
     with ScriptedServer(lambda _: right).running() as server:
-        with judge_at(server, tmp_path, model="gpt-4o", budget=0.025) as capped, pytest.raises(BudgetReached) as stop:
+        with judge_at(server, tmp_path, model="gpt-4o", budget=0.025) as capped:
             capped.workers = 1  # each call in flight sets aside what it may cost at most, here two cents
-            capped.judge(jobs)
+            with pytest.raises(BudgetReached) as stop:
+                capped.judge(jobs)
         finished = capped.made
         assert finished > 0
         assert len(server.requests) == finished

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from eval.judge.sample import Input, Sample
 
 Verdict = Literal[0, 1]
-Text = Annotated[str, Field(max_length=200)]
+Text = Annotated[str, Field(max_length=160)]
 LENGTHS = (3, 6, 12, 24)
 WORDS_A_STATEMENT = 5
 
