@@ -115,14 +115,14 @@ class TripleReader:
 
     def _asked(self, parts: Sequence[Sequence[Chunk]]) -> dict[tuple[str, ...], dict[str, list[Triple]] | str]:
         """Per part the triples of each chunk, or why there are none; gleaned where the model was asked to."""
-        talks = [_opening(part) for part in parts]
         found: dict[tuple[str, ...], dict[str, list[Triple]] | str] = {}
+        talks = [(part, _opening(part)) for part in parts]
         for round_ in range(self.gleaning + 1):
-            replies = ask(self.llm, [self._call(part, talk, round_) for part, talk in zip(parts, talks, strict=True)])
-            for part, talk, reply in zip(parts, talks, replies, strict=True):
+            replies = ask(self.llm, [self._call(part, talk, round_) for part, talk in talks])
+            for (part, talk), reply in zip(talks, replies, strict=True):
                 _keep(found, part, reply)
-                if round_ < self.gleaning:
-                    talk += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": GLEANING}]
+                talk += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": GLEANING}]
+            talks = [one for one, reply in zip(talks, replies, strict=True) if reply.failure is None]
         return found
 
     def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
