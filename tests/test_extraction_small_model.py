@@ -1,0 +1,31 @@
+"""A real model reads passages: every reply has the form that was asked for. What 135 million parameters say is no
+evidence of anything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eval.benchmarks import load_benchmark
+from retrieval.chunking import chunk_passages
+from retrieval.graph.extraction import TripleReader
+from retrieval.llm import LLM, CallLedger, Endpoint, Settings
+from tests.llm_servers.small_model import MODEL
+
+
+def test_a_real_model_reads_passages_one_by_one_and_together(small_model_url: str, tmp_path: Path) -> None:
+    chunks = chunk_passages(sorted(load_benchmark("hopworld").passages, key=lambda one: len(one.text))[:2])
+    ledger = CallLedger()
+    settings = Settings(timeout=120, concurrency=1, max_concurrency=1)
+    with LLM(Endpoint(MODEL, small_model_url), tmp_path, ledger, settings) as llm:
+        alone = TripleReader(llm, together=1, most=2).read(chunks)
+        together = TripleReader(llm, together=2, most=1).read(chunks)
+        again = TripleReader(llm, together=2, most=1).read(chunks)
+    totals = ledger.totals()["extract"]
+    ledger.close()
+    assert ({}, {}) == (alone.unread, together.unread)
+    assert together == again
+    # Three calls were sent, the fourth reading came from the cache; the endpoint counted tokens.
+    assert (4, 1, 0, 3) == (totals.calls, totals.cached, totals.failed, totals.attempts)
+    assert totals.tokens_in > 0
+    assert totals.tokens_out > 0
+    assert all(0.1 <= triple.confidence <= 1.0 for triple in [*alone.triples, *together.triples])
