@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eval.answers import CLOSED_BOOK, messages
@@ -21,10 +21,19 @@ from eval.reading import applicable
 from eval.types import Benchmark
 from retrieval.budget import Budget
 from retrieval.chunking import chunk_passages, count_tokens
+from retrieval.graph.extraction import TOGETHER, opening, parts_of
+from retrieval.question_model import ENTITIES, OTHER_NAMES, TWO_LEVELS
 from retrieval.search import LexicalIndex
 
 SAMPLED = 8
 ANSWER_TOKENS = 32  # a bare answer and a sentence in JSON
+NAMES_TOKENS = 24  # a handful of names in JSON
+TRIPLES_TOKENS = 300  # five triples of a passage
+STAGES: Mapping[str, tuple[tuple[str, str, int], ...]] = {
+    "entity_expansion": (("entities", ENTITIES, 1), ("synonyms", OTHER_NAMES, 2)),
+    "dual_level": (("keywords", TWO_LEVELS, 1),),
+}
+"""Strategy → the purposes for which it asks the model, with the prompt and the most calls a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,31 @@ def answer_line(label: str, samples: Sequence[Sample], questions: int) -> Line:
     prompts = [json.dumps(messages(sample.question, text)) for sample, text in zip(samples, contexts, strict=True)]
     tokens = sum(map(count_tokens, prompts)) / len(prompts) + CHAT_TOKENS
     return Line(label, "answer", "llm", questions, questions * tokens, questions * ANSWER_TOKENS)
+
+
+def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questions: int) -> list[Line]:
+    """What a strategy's own stages take at most (how many summaries of communities only the built graph tells)."""
+    asked = sum(count_tokens(sample.question) for sample in samples) / max(1, len(samples))
+    return [
+        Line(
+            label,
+            purpose,
+            "llm",
+            questions * most,
+            questions * most * (count_tokens(prompt) + asked + CHAT_TOKENS),
+            questions * most * NAMES_TOKENS,
+        )
+        for purpose, prompt, most in STAGES.get(strategy, ())
+    ]
+
+
+def extraction_line(benchmark: Benchmark, gleaning: int) -> Line:
+    """What reading the corpus into triples takes; a round of gleaning repeats the talk so far."""
+    chunks = chunk_passages(benchmark.passages)
+    prompts = [sum(count_tokens(one["content"]) for one in opening(part)) for part in parts_of(chunks, TOGETHER)]
+    calls, told = len(prompts), len(chunks) * TRIPLES_TOKENS
+    read = sum(sum(prompts) + round_ * told for round_ in range(gleaning + 1))
+    return Line("graph", "extract", "llm", calls * (gleaning + 1), read + calls * CHAT_TOKENS, told * (gleaning + 1))
 
 
 def judge_lines(

@@ -13,6 +13,7 @@ from retrieval.errors import InputError
 
 if TYPE_CHECKING:
     from eval.estimate import Line
+    from eval.types import Benchmark
     from flows.options import RunOptions
     from retrieval.llm import Endpoint
 
@@ -66,46 +67,55 @@ def estimate_run(options: RunOptions) -> Estimate:
     endpoints = models.endpoints()
     if not endpoints:
         raise InputError("--dry-run estimates what language models cost: name one with --llm or --judge")
-    benchmark = options.benchmark()
-    from eval.estimate import answer_line, judge_lines, typical_samples
+    lines = _lines(options, options.benchmark(), list(endpoints))
     from retrieval.llm import Settings, price_of
+
+    speeds = {role: _speed(home, endpoint) for role, endpoint in endpoints.items()}
+    prices = {role: price_of(endpoint.model) for role, endpoint in endpoints.items()}
+    priced = []
+    for line in lines:
+        price = prices[line.role]
+        usd = None if price is None else price.of(round(line.tokens_in), 0, round(line.tokens_out))
+        priced.append(Priced(line, usd, speeds[line.role].of(line, Settings().concurrency)))
+    return Estimate(priced, speeds, endpoints, [*models.warnings(), *_not_told(lines)])
+
+
+def _lines(options: RunOptions, benchmark: Benchmark, roles: Sequence[str]) -> list[Line]:
+    from eval.answers import CLOSED_BOOK
+    from eval.estimate import answer_line, extraction_line, judge_lines, strategy_lines, typical_samples
     from retrieval.strategies.registry import resolve
 
-    labels = list(resolve(options.strategies, options.changes))
-    samples, asked = typical_samples(benchmark), len(benchmark.questions)
+    models, asked = options.models, len(benchmark.questions)
+    strategies = resolve(options.strategies, options.changes)
+    labels, samples = list(strategies), typical_samples(benchmark)
     lines: list[Line] = []
-    if "llm" in endpoints:
-        from eval.answers import CLOSED_BOOK
-
-        labels = [*labels, CLOSED_BOOK]
+    if "llm" in roles:
+        if options.extractor == "llm" and not options.triples:
+            lines.append(extraction_line(benchmark, options.gleaning))
+        for label, strategy in strategies.items():
+            lines += strategy_lines(label, strategy.name, samples, asked)
+        labels.append(CLOSED_BOOK)
         lines += [answer_line(label, samples, asked) for label in labels]
-    if "judge" in endpoints:
-        many = {"questions": asked, "repeats": models.repeats}
-        judged = _judged_labels(labels, models.finalists)
+    if "judge" in roles:
+        judged = dict(_judged_labels(labels, models.finalists))
         found = judge_lines(
-            [label for label, _ in judged],
+            list(judged),
             models.judge_profile,
             models.metrics,
             samples,
-            answered="llm" in endpoints,
-            **many,
+            questions=asked,
+            answered="llm" in roles,
+            repeats=models.repeats,
         )
-        factor = dict(judged)
-        lines += [line.times(factor[line.label]) for line in found]
-    speeds = {role: _speed(home, endpoint) for role, endpoint in endpoints.items()}
-    prices = {role: price_of(endpoint.model) for role, endpoint in endpoints.items()}
-    at_once = Settings().concurrency
-    priced = [
-        Priced(
-            line,
-            None
-            if (price := prices[line.role]) is None
-            else price.of(round(line.tokens_in), 0, round(line.tokens_out)),
-            speeds[line.role].of(line, at_once),
-        )
-        for line in lines
-    ]
-    return Estimate(priced, speeds, endpoints, models.warnings())
+        lines += [line.times(judged[line.label]) for line in found]
+    return lines
+
+
+def _not_told(lines: Sequence[Line]) -> list[str]:
+    """What an estimate leaves out."""
+    if not any(line.purpose == "keywords" for line in lines):
+        return []
+    return ["dual_level also has each community of the graph summed up once: how many only the built graph tells"]
 
 
 def _judged_labels(labels: Sequence[str], finalists: int | None) -> list[tuple[str, int]]:

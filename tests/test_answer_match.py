@@ -10,6 +10,7 @@ from eval.structured import wire_schema
 from eval.answers import CLOSED_BOOK, MAX_TOKENS, SCHEMA, Answer, answer_columns, closed_book, messages
 from eval.metrics.answer_match import answer_f1, exact_match
 from eval.types import Benchmark, BenchmarkQuestion
+from retrieval.llm.structured import wire_schema
 from retrieval.types import Passage
 
 

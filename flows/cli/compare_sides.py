@@ -53,7 +53,7 @@ def resolve(text: str, folders: dict[Path, RunFolder]) -> list[Side]:
             folders[folder.resolve()] = run
             if label and label not in run.labels:
                 raise UnknownNameError(f"label in {folder}", label, run.labels)
-            return [Side(run, each) for each in ([label] if label else run.labels)]
+            return [Side(run, each) for each in ([label] if label else run.ranked)]
     raise InputError(f"{text!r} is neither the --out folder of a finished run (with results.json) nor FOLDER:LABEL")
 
 

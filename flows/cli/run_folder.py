@@ -54,6 +54,11 @@ class RunFolder:
         """The labels that were run."""
         return list(self.results["strategies"])
 
+    @property
+    def ranked(self) -> list[str]:
+        """The labels that rank anything: all but the closed-book row, which only answers."""
+        return [label for label in self.labels if label != "closed_book"]
+
     @cached_property
     def table(self) -> pd.DataFrame:
         """questions.parquet."""

@@ -99,7 +99,7 @@ class TripleReader:
 
     def read(self, chunks: Sequence[Chunk]) -> Reading:
         """The triples that the chunks state."""
-        parts = list(_parts(chunks, self.together))
+        parts = list(parts_of(chunks, self.together))
         said = self._asked(parts)
         alone = [[chunk] for part in parts if len(part) > 1 and isinstance(said[_ids(part)], str) for chunk in part]
         said |= self._asked(alone)
@@ -116,7 +116,7 @@ class TripleReader:
     def _asked(self, parts: Sequence[Sequence[Chunk]]) -> dict[tuple[str, ...], dict[str, list[Triple]] | str]:
         """Per part the triples of each chunk, or why there are none; gleaned where the model was asked to."""
         found: dict[tuple[str, ...], dict[str, list[Triple]] | str] = {}
-        talks = [(part, _opening(part)) for part in parts]
+        talks = [(part, opening(part)) for part in parts]
         for round_ in range(self.gleaning + 1):
             replies = ask(self.llm, [self._call(part, talk, round_) for part, talk in talks])
             for (part, talk), reply in zip(talks, replies, strict=True):
@@ -137,7 +137,7 @@ def _ids(part: Sequence[Chunk]) -> tuple[str, ...]:
     return tuple(chunk.id for chunk in part)
 
 
-def _parts(chunks: Sequence[Chunk], together: int) -> Iterator[list[Chunk]]:
+def parts_of(chunks: Sequence[Chunk], together: int) -> Iterator[list[Chunk]]:
     """Neighbouring short chunks together, long ones alone."""
     part: list[Chunk] = []
     size = 0
@@ -152,7 +152,8 @@ def _parts(chunks: Sequence[Chunk], together: int) -> Iterator[list[Chunk]]:
         yield part
 
 
-def _opening(part: Sequence[Chunk]) -> list[dict[str, str]]:
+def opening(part: Sequence[Chunk]) -> list[dict[str, str]]:
+    """What a call about some chunks begins with."""
     passages = [f"Passage {number}: {chunk.title}\n{chunk.text}" for number, chunk in enumerate(part, 1)]
     return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": "\n\n".join(passages)}]
 
