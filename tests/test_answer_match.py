@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from eval.structured import wire_schema
 
 from eval.answers import CLOSED_BOOK, MAX_TOKENS, SCHEMA, Answer, answer_columns, closed_book, messages
 from eval.metrics.answer_match import answer_f1, exact_match
