@@ -61,18 +61,21 @@ def kinds(replies: Sequence[Reply]) -> list[str | None]:
 def test_a_fifth_of_the_attempts_fail_and_the_calls_do_not(tmp_path: Path) -> None:
     shares = dict.fromkeys(FAULTS, 0.2 / len(FAULTS))
     calls = [call(f"question {number}", sample=str(number)) for number in range(500)]
-    with ScriptedServer(faults=shares, seed=1).running() as server, opened(server, tmp_path, timeout=0.5) as llm:
+    with (
+        ScriptedServer(faults=shares, seed=1, retry_after="0.01").running() as server,
+        opened(server, tmp_path, timeout=0.7) as llm,
+    ):
         replies = ask(llm, calls)
         totals = llm.ledger.totals()["test"]
         llm.ledger.close()
     failures = Counter(reply.failure for reply in replies if reply.failure)
-    assert len(server.requests) <= 1.35 * len(calls)
     assert sum(server.served[fault] for fault in FAULTS) > 0.15 * len(server.requests)
     # A useless answer is asked for once more, so about (.2·3/7)² of the calls fail, each with its reason.
     assert failures.total() <= 15
     assert {reason.partition(":")[0] for reason in failures} <= {"truncated", "wrong schema", "empty choice"}
     assert all(reply.value == {"answer": "text"} for reply in replies if reply.failure is None)
-    assert (500, failures.total(), len(server.requests)) == (totals.calls, totals.failed, totals.attempts)
+    assert (500, failures.total()) == (totals.calls, totals.failed)
+    assert totals.attempts <= 1.35 * len(calls)
     assert server.served["429"] == totals.throttled
 
 
@@ -153,20 +156,20 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path: Path) -> None:
             "from tests.test_llm_gate import call\n"
             "folder = Path(sys.argv[1])\n"
             "with LLM(Endpoint('m', sys.argv[2]), folder / 'cache', CallLedger(folder / 'calls.db')) as llm:\n"
-            "    ask(llm, [call(str(number)) for number in range(400)])\n"
+            "    ask(llm, [call(str(number)) for number in range(120)])\n"
         )
         process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path), server.url], cwd=os.getcwd())
-        while server.served["ok"] < 60:
+        while server.served["ok"] < 40:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         process.wait()
         before = len(server.requests)
-        replies = asked(server, tmp_path, [call(str(number)) for number in range(400)])
+        replies = asked(server, tmp_path, [call(str(number)) for number in range(120)])
         kept = sum(reply.from_cache for reply in replies)
-        assert [None] * 400 == kinds(replies)
+        assert [None] * 120 == kinds(replies)
         # What was in flight when it died (at most as many as may be at once) is all that is asked again.
         assert before - 64 <= kept <= before
-        assert 400 - kept == len(server.requests) - before
+        assert 120 - kept == len(server.requests) - before
 
 
 def test_no_key_gets_anywhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -186,8 +189,9 @@ def test_the_breaker_spares_a_dead_endpoint(tmp_path: Path) -> None:
     with ScriptedServer().running() as server:
         pass
     begun = time.monotonic()
-    replies = asked(server, tmp_path, [call(str(number)) for number in range(200)], breaker_failures=5)
-    assert {"disconnected", "breaker open"} == set(kinds(replies))
+    replies = asked(server, tmp_path, [call(str(number)) for number in range(120)], breaker_failures=5)
+    assert {"breaker open"} == set(kinds(replies))
+    assert all("last: disconnected" in str(reply.failure) for reply in replies)
     assert time.monotonic() - begun < 20
 
 
@@ -214,6 +218,7 @@ def test_the_budget_stops_before_it_is_exceeded(server: ScriptedServer, tmp_path
 
 def test_instructor_goes_through_the_gate_and_does_not_multiply_retries(server: ScriptedServer, tmp_path: Path) -> None:
     import instructor
+    from instructor.core.exceptions import InstructorRetryException
     from pydantic import BaseModel
 
     class Said(BaseModel):
@@ -226,9 +231,9 @@ def test_instructor_goes_through_the_gate_and_does_not_multiply_retries(server: 
 
     with opened(server, tmp_path, attempts=3) as llm:
         with calling(purpose="judge", sample="s1", version="v") as scope:
-            assert Said(answer="text") == asyncio.run(said(llm, "fine"))
+            assert "text" == asyncio.run(said(llm, "fine")).answer
         assert (1, "m") == (scope.calls, server.requests[0]["model"])
-        with pytest.raises(instructor.core.InstructorRetryException) as caught:
+        with pytest.raises(InstructorRetryException) as caught:
             asyncio.run(said(llm, "fault:500"))
         assert isinstance(caught.value.__cause__, LLMError)
         assert {"judge", "other"} == set(llm.ledger.totals())

@@ -179,7 +179,7 @@ class LLM:
         return f"{request}-{scope.occurrence(request)}"
 
     def _wire(self, chat: Mapping[str, Any]) -> dict[str, Any]:
-        return {"model": self.endpoint.model, **{name: value for name, value in chat.items() if name != "timeout"}}
+        return {**{name: value for name, value in chat.items() if name != "timeout"}, "model": self.endpoint.model}
 
     async def answer(self, chat: Mapping[str, Any], scope: Scope, key: str) -> ChatCompletion:
         """The reply to one call, on the gate's loop: from the cache (perhaps from the same call in flight) or fresh."""
@@ -188,6 +188,7 @@ class LLM:
         known = self._known(key)
         if known is not None:
             self.ledger.record(CallRecord(*self._whose(scope), usd=0.0, outcome="cached"))
+            known.__dict__["from_cache"] = True
             return _charged(known, scope)
         done = self._flying[key] = self._loop.create_future()
         try:
@@ -206,9 +207,7 @@ class LLM:
             return None
         from openai.types.chat import ChatCompletion
 
-        completion = ChatCompletion.model_validate(kept)
-        completion.__dict__["from_cache"] = True
-        return completion
+        return ChatCompletion.model_validate(kept)
 
     def _whose(self, scope: Scope) -> tuple[str, str, str, str]:
         return scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
