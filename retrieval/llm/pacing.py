@@ -109,7 +109,7 @@ class Pacer:
         if self.rate is not None and self._held and self._since >= SAMPLE:  # admitted till now, at a rate that rose
             measured = (measured + self.rate) / 2
         elif self._admitted is not None and not (self._held and calls >= SAMPLE / 2):
-            measured = max(measured, 0.6 * self._admitted)  # few calls, or slow ones, tell little of the limit
+            measured = max(measured, 0.7 * self._admitted)  # few calls, or slow ones, tell little of the limit
         measured = max(measured, 1.0 / max(1.0, retry_after or 0.0))  # one call for each wait is never too many
         self._admitted, self._since = measured, 0
         now = self._clock()
