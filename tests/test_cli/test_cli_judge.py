@@ -106,7 +106,10 @@ def test_kill_9_while_judging_then_again_repeats_no_finished_call(
 ) -> None:
     home, out = tmp_path / "home", tmp_path / "out"
     arguments = ["run", "--dataset", str(bench), *LABELS, "--out", str(out), *models(server)]
-    env = {**os.environ, "HOPBENCH_HOME": str(home), "OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY}
+    # MLflow's database of the first run: making one takes longer than the run.
+    tracking = f"sqlite:///{judged[0] / 'mlflow.db'}"
+    keys = {"OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY, "MLFLOW_TRACKING_URI": tracking}
+    env = {**os.environ, "HOPBENCH_HOME": str(home), **keys}
     process = subprocess.Popen(
         [sys.executable, "-m", "flows.cli.main", *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
@@ -124,7 +127,7 @@ def test_kill_9_while_judging_then_again_repeats_no_finished_call(
     time.sleep(0.2)  # requests in flight reach the server and are counted
     before = len(server.requests)
 
-    again = call(*arguments, home=home, environment={"OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY})
+    again = call(*arguments, home=home, environment=keys)
 
     assert (0, "") == (again.code, again.err)
     assert judged[3] - finished == len(server.requests) - before
