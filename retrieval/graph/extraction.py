@@ -22,7 +22,7 @@ from retrieval.types import Chunk, Triple
 PROMPT_VERSION = "extract-1"
 TOGETHER, TOGETHER_TOKENS = 4, 400  # passages and their tokens in one call
 MAX_TRIPLES = 16  # of one passage and one call; more are gleaned
-TOKENS_PER_TRIPLE = 150  # of a reply
+TOKENS_PER_TRIPLE, MAX_TOKENS = 360, 8192  # of a reply; the former holds a triple of the longest texts
 WEIGHTS = 10
 
 INSTRUCTIONS = """You read passages and write down the facts they state, as relations between named things.
@@ -126,7 +126,7 @@ class TripleReader:
         return found
 
     def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
-        limit = TOKENS_PER_TRIPLE * self.most * len(part)
+        limit = min(TOKENS_PER_TRIPLE * self.most * len(part), MAX_TOKENS)
         form = wire_schema(schema(len(part), self.most), self.llm.endpoint.base_url)
         sample = f"{part[0].id}+{len(part) - 1}"
         purpose = "glean" if round_ else "extract"
