@@ -1,15 +1,16 @@
-.PHONY: setup demo test lint neo4j neo4j-stop up down clean
+.PHONY: setup demo test lint bench neo4j neo4j-stop up down clean
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 setup: $(STAMP)
 
-# One stamp file: setting up twice, or from demo and then test, does the work once.
+# One stamp file: setting up twice, or from demo and then test, does the work once. Compiled here, so that no command
+# has to, also where Python may not write bytecode: half of the first run's time would go into it.
 $(STAMP): pyproject.toml requirements/dev.txt requirements/no-deps.txt requirements/uv.txt
 	python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/uv.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements/dev.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements/no-deps.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	touch $@
@@ -25,6 +26,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What each strategy costs, and how it grows with the corpus; the largest world has 100,000 passages.
+bench: setup
+	$(BIN)/hopbench bench
 
 # A real Neo4j without Docker (Java 17, Maven), for this checkout alone. It ends with the calling terminal, with the
 # process PARENT=PID, or by neo4j-stop.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eval.compare import Comparison, best_baseline, compare, mean_ci
 from eval.graph_reach import expansion_factors, reach_columns
@@ -17,7 +18,7 @@ from eval.version import code_version
 from retrieval.budget import Budget
 from retrieval.errors import ParameterError
 from retrieval.graph.build import Steps
-from retrieval.index import Index
+from retrieval.index import Batch, Index
 from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
 
@@ -41,6 +42,7 @@ class Plan:
     ragas: bool = False
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
+    batch: int | None = None
     reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
@@ -54,6 +56,11 @@ class Plan:
                     f"{floor}: raise it, or build the graph with a lower similar_floor"
                 )
 
+    @cached_property
+    def parts(self) -> list[Batch]:
+        """The questions in batches that all labels share."""
+        return batches(self.index, [question.question for question in self.benchmark.questions], self.batch)
+
     def key_of(self, label: str) -> str:
         """Names everything that decides a label's trial."""
         strategy = self.strategies[label]
@@ -65,11 +72,13 @@ class Plan:
             questions=[question.id for question in self.benchmark.questions],
             fingerprint=self.record["fingerprint"],
             engine=self.index.store.engine,
+            search=self.index.search,
             embedder=self.index.embedder.name,
             budget=[self.budget.chunks, self.budget.tokens],
             seed=self.seed,
             code=code_version(),
             model=self.index.shared.get(MODEL, ""),
+            **({} if self.batch is None else {"batch": self.batch}),  # it decides the number of round trips
         )
 
 
@@ -90,28 +99,41 @@ class Evaluation:
     read: Read = field(default_factory=Read)
 
 
-def evaluate(plan: Plan, kept: Unfinished, steps: Steps) -> Evaluation:
-    """Run what is not in `kept` yet, a step a trial, and score it all."""
-    questions = [question.question for question in plan.benchmark.questions]
-    parts = batches(plan.index, questions)
-    shared = steps("candidates", lambda: prepare(parts))
+Ranker: TypeAlias = "Callable[[Plan, Unfinished, Steps], tuple[Mapping[str, TrialOutcome], float]]"
+"""Every label's trial, and the seconds of what they shared; what is kept already is not done again."""
+
+
+def evaluate(plan: Plan, kept: Unfinished, steps: Steps, rank: Ranker | None = None) -> Evaluation:
+    """Run what is not in `kept` yet, a step a trial unless `rank` does it otherwise, and score it all."""
+    trials, shared = (rank or in_turn)(plan, kept, steps)
+    ranked = dict(trials)
+    rows = steps("score", lambda: _rows(plan, ranked))
+    said = read(plan.reading, plan.benchmark, ranked, rows, steps)
+    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared, said))
+
+
+def in_turn(plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
+    """One trial after another in this process: a `Ranker`."""
+    shared = steps("candidates", lambda: prepare(plan.parts))
     trials = {}
     for label, strategy in plan.strategies.items():
         key = plan.key_of(label)
         outcome = kept.get(key)
         if outcome is None:
-            outcome = steps(f"trial {label}", lambda: _trial(plan, label, strategy, parts))  # noqa: B023 - called at once
+            outcome = steps(f"trial {label}", lambda: _trial(plan, label, strategy))  # noqa: B023 - called at once
             kept.put(key, outcome)
         trials[label] = outcome
-    rows = steps("score", lambda: _rows(plan, trials))
-    said = read(plan.reading, plan.benchmark, trials, rows, steps)
-    return steps("compare", lambda: _compared_all(plan, trials, rows, shared, said))
+    return trials, shared
 
 
-def _trial(plan: Plan, label: str, strategy: Strategy, parts: list[Any]) -> TrialOutcome:
-    outcome = run_trial(label, strategy, parts, plan.budget)
+def _trial(plan: Plan, label: str, strategy: Strategy) -> TrialOutcome:
+    return measured(plan, label, run_trial(label, strategy, plan.parts, plan.budget))
+
+
+def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
+    """The outcome with the latency of single calls."""
     questions = [question.question for question in plan.benchmark.questions]
-    outcome.latency_ms = measure_latency(strategy, plan.index, questions, plan.seed)
+    outcome.latency_ms = measure_latency(plan.strategies[label], plan.index, questions, plan.seed)
     return outcome
 
 

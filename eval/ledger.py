@@ -1,14 +1,18 @@
 """The trial ledger: every finished trial under a name made of all that decides its outcome.
 
     with Ledger.open(home.ledger) as ledger:
-        record = ledger.get(trial_id(**settings)) or ...
-        ledger.put(record)
+        name = trial_id(**settings)
+        if ledger.claim(name):          # nobody else is at it, and it is not finished
+            ledger.put(record)
+        record = ledger.get(name)
 
-One SQLite file in WAL mode: a killed process loses at most the trial it was at, readers never wait for a writer.
+One SQLite file in WAL mode: a killed process loses at most the trial it was at, readers never wait for a writer. It is
+the truth about trials; what MLflow shows is written from it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import sqlite3
@@ -19,29 +23,38 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.claims import Claims, immediate
 from eval.unfinished import trial_key
 from retrieval.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = 1
+VERSION = 2
 ID_LENGTH = 16
 WAIT_SECONDS = 60.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS trials (
     trial_id TEXT PRIMARY KEY, settings TEXT NOT NULL, metrics TEXT NOT NULL, questions BLOB NOT NULL,
-    failures INTEGER NOT NULL, seconds REAL NOT NULL, started REAL NOT NULL, ended REAL NOT NULL
+    failures INTEGER NOT NULL, seconds REAL NOT NULL, started REAL NOT NULL, ended REAL NOT NULL,
+    costs TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
+CREATE TABLE IF NOT EXISTS claims (trial_id TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS sweeps (sweep_id TEXT PRIMARY KEY, started REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS champions (
+    benchmark_digest TEXT PRIMARY KEY, trial_id TEXT NOT NULL, label TEXT NOT NULL, run_id TEXT NOT NULL,
+    created REAL NOT NULL
+) STRICT;
 """
+_UPGRADES = {1: "ALTER TABLE trials ADD COLUMN costs TEXT NOT NULL DEFAULT '{}';"}
 
 
 @dataclass(frozen=True)
 class TrialRecord:
     """A finished trial. `settings` decide it; `metrics` are zero-filled means; `questions` has a row per question.
 
-    `seconds` is what the strategy took, `started` and `ended` are since the epoch.
+    `seconds` is what the strategy took, `started` and `ended` are since the epoch. `costs` are what it spent: tokens,
+    LLM calls, round trips, and the latency of single calls (ms) where it was measured.
     """
 
     trial_id: str
@@ -52,6 +65,18 @@ class TrialRecord:
     seconds: float
     started: float
     ended: float
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Champion:
+    """The best configuration known on a benchmark: its trial, its label, its MLflow run, and since when."""
+
+    benchmark_digest: str
+    trial_id: str
+    label: str
+    run_id: str
+    created: float
 
 
 def trial_id(**settings: object) -> str:
@@ -62,8 +87,9 @@ def trial_id(**settings: object) -> str:
 class Ledger:
     """Finished trials by their content address. Make one with `Ledger.open`."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, claims: Claims) -> None:
         self._connection = connection
+        self._claims = claims
 
     @classmethod
     @contextmanager
@@ -73,13 +99,14 @@ class Ledger:
             # Prefect may run a flow's body in another thread than the one that opened the ledger.
             connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
             with closing(connection):
-                version = connection.execute("PRAGMA user_version").fetchone()[0]
-                if version > VERSION:
-                    raise InputError(f"{path}: is of a newer HopBench (version {version}): update, or move it away")
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.executescript(_TABLES)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-                yield cls(connection)
+                owners = path.with_name(f"{path.name}-owners")
+                owners.mkdir(exist_ok=True)
+                with (owners / "open").open("w") as lock:  # SQLite does not wait for a change of the journal's mode
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    _prepare(connection, path)
+                claims = Claims(connection, owners)
+                with closing(claims):
+                    yield cls(connection, claims)
         except sqlite3.DatabaseError as error:
             raise InputError(f"{path}: the trial ledger cannot be used: {error}: move it away to start anew") from error
 
@@ -87,17 +114,22 @@ class Ledger:
         """The trial of that id, if it is finished."""
         import pandas as pd
 
-        columns = "settings, metrics, questions, failures, seconds, started, ended"
+        columns = "settings, metrics, costs, questions, failures, seconds, started, ended"
         row = self._connection.execute(f"SELECT {columns} FROM trials WHERE trial_id = ?", (name,)).fetchone()
         if row is None:
             return None
-        settings, metrics, questions, *rest = row
+        settings, metrics, costs, questions, failures, seconds, started, ended = row
         table = pd.read_parquet(io.BytesIO(questions))
         table.index = table.index.astype(object)  # as `score` makes it
-        return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *rest)
+        spent = failures, seconds, started, ended
+        return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *spent, json.loads(costs))
+
+    def claim(self, name: str) -> bool:
+        """Whether the trial is this process's to do; False: it is finished, or another living process is at it."""
+        return self._claims.take(name)
 
     def put(self, record: TrialRecord) -> None:
-        """Keep a finished trial; the first of equal ones stays."""
+        """Keep a finished trial, and give its claim back; the first of equal ones stays."""
         buffer = io.BytesIO()
         record.questions.to_parquet(buffer, compression="zstd")
         values = (
@@ -109,11 +141,35 @@ class Ledger:
             record.seconds,
             record.started,
             record.ended,
+            json.dumps(record.costs),
         )
-        self._connection.execute("INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        with immediate(self._connection):
+            self._connection.execute("INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+            self._connection.execute("DELETE FROM claims WHERE trial_id = ?", (record.trial_id,))
 
     def sweep_started(self, sweep_id: str) -> float:
         """When a sweep was first started: the same for each of its resumptions, since the epoch."""
         self._connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep_id, time.time()))
         row = self._connection.execute("SELECT started FROM sweeps WHERE sweep_id = ?", (sweep_id,)).fetchone()
         return float(row[0])
+
+    def set_champion(self, champion: Champion) -> None:
+        """Name a benchmark's champion in place of the one before."""
+        values = (champion.benchmark_digest, champion.trial_id, champion.label, champion.run_id, champion.created)
+        self._connection.execute("INSERT OR REPLACE INTO champions VALUES (?, ?, ?, ?, ?)", values)
+
+    def champion_of(self, benchmark_digest: str) -> Champion | None:
+        """The champion of a benchmark, if one was named."""
+        query = "SELECT * FROM champions WHERE benchmark_digest = ?"
+        row = self._connection.execute(query, (benchmark_digest,)).fetchone()
+        return None if row is None else Champion(*row)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to this version: create what is missing, upgrade what is older, refuse what is newer."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise InputError(f"{path}: is of a newer HopBench (version {version}): update, or move it away")
+    connection.execute("PRAGMA journal_mode = WAL")
+    upgrades = "".join(_UPGRADES[older] for older in range(version or VERSION, VERSION))  # 0: a new file
+    connection.executescript(f"BEGIN; {upgrades} {_TABLES} PRAGMA user_version = {VERSION}; COMMIT")

@@ -41,9 +41,12 @@ class TrialOutcome:
         return sum(ranking.failure is not None for ranking in self.rankings.values())
 
 
-def batches(index: Index, questions: Sequence[Question]) -> list[Batch]:
-    """Questions in batches whose score matrices fit in memory; strategies share what a batch computes."""
-    size = max(1, min(1000, BATCH_CELLS // max(1, len(index.chunks))))
+def batches(index: Index, questions: Sequence[Question], size: int | None = None) -> list[Batch]:
+    """Questions in batches whose score matrices fit in memory; strategies share what a batch computes.
+
+    `size` asks for smaller ones, to spread them over workers.
+    """
+    size = max(1, min(size or 1000, BATCH_CELLS // max(1, len(index.chunks))))
     return [Batch(index, questions[begin : begin + size]) for begin in range(0, len(questions), size)]
 
 

@@ -22,6 +22,10 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
     """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built."""
     store = options.open_store(plan, home)
     index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder)
+    if options.neo4j_vector_index:
+        from retrieval.graph.neo4j_search import NATIVE, native_dense
+
+        index.search, index.native = NATIVE, native_dense
     _ = index.lexical  # computed here, where it overlaps with the start of servers
     return index
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from flows.tracking import Tracker
 from retrieval.errors import IncompleteError
 
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation
+    from eval.evaluate import Evaluation, Ranker
     from flows.options import RunOptions
 
 MAX_FAILED = 0.05
@@ -25,16 +26,43 @@ FIXED_STEPS = 5  # fingerprint, candidates, score, compare, write; building adds
 
 
 @dataclass(frozen=True)
+class Remarks:
+    """What a command says of an evaluation before it is written: in the report, as tags in MLflow, as warnings.
+
+    `expired` are keys of earlier runs in MLflow whose artifacts may go.
+    """
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    label_tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    expired: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Finished:
-    """A run that ended: its evaluation, what happened on the way, and the labels that failed too often."""
+    """A run that ended: its evaluation, what happened on the way, and the labels that failed too often.
+
+    `key` names it in MLflow, `run_ids` are MLflow's own names by key.
+    """
 
     evaluation: Evaluation
     warnings: list[str]
     incomplete: list[str]
+    key: str
+    run_ids: Mapping[str, str]
 
 
-def run(options: RunOptions, flow: str = "evaluate", report: Report | None = None) -> Finished:
-    """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else."""
+def run(
+    options: RunOptions,
+    flow: str = "evaluate",
+    report: Report | None = None,
+    remark: Callable[[Finished], Remarks] | None = None,
+) -> Finished:
+    """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else.
+
+    `remark` looks at what was found before it is written.
+    """
     home = Home.resolve()
     home.apply_environment()
     options.models.check()
@@ -55,7 +83,7 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
         from eval.unfinished import Unfinished
         from flows.build_graph import built_graph, open_index
         from flows.models import open_models
-        from flows.run_record import run_facts, tracked_run, tracked_trials
+        from flows.run_record import run_facts, tracked_run, tracked_trials, tracking_key
 
         begun = time.time()
         report.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
@@ -73,23 +101,46 @@ def run(options: RunOptions, flow: str = "evaluate", report: Report | None = Non
         def whole(flow_steps: Steps) -> Finished:
             steps = ReportedSteps(flow_steps, report)
             record, warnings = run_flow("build_graph", build, runtime=runtime, parameters={"graph": plan.namespace})
-            todo = Plan(benchmark, index, record, strategies, options.ragas, options.seed, reading=models.reading)
-            evaluation = evaluate(todo, kept, steps)
+            todo = Plan(
+                benchmark,
+                index,
+                record,
+                strategies,
+                options.ragas,
+                options.seed,
+                reading=models.reading,
+                batch=options.batch,
+            )
+            evaluation = evaluate(todo, kept, steps, _ranker(options, home, runtime))
             warnings += options.models.warnings() + _warnings(evaluation)
+            key = tracking_key(options, begun)
+            found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, tracker.run_ids)
+            remarks = steps("remark", lambda: remark(found)) if remark else Remarks()
+            warnings += remarks.warnings
             facts = run_facts(options, evaluation, warnings, datetime.fromtimestamp(begun, UTC), models.calls())
-            files = steps("write", lambda: write_results(evaluation, options.out, facts))
+            files = steps("write", lambda: write_results(evaluation, options.out, {**facts, **remarks.facts}))
             for payload in [
-                *tracked_trials(evaluation, options, begun),
-                tracked_run(evaluation, options, begun, files, models.calls()),
+                *tracked_trials(evaluation, options, begun, remarks.label_tags),
+                tracked_run(evaluation, options, begun, files, remarks.tags, models.calls()),
             ]:
                 tracker.log(payload)
-            return Finished(evaluation, warnings, _incomplete(evaluation))
+            for key in remarks.expired:
+                tracker.drop_artifacts(key)
+            return found
 
         shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
         finished = run_flow(flow, whole, runtime=runtime, parameters=shown, tags=[benchmark.name])
         tracker.close()
     kept.clear()
     return finished
+
+
+def _ranker(options: RunOptions, home: Home, runtime: PrefectRuntime | None) -> Ranker | None:
+    if not options.runner or runtime is None:
+        return None
+    from flows.scale_out import ScaledOut
+
+    return ScaledOut(options, home, runtime)
 
 
 def _writable(options: RunOptions) -> None:
@@ -126,7 +177,8 @@ def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
     ]
 
 
-def _incomplete(evaluation: Evaluation) -> list[str]:
+def incomplete_labels(evaluation: Evaluation) -> list[str]:
+    """The labels that failed, or were not answered or judged, on over 5% of the questions."""
     failed = [
         label for label, trial in evaluation.trials.items() if trial.failures > MAX_FAILED * max(1, len(trial.rankings))
     ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from eval.benchmarks import load_triples
 from eval.extraction import Agreement, agreement
+from eval.linking_recall import LinkingRecall, linking_recall
 from flows.build_graph import built_graph, open_index
 from flows.home import Home
 from flows.models import ModelOptions, open_models
@@ -22,6 +23,7 @@ from flows.steps import Steps, run_flow
 from retrieval.errors import InputError
 from retrieval.graph.fingerprint import export, fingerprint
 from retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
+from retrieval.graph.store import GraphStore
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -40,6 +42,7 @@ class GraphInfo:
     weights: Mapping[str, list[float]]
     kept: Mapping[float, float]
     isolated: list[str]
+    linking: LinkingRecall
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,16 @@ def build(
 def inspect(options: GraphOptions, home: Home) -> GraphInfo:
     """Read a built graph back and describe it."""
     home.apply_environment()
-    plan = options.graph_plan(options.benchmark(), home)
-    store = options.open_store(plan, home)
-    record = store.record()
+    benchmark = options.benchmark()
+    plan = options.graph_plan(benchmark, home)
+    record = options.open_store(plan, home).record()
     if record is None:
         raise InputError(f"no graph is built for {options.dataset!r} with these settings: hopbench graph build")
+    index = open_index(options, plan, home)
+    return _described(index.store, record, linking_recall(benchmark, index))
+
+
+def _described(store: GraphStore, record: Mapping[str, Any], linking: LinkingRecall) -> GraphInfo:
     tables = export(store)
     nodes, edges = tables.counts()
     degrees = {
@@ -103,7 +111,7 @@ def inspect(options: GraphOptions, home: Home) -> GraphInfo:
     every = _degrees(tables, CHUNK, SIMILAR_TO) + _degrees(tables, CHUNK, MENTIONED_IN)
     isolated = sorted(np.asarray(tables.nodes[CHUNK]["id"], dtype=object)[every == 0].tolist())
     return GraphInfo(
-        store.namespace, record, fingerprint(tables), nodes, edges, degrees, weights, _kept(tables), isolated
+        store.namespace, record, fingerprint(tables), nodes, edges, degrees, weights, _kept(tables), isolated, linking
     )
 
 

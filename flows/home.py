@@ -5,14 +5,13 @@ Everything lives under one folder, HOPBENCH_HOME (default `./.hopbench`). Deleti
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from flows.home_version import bring_up_to_date
 from retrieval.errors import InputError
 
 DEFAULT_HOME = ".hopbench"
@@ -86,6 +85,11 @@ class Home:
         return self.root / "neo4j.env"
 
     @property
+    def nights(self) -> Path:
+        """What nightlies found, a folder a night."""
+        return self.root / "nightly"
+
+    @property
     def logs(self) -> Path:
         """What background processes have to say."""
         return self.root / "logs"
@@ -96,9 +100,9 @@ class Home:
         return self.root / "tmp"
 
     def prepare(self) -> Home:
-        """Create the folders and prove that each can be written.
+        """Create the folders, prove that each can be written, and bring an older home up to date.
 
-        Raises InputError, naming the folder and the reason, where that fails.
+        Raises InputError, naming the folder and the reason, where that fails, and for the home of a newer HopBench.
         """
         folders = (self.embeddings, self.graphs, self.mlartifacts, self.prefect, self.logs, self.scratch)
         for folder in (self.root, *folders):
@@ -112,6 +116,7 @@ class Home:
                     f"HOPBENCH_HOME: the folder {folder} cannot be written ({error.strerror or error}). "
                     "Free or allow it, or name another folder with HOPBENCH_HOME=DIR."
                 ) from error
+        bring_up_to_date(self.root)
         return self
 
     def environment(self, current: Mapping[str, str]) -> dict[str, str]:
@@ -148,11 +153,3 @@ class Home:
     def apply_environment(self) -> None:
         """Set `environment()` in this process; call it before prefect, mlflow, ragas or datasets are imported."""
         os.environ.update(self.environment(os.environ))
-
-
-@contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold `path` as a lock between processes; the system releases it however the holder ends."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

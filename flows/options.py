@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 
 STORES = ("kglite", "neo4j")
 EXTRACTORS = ("rules", "spacy", "llm")
+RUNNERS = ("threads", "processes", "dask")
+
+
+def runner_parts(runner: str) -> tuple[str, str]:
+    """`dask:HOST:PORT` → (`dask`, `HOST:PORT`); the address is empty where none is named. Refuses unknown runners."""
+    kind, _, address = runner.partition(":")
+    if kind not in RUNNERS:
+        raise UnknownNameError("runner", kind, RUNNERS)
+    if address and kind != "dask":
+        raise InputError(f"--runner {runner}: only dask takes an address, such as dask:127.0.0.1:8786")
+    return kind, address
 
 
 def check_store(engine: str, home: Home) -> None:
@@ -62,8 +73,9 @@ class GraphOptions:
     mapping: Path | None = None
     llm: str | None = None
     gleaning: int = 0
+    neo4j_vector_index: bool = False
 
-    def graph_settings(self) -> dict[str, str | int | None]:
+    def graph_settings(self) -> dict[str, str | int | bool | None]:
         """What a later command needs to find this benchmark and its graph again."""
         triples = None if self.triples is None else str(self.triples)
         return {
@@ -76,6 +88,7 @@ class GraphOptions:
             "mapping": None if self.mapping is None else str(self.mapping),
             "llm": self.llm,
             "gleaning": self.gleaning,
+            "neo4j_vector_index": self.neo4j_vector_index,
         }
 
     def benchmark(self) -> Benchmark:
@@ -91,8 +104,7 @@ class GraphOptions:
             recogniser()  # refuses what is not installed
         if self.extractor == "llm" and not self.triples:
             self._reader_name()
-        if self.mapping and self.store != "neo4j":
-            raise InputError(f"--mapping is for --store neo4j; the store is {self.store}")
+        self._check_neo4j_flags()
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
         from retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
@@ -107,6 +119,19 @@ class GraphOptions:
         from retrieval.llm import Endpoint
 
         return reader_name(Endpoint.parse(self.llm), self.gleaning)
+
+    def _check_neo4j_flags(self) -> None:
+        for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
+            if given and self.store != "neo4j":
+                raise InputError(f"{flag} is for --store neo4j; the store is {self.store}")
+        if self.mapping and self.neo4j_vector_index:
+            raise InputError(
+                "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"
+            )
+        if self.mapping:
+            from retrieval.graph.mapping_file import load_mapping
+
+            load_mapping(self.mapping)
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
@@ -132,12 +157,12 @@ class GraphOptions:
             return open_store(self.store, plan.namespace, home)
         from retrieval.chunking import chunk_passages
         from retrieval.graph.mapped_store import MappedStore
-        from retrieval.graph.mapping import GraphMapping
+        from retrieval.graph.mapping_file import load_mapping
 
         check_store(self.store, home)
         chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
         server = Connection.resolve(os.environ, home.neo4j_env)
-        return MappedStore(server, GraphMapping.load(self.mapping), chunks=chunks, build_key=plan.build_key)
+        return MappedStore(server, load_mapping(self.mapping), chunks=chunks, build_key=plan.build_key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,3 +177,20 @@ class RunOptions(GraphOptions):
     prefect: bool = True
     models: ModelOptions = field(default_factory=ModelOptions)
     command: str = "hopbench run"
+    runner: str = ""
+    workers: int | None = None
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
+        if self.runner:
+            runner_parts(self.runner)
+            if not self.prefect:
+                raise InputError(f"--runner {self.runner} is one of Prefect's task runners: leave out --no-prefect")
+            if self.models.llm is not None and runner_parts(self.runner)[0] != "threads":
+                raise InputError(
+                    f"--runner {self.runner} has workers that share no model's pace and budget: with --llm, choose "
+                    "--runner threads or none"
+                )
+        elif self.workers is not None:
+            raise InputError(f"--workers {self.workers}: of which runner? Add --runner {'|'.join(RUNNERS)}")

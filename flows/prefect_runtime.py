@@ -23,7 +23,7 @@ from typing import IO, Self, cast
 
 from flows.home import Home
 from flows.steps import Steps, plain_steps, prefect_steps, run_flow
-from retrieval.errors import IncompleteError
+from retrieval.errors import IncompleteError, InputError
 
 __all__ = ["PrefectRuntime", "PrefectUnavailableError", "Steps", "plain_steps", "prefect_steps", "run_flow"]
 
@@ -55,17 +55,21 @@ class PrefectRuntime:
     this process however that ends. Several may run on one home at a time.
     """
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, serving_port: int | None = None) -> None:
         self._home = home
+        self._serving_port = serving_port
         self._log = home.logs / "prefect-server.log"
         self._server: subprocess.Popen[bytes] | None = None
         self._ready = False
         self.api_url = os.environ.get("PREFECT_API_URL", "")
 
     @classmethod
-    def start(cls, home: Home) -> Self:
-        """Start the server, if one is needed, and return without waiting for it."""
-        runtime = cls(home)
+    def start(cls, home: Home, *, serving_port: int | None = None) -> Self:
+        """Start the server, if one is needed, and return without waiting for it.
+
+        With `serving_port` (0: any) it is a whole server: schedules, automations and pages, on that port.
+        """
+        runtime = cls(home, serving_port)
         home.prepare()
         home.apply_environment()
         if not runtime.api_url:
@@ -74,7 +78,7 @@ class PrefectRuntime:
 
     def _start_server(self) -> None:
         with socket.socket() as listener, self._log.open("wb") as log:
-            listener.bind(("127.0.0.1", 0))
+            self._bind(listener)
             self.api_url = f"http://127.0.0.1:{listener.getsockname()[1]}/api"
             self._server = subprocess.Popen(
                 [
@@ -82,7 +86,7 @@ class PrefectRuntime:
                     *("-P", "-m", "flows.prefect_server"),
                     *(str(listener.fileno()), str(self._home.prefect / "start.lock")),
                 ],
-                env=os.environ | _SERVER_ENVIRONMENT,
+                env=os.environ | (_SERVER_ENVIRONMENT if self._serving_port is None else {}),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -90,6 +94,17 @@ class PrefectRuntime:
                 start_new_session=True,  # Ctrl-C is for the main process, which still wants to record the failure
             )
         os.environ["PREFECT_API_URL"] = self.api_url
+
+    def _bind(self, listener: socket.socket) -> None:
+        port = self._serving_port or 0
+        if port:  # a restart takes the port again at once
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise InputError(
+                f"--port {port} cannot be used on 127.0.0.1 ({error.strerror}): end what listens there, or name another"
+            ) from error
 
     def wait(self, seconds: float = START_SECONDS) -> str:
         """Block until the API answers; returns its URL. Raises PrefectUnavailableError with the server's last words."""
@@ -104,6 +119,10 @@ class PrefectRuntime:
         if self._server is None:
             self._check_given_server()
         self._ready = True
+        from flows.prefect_crashed import mark_crashed
+
+        with self.flow_settings():
+            mark_crashed()
         return self.api_url
 
     def _check_given_server(self) -> None:

@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from flows.home import exclusive
+from retrieval.locking import exclusive
 
 STOP_SECONDS = 10
 

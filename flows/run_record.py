@@ -48,6 +48,7 @@ def run_facts(
         "started": started.isoformat(timespec="seconds"),
         "code_version": code_version(),
         "store": evaluation.plan.index.store.engine,
+        "search": evaluation.plan.index.search,
         "embedder": evaluation.plan.index.embedder.name,
         "graph": {name: record[name] for name in ("nodes", "edges", "fingerprint", "build_key")},
         "seed": options.seed,
@@ -62,20 +63,22 @@ def tracked_run(
     options: RunOptions,
     begun: float,
     files: Sequence[Path],
+    tags: Mapping[str, str],
     calls: Mapping[str, Mapping[str, Any]],
 ) -> RunPayload:
-    """The parent run: facts that all labels share, what calls to language models came to, and the run's files."""
+    """The parent run: facts that all labels share, calls to language models, the files, and `tags` beside its own."""
     plan = evaluation.plan
     nodes, edges = plan.record["nodes"], plan.record["edges"]
     counts = {f"graph_{name}": float(count) for name, count in {**nodes, **edges}.items()}
     return RunPayload(
-        _key(options, begun),
+        tracking_key(options, begun),
         f"{options.command.split()[1]} {plan.benchmark.name}",
         params={
             "dataset": plan.benchmark.name,
             "strategies": ",".join(evaluation.trials),
             "embedder": plan.index.embedder.name,
             "store": plan.index.store.engine,
+            "search": plan.index.search,
             "seed": plan.seed,
             **{f"graph.{name}": value for name, value in plan.record["settings"].items()},
             **_model_params(evaluation),
@@ -86,7 +89,7 @@ def tracked_run(
             "build_seconds": plan.record["build_seconds"],
             **_call_metrics(calls),
         },
-        tags=_tags(evaluation),
+        tags={**_tags(evaluation), **tags},
         dataset=_dataset(evaluation),
         artifacts=tuple(Artifact(file) for file in files),
         started_at=begun,
@@ -94,9 +97,11 @@ def tracked_run(
     )
 
 
-def tracked_trials(evaluation: Evaluation, options: RunOptions, begun: float) -> list[RunPayload]:
-    """The open parent, then a child for each label with its parameters, metrics and verdict."""
-    parent = _key(options, begun)
+def tracked_trials(
+    evaluation: Evaluation, options: RunOptions, begun: float, label_tags: Mapping[str, Mapping[str, str]]
+) -> list[RunPayload]:
+    """The open parent, then a child for each label with its parameters, metrics, verdict and `label_tags`."""
+    parent = tracking_key(options, begun)
     payloads = [RunPayload(parent, f"{options.command.split()[1]} {evaluation.plan.benchmark.name}", status="RUNNING")]
     entries = results(evaluation)["strategies"]
     verdicts = {pair["label"]: pair for pair in comparisons(evaluation)}
@@ -111,7 +116,7 @@ def tracked_trials(evaluation: Evaluation, options: RunOptions, begun: float) ->
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
                 metrics={**entry["metrics"], **costs, **_judged_metrics(entry)},
-                tags={**_tags(evaluation), **_verdict_tags(verdict)},
+                tags={**_tags(evaluation), **_verdict_tags(verdict), **label_tags.get(label, {})},
                 dataset=_dataset(evaluation),
                 started_at=begun,
                 ended_at=time.time(),
@@ -149,7 +154,8 @@ def _judged_metrics(entry: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _key(options: RunOptions, begun: float) -> str:
+def tracking_key(options: RunOptions, begun: float) -> str:
+    """Names the parent run in MLflow; a label's is `KEY/LABEL`."""
     return f"{options.out.name} {begun:.3f}".replace("'", "")
 
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
+from flows.processes import process_tag
+
 if TYPE_CHECKING:
     from flows.prefect_runtime import PrefectRuntime
 
@@ -61,7 +63,7 @@ def run_flow(
     """Run `body` as a Prefect flow, or plainly when `runtime` is None; its result and exceptions are unchanged.
 
     `parameters` and `tags` are what Prefect shows of the run; they are not passed to `body`. A flow inside a flow
-    becomes a subflow. Waits for the API first.
+    becomes a subflow. Waits for the API first. A tag names this process, so that a killed one's runs can be told.
     """
     if runtime is None:
         return body(plain_steps)
@@ -79,6 +81,6 @@ def run_flow(
     hopbench.__signature__ = Signature(named)  # type: ignore[attr-defined]
     run_name = f"{_literal(name)} {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
     flow = prefect.flow(name=name, flow_run_name=run_name, validate_parameters=False, persist_result=False, retries=0)
-    with runtime.flow_settings(), prefect.tags("hopbench", *tags):
+    with runtime.flow_settings(), prefect.tags("hopbench", process_tag(), *tags):
         flow(hopbench)(**shown)
     return outcome[0]

@@ -88,6 +88,10 @@ class Tracker:
         """Queue one run. Artifacts are read later: leave the files in place until the tracker is closed."""
         self._messages.put(to_message(run))
 
+    def drop_artifacts(self, key: str) -> None:
+        """Queue the removal of a run's files; its figures stay. What a tracking server keeps is its own affair."""
+        self._messages.put({"op": "drop_artifacts", "key": key})
+
     def close(self, unfinished: Status = "FINISHED") -> None:
         """Wait until all is written; runs still RUNNING end as `unfinished`.
 

@@ -11,15 +11,18 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from flows.home import exclusive
 from flows.tracking_payload import KEY_TAG, redact, secrets
+from retrieval.locking import exclusive
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -82,6 +85,18 @@ class Writer:
         if message["status"] != "RUNNING":
             self.client.set_terminated(run_id, message["status"], message["ended_ms"])
             self._open.discard(run_id)
+        return run_id
+
+    def drop_artifacts(self, key: str) -> str | None:
+        """Remove the files of a run, where they lie in our own folder, and say so in a tag; None for an unknown key."""
+        run_id = self._find(key)
+        if run_id is None:
+            return None
+        folder = urlsplit(str(self.client.get_run(run_id).info.artifact_uri))
+        ours = Path(url2pathname(urlsplit(self._artifacts).path))
+        if folder.scheme in ("", "file") and Path(url2pathname(folder.path)).is_relative_to(ours):
+            shutil.rmtree(url2pathname(folder.path), ignore_errors=True)
+            self.client.set_tag(run_id, "hopbench.artifacts", "removed by --keep")
         return run_id
 
     def end(self, status: str) -> None:
@@ -152,6 +167,8 @@ def _obey(writer: Writer, message: dict[str, Any]) -> str | None:
         case "end":
             writer.end(message["status"])
             return None
+        case "drop_artifacts":
+            return writer.drop_artifacts(message["key"])
         case _:
             return writer.write(message)
 

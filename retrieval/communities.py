@@ -134,13 +134,13 @@ def communities(
     counters: Counters,
     graph: Adjacency,
     reader: Linker,
+    worded: Descriptions,
     *,
     resolution: float = 1.0,
     max_size: int = 10,
     min_strength: float = 0.0,
 ) -> Communities:
     """The communities of a batch's graph, found and embedded once per index and setting."""
-    worded = descriptions(batch, counters)
     key = f"communities {resolution} {max_size} {min_strength}"
     if key not in batch.index.shared:
         related = at_least(graph.related, min_strength)

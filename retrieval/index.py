@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from retrieval.embedding.base import Embedder, Vectors
@@ -21,6 +22,7 @@ from retrieval.search import DEPTH, Candidates, LexicalIndex, cosines, dense_top
 from retrieval.types import Chunk, Counters, Question
 
 KEPT_ROWS = 20_000_000
+EXACT = "exact"
 
 
 class ReadCache:
@@ -29,22 +31,32 @@ class ReadCache:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[list[Record], int]] = OrderedDict()
         self._rows = 0
+        self._lock = Lock()
 
     def read(self, store: GraphStore, query: str, parameters: Mapping[str, object]) -> tuple[list[Record], int]:
         """The records of a query and the rows in them."""
         key = query + json.dumps(parameters, sort_keys=True)
-        if key not in self._kept:
+        found = self._kept.get(key)
+        if found is None:
             records = store.read(query, **parameters)
-            self._kept[key] = records, sum(map(rows_of, records))
-            self._rows += self._kept[key][1]
-            while self._rows > KEPT_ROWS and len(self._kept) > 1:
-                self._rows -= self._kept.popitem(last=False)[1][1]
-        return self._kept[key]
+            found = records, sum(map(rows_of, records))
+            with self._lock:  # threads may share an index
+                self._keep(key, found)
+        return found
+
+    def _keep(self, key: str, found: tuple[list[Record], int]) -> None:
+        self._rows += found[1] - self._kept.get(key, ([], 0))[1]
+        self._kept[key] = found
+        while self._rows > KEPT_ROWS and len(self._kept) > 1:
+            self._rows -= self._kept.popitem(last=False)[1][1]
 
 
 @dataclass(eq=False)
 class Index:
-    """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk."""
+    """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk.
+
+    `search` names how chunks are searched by vector, and `native` does it where that is not `EXACT`.
+    """
 
     chunks: Sequence[Chunk]
     vectors: Vectors
@@ -52,6 +64,8 @@ class Index:
     embedder: Embedder
     reads: ReadCache = field(default_factory=ReadCache)
     shared: dict[str, Any] = field(default_factory=dict)
+    search: str = EXACT
+    native: NativeSearch | None = None
 
     @cached_property
     def lexical(self) -> LexicalIndex:
@@ -73,6 +87,13 @@ class Index:
         """Embed the chunks (the cache has them after a graph build) and put everything together."""
         return cls(chunks, embedder.embed([chunk.content for chunk in chunks]), store, embedder)
 
+    def nearest(self, vectors: Vectors, depth: int) -> list[Candidates]:
+        """The best `depth` chunks by cosine for each row of `vectors`, shape (q, d)."""
+        return dense_top(vectors, self.vectors, depth) if self.native is None else self.native(self, vectors, depth)
+
+
+NativeSearch = Callable[[Index, Vectors, int], list[Candidates]]
+
 
 @dataclass(eq=False)
 class Batch:
@@ -90,7 +111,7 @@ class Batch:
     @cached_property
     def dense(self) -> list[Candidates]:
         """The best `DEPTH` chunks of each question by cosine."""
-        return dense_top(self.vectors, self.index.vectors, DEPTH)
+        return self.index.nearest(self.vectors, DEPTH)
 
     @cached_property
     def lexical(self) -> list[Candidates]:

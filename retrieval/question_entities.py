@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from retrieval.embedding.base import Vectors
 from retrieval.index import Batch, Index
 from retrieval.linking import Linker
-from retrieval.search import FLOAT32_DECIMALS, best_rows
+from retrieval.search import cosines, dense_top
 from retrieval.types import Counters
 
 BLOCK = 64  # questions compared with all names at once: bounds the memory
@@ -84,7 +84,7 @@ class NameVectors:
 
     def cosines(self, vector: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cosines of some rows with a vector of shape (d,)."""
-        return np.asarray(np.round((self.vectors[rows] @ vector).astype(np.float64), FLOAT32_DECIMALS))
+        return cosines(self.vectors, rows, vector)
 
     def nearest(self, vectors: Vectors, limit: int, minimum: float = -1.0, skip: Sequence[int] = ()) -> list[list[int]]:
         """For each vector, shape (k, d), the rows of the `limit` nearest names, best first, ties to the smaller id.
@@ -93,12 +93,11 @@ class NameVectors:
         """
         found: list[list[int]] = []
         for begin in range(0, len(vectors), BLOCK):
-            block = vectors[begin : begin + BLOCK]
-            scores = np.round((block @ self.vectors.T).astype(np.float64), FLOAT32_DECIMALS)
-            if skip:
-                scores[np.arange(len(block)), list(skip[begin : begin + BLOCK])] = -2.0
-            for line, best in zip(scores, best_rows(scores, limit), strict=True):
-                found.append([int(row) for row in best if line[row] >= minimum])
+            near = dense_top(vectors[begin : begin + BLOCK], self.vectors, limit + bool(skip))
+            for number, best in enumerate(near, begin):
+                values = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
+                passing = [row for row, value in values if value >= minimum and (not skip or row != skip[number])]
+                found.append(passing[:limit])
         return found
 
 

@@ -65,8 +65,8 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
     The float32 product only preselects: its last digits depend on which questions share a batch, and min-max fusion
     would stretch them. What may be among the best is scored again by `cosines`.
     """
-    if not len(questions):
-        return []
+    if not len(questions) or not len(chunks):
+        return [Candidates(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
     rough = questions @ chunks.T
     depth = min(depth, len(chunks))
     least = np.partition(rough, len(chunks) - depth, axis=1)[:, len(chunks) - depth] - ROUGH

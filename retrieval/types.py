@@ -87,7 +87,11 @@ class Hit:
 
 @dataclass(slots=True)
 class Counters:
-    """What a strategy spent on a batch of questions."""
+    """What a strategy spent on a batch of questions, and what it met on the way.
+
+    `observed` counts what a source's formulas make of this corpus, in the strategy's own words; reports show each count
+    as a number a question.
+    """
 
     round_trips: int = 0
     rows: int = 0
@@ -96,6 +100,7 @@ class Counters:
     tokens: int = 0
     terminations: Counter[str] = field(default_factory=Counter)
     stage_seconds: Counter[str] = field(default_factory=Counter)
+    observed: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Counters) -> None:
         """Add another batch's spending to this one."""
@@ -103,6 +108,7 @@ class Counters:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.terminations.update(other.terminations)
         self.stage_seconds.update(other.stage_seconds)
+        self.observed.update(other.observed)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from retrieval.communities import SUMMARIES, Communities, at_least, communities, partition
+from retrieval.communities import SUMMARIES, Communities, at_least, communities, descriptions, partition
 from retrieval.graph import cypher
 from retrieval.graph.adjacency import adjacency
 from retrieval.graph.schema import RELATED_TO, GraphTables
@@ -112,7 +112,8 @@ def world() -> GraphTables:
 
 def read(index: Index, counters: Counters | None = None, **settings: float) -> Communities:
     batch, spent = Batch(index, ASKED), counters or Counters()
-    return communities(batch, spent, adjacency(batch, spent), linker(batch, spent), **settings)  # type: ignore[arg-type]
+    worded = descriptions(batch, spent)
+    return communities(batch, spent, adjacency(batch, spent), linker(batch, spent), worded, **settings)  # type: ignore[arg-type]
 
 
 class Recorder:

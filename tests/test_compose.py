@@ -31,7 +31,7 @@ def test_there_are_three_servers_of_the_versions_we_test_with() -> None:
     assert pom is not None
 
     assert {
-        "neo4j": f"neo4j:{pom[1]}-community",
+        "neo4j": f"neo4j:{pom[1]}",
         "mlflow": f"ghcr.io/mlflow/mlflow:v{version('mlflow')}",
         "prefect": f"prefecthq/prefect:{version('prefect')}-python3.11",
     } == {name: service["image"] for name, service in SERVICES.items()}

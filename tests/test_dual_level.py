@@ -183,10 +183,10 @@ def test_each_read_is_charged_and_sent_once(index: Index) -> None:
     reads = index.store.queries  # type: ignore[attr-defined]
     assert sorted([cypher.ADJACENCY, cypher.NAMES, cypher.DESCRIPTIONS]) == sorted(reads)
     for counters in (first, second):
-        # The adjacency, the names, and the descriptions for each level.
-        assert 4 == counters.round_trips
-        # 6 mentions and 2 relations; 5 entities and 5 titles; 5 entities and 2 relations, twice.
-        assert 8 + 10 + 7 + 7 == counters.rows
+        # The adjacency, the names, the descriptions.
+        assert 3 == counters.round_trips
+        # 6 mentions and 2 relations; 5 entities and 5 titles; 5 entities and 2 relations.
+        assert 8 + 10 + 7 == counters.rows
         # Mentions of Ada 2, Bo 2, Cy 1; of both communities' members 3 + 4 - 1 (Bo and Cy both in c3).
         assert 5 + 6 == counters.edges_touched
         assert {"keywords", "local", "global", "fusion"} == set(counters.stage_seconds)

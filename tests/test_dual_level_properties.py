@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.communities import communities
+from retrieval.communities import communities, descriptions
 from retrieval.graph.adjacency import adjacency
 from retrieval.index import Batch
 from retrieval.linking import linker
@@ -75,7 +75,7 @@ def test_global_does_what_a_plain_reading_does(graph: PlainGraph, limit: int) ->
         named = {f"text of {chunk}": cosine for chunk, cosine in cosines.items()}
         batch = Batch(index_of(graph.tables(), Path(folder), named), [Question("q", "anything")])
         read = adjacency(batch, Counters())
-        known = communities(batch, Counters(), read, linker(batch, Counters()))
+        known = communities(batch, Counters(), read, linker(batch, Counters()), descriptions(batch, Counters()))
         (ranking,) = strategy.rank(batch, Counters())
     members = [[read.entities[row] for row in rows] for rows in known.members][:limit]
 
@@ -137,7 +137,7 @@ def test_every_step_is_in_the_graph(world: tuple[PlainGraph, list[Question]]) ->
         batch = Batch(index_of(graph.tables(), Path(folder), all_cosines(graph)), questions)
         rankings = DualLevel().rank(batch, Counters())
         read = adjacency(batch, Counters())
-        known = communities(batch, Counters(), read, linker(batch, Counters()))
+        known = communities(batch, Counters(), read, linker(batch, Counters()), descriptions(batch, Counters()))
     for hit in (hit for ranking in rankings for hit in ranking.hits if hit.origin == "graph"):
         *before, last = hit.path
         assert last.edge == "MENTIONED_IN"

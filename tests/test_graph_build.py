@@ -245,3 +245,21 @@ def test_a_build_killed_at_any_moment_goes_on_to_the_same_graph(tmp_path: Path, 
     assert expected == done.read_text()
     assert 1 == len(list((tmp_path / "killed" / "graphs").iterdir())), "a half-written file was left beside the graph"
     assert [] == list((tmp_path / "killed" / "staging").iterdir())
+
+
+def test_two_processes_may_build_the_same_graph(tmp_path: Path, forkserver: ForkServerContext) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    started = []
+    for name in ("one", "two"):
+        ready, done = forkserver.Event(), tmp_path / name
+        process = forkserver.Process(target=build_to_kill.build, args=(folder, 150, ready, done))
+        process.start()
+        started.append((process, ready, done))
+    for process, ready, _ in started:
+        assert ready.wait(60)
+        process.join(120)
+
+    assert [0, 0] == [process.exitcode for process, _, _ in started]
+    assert 1 == len({done.read_text() for _, _, done in started})
+    assert [] == list((folder / "staging").iterdir())

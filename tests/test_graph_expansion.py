@@ -401,3 +401,22 @@ def check_path(one: Hit, graph: PlainGraph, seeds: list[str]) -> None:
             assert chunk in graph.mentions[entity]
     expected = one.path[-1].weight if one.path[-1].edge == "SIMILAR_TO" else product
     assert expected * (1 - 0.2 * (one.components["depth"] - 1)) == pytest.approx(one.components["graph"], abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("cosines", "expected"),
+    [
+        # (1 − .7)/.7 = .43: the fifth of six initial chunks is below it, a tenth there is not
+        ([0.9, 0.8, 0.7, 0.6, 0.42, 0.2], ["initial chunk 5 has a cosine below 0.43, so an expanded one can pass it"]),
+        ([0.9, 0.8, 0.7, 0.6, 0.5, 0.2], []),
+    ],
+)
+def test_how_often_an_expanded_chunk_can_pass_is_counted(
+    tmp_path: Path, cosines: list[float], expected: list[str]
+) -> None:
+    index = hand_index(
+        graph_tables({f"c{n}": f"text {n}" for n in range(6)}), tmp_path, {f"c{n}": v for n, v in enumerate(cosines)}
+    )
+    counters = Counters()
+    GraphExpansion().rank(Batch(index, ASKED), counters)
+    assert dict.fromkeys(expected, 1) == dict(counters.observed)

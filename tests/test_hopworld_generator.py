@@ -170,3 +170,8 @@ def test_colour_fits_every_kind() -> None:
     sentences = [s for kinds in colour.COLOUR.values() for s in kinds] + list(colour.ECHOES)
     sentences += [s for local, plain in colour.INTROS.values() for s in (*local, *plain)]
     assert all(slots(sentence) <= known for sentence in sentences)
+
+
+def test_a_last_community_cut_short_costs_no_question(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 1, 500, 100)  # what is left of the last community here cannot be asked about
+    assert len(lines(tmp_path / "queries.jsonl")) == 100

@@ -5,12 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from neo4j.exceptions import ConnectionAcquisitionTimeoutError, DriverError, Neo4jError, ServiceUnavailable
+from neo4j.exceptions import (
+    ConnectionAcquisitionTimeoutError,
+    DriverError,
+    IncompleteCommit,
+    Neo4jError,
+    ServiceUnavailable,
+)
 
 from retrieval.errors import HopBenchError, InputError, StoreError
 from retrieval.graph.neo4j_connection import Connection, explained, explanation
 from retrieval.graph.neo4j_cypher import schema_statements, write_edges
-from retrieval.graph.neo4j_store import Neo4jStore
+from retrieval.graph.neo4j_store import Neo4jStore, _committed
 
 FILE = "# made by make neo4j\nNEO4J_URI=bolt://file:1\nNEO4J_USERNAME='ann'\nNEO4J_PASSWORD=\"a=b\"\n\n"
 HERE = Connection(uri="bolt://host:1", username="ann", password="s3cret-word")
@@ -31,15 +37,17 @@ def test_the_file_is_read_where_the_environment_names_no_server(file: Path) -> N
 
 def test_the_environment_wins_as_a_whole(file: Path) -> None:
     environment = {"NEO4J_URI": "neo4j://env", "NEO4J_PASSWORD": "p", "NEO4J_DATABASE": "d", "NEO4J_TIMEOUT": "2.5"}
+    environment["NEO4J_RETRY"] = "7"
 
     found = Connection.resolve(environment, file)
 
-    assert ("neo4j://env", "neo4j", "p", "d", 2.5) == (
+    assert ("neo4j://env", "neo4j", "p", "d", 2.5, 7.0) == (
         found.uri,
         found.username,
         found.password,
         found.database,
         found.timeout,
+        found.retry,
     )
 
 
@@ -50,10 +58,11 @@ def test_no_server_named_anywhere_says_how_to_name_one(tmp_path: Path) -> None:
         Connection.resolve({"NEO4J_URI": "bolt://x"})
 
 
+@pytest.mark.parametrize("name", ["NEO4J_TIMEOUT", "NEO4J_RETRY"])
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "86401"])
-def test_a_time_limit_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="NEO4J_TIMEOUT"):
-        Connection.resolve({"NEO4J_URI": "bolt://x", "NEO4J_PASSWORD": "p", "NEO4J_TIMEOUT": text})
+def test_a_time_limit_that_is_none_is_refused(name: str, text: str) -> None:
+    with pytest.raises(InputError, match=name):
+        Connection.resolve({"NEO4J_URI": "bolt://x", "NEO4J_PASSWORD": "p", name: text})
 
 
 @pytest.mark.parametrize("uri", ["http://host:7474", "host", "bolt://host:port", "bolt://host?x=1"])
@@ -84,6 +93,7 @@ def server_error(code: str, message: str = "the server's words") -> Neo4jError:
         (server_error("Neo.TransientError.General.MemoryPoolOutOfMemoryError"), StoreError, "memory.*NEO4J_HEAP"),
         (server_error("Neo.TransientError.Database.DatabaseUnavailable"), StoreError, "the home database"),
         (ServiceUnavailable("gone"), StoreError, "does not answer.*NEO4J_URI.*goes on"),
+        (IncompleteCommit("gone"), StoreError, "went away.*NEO4J_URI.*goes on"),
         (ConnectionAcquisitionTimeoutError("busy"), StoreError, "all 16 connections.*NEO4J_URI.*30 s"),
         (server_error("Neo.ClientError.Statement.SyntaxError"), StoreError, "refused a query: .*SyntaxError"),
     ],
@@ -100,6 +110,19 @@ def test_no_message_quotes_the_password() -> None:
             raise error
         assert "s3cret-word" not in str(found.value)
         assert "***" in str(found.value)
+
+
+def test_a_commit_whose_end_is_unknown_is_repeated_some_times() -> None:
+    broken = [IncompleteCommit("gone")] * 4
+    assert 7 == _committed(lambda: raised(broken.pop()) if broken else 7)
+
+    broken = [IncompleteCommit("gone")] * 5
+    with pytest.raises(IncompleteCommit):
+        _committed(lambda: raised(broken.pop()) if broken else 7)
+
+
+def raised(error: Exception) -> int:
+    raise error
 
 
 def test_schema_and_writes_can_be_repeated() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,19 @@ from retrieval.graph.neo4j_store import Neo4jStore
 from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, ENTITY, NODE_COLUMNS
 from retrieval.index import Batch, Index, ReadCache
 from retrieval.search import dense_top
-from retrieval.strategies.registry import resolve
+from retrieval.strategies.registry import make, resolve
 from retrieval.types import Counters, Question
-from tests.graphs import ASKED, WORLD, WordEmbedder, built_index, graph_tables, neo4j_namespaces, plain, plan_of
+from tests.graphs import (
+    ASKED,
+    WORLD,
+    CountingStore,
+    WordEmbedder,
+    built_index,
+    graph_tables,
+    neo4j_namespaces,
+    plain,
+    plan_of,
+)
 
 pytestmark = pytest.mark.neo4j
 
@@ -117,7 +128,15 @@ WHOLE_GRAPH = {"BUILD_RECORD", "ADJACENCY", "NAMES", "DESCRIPTIONS"}
 TEXTS = {name: text for name, text in vars(cypher).items() if isinstance(text, str) and name[0].isupper()}
 
 
-def plan_operators(store: Neo4jStore, query: str) -> list[str]:
+WHOLE = [
+    *(TEXTS[name] for name in sorted(WHOLE_GRAPH)),
+    *map(cypher.export_nodes, NODE_COLUMNS),
+    *map(cypher.export_edges, EDGE_COLUMNS),
+]
+
+
+def entries(store: Neo4jStore, query: str) -> list[str]:
+    """Where the plan of a query enters the graph: its leaves that are no argument of what is outside."""
     with store._session() as session:
         summary = session.run(f"EXPLAIN {query}", {**PARAMETERS, "namespace": store.namespace}).consume()  # type: ignore[arg-type]
     found: list[str] = []
@@ -125,36 +144,31 @@ def plan_operators(store: Neo4jStore, query: str) -> list[str]:
     while left:
         step = left.pop()
         assert step is not None
-        found.append(step["operatorType"].partition("@")[0])
-        left += step.get("children", [])
+        operator = step["operatorType"].partition("@")[0]
+        children = step.get("children", [])
+        if not children and operator not in {"Argument", "Unwind"}:
+            found.append(f"{operator} {step['args'].get('Details', '')}")
+        left += children
     return found
 
 
-@pytest.mark.parametrize("name", sorted(TEXTS.keys() - WHOLE_GRAPH))
-def test_every_traversal_is_entered_by_an_index(store: Neo4jStore, name: str) -> None:
+def test_every_query_is_entered_by_an_index_alone(store: Neo4jStore) -> None:
     store.write(SMALL, RECORD)
 
-    operators = plan_operators(store, TEXTS[name])
+    for query in [*TEXTS.values(), *WHOLE]:
+        found = entries(store, query)
+        assert found, query
+        assert [entry for entry in found if not entry.startswith(("NodeIndexSeek ", "NodeUniqueIndexSeek "))] == []
 
-    assert any("Index" in operator and "Seek" in operator for operator in operators), operators
-    assert not [operator for operator in operators if "NodesScan" in operator or "LabelScan" in operator]
 
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        *(TEXTS[name] for name in sorted(WHOLE_GRAPH)),
-        *map(cypher.export_nodes, NODE_COLUMNS),
-        *map(cypher.export_edges, EDGE_COLUMNS),
-    ],
-)
-def test_a_whole_graph_is_read_by_its_namespace(store: Neo4jStore, query: str) -> None:
-    store.write(SMALL, RECORD)
-
-    operators = plan_operators(store, query)
-
-    assert any("Index" in operator and "Seek" in operator for operator in operators), operators
-    assert "AllNodesScan" not in operators
+def traversals_seek_ids(store: Neo4jStore) -> None:
+    """Planned for a graph of real size, a traversal enters by the ids it is given, the rest by the namespace."""
+    for name in sorted(TEXTS.keys() - WHOLE_GRAPH):
+        for entry in entries(store, TEXTS[name]):
+            assert re.match(r"Node(Unique)?IndexSeek .*\bid = [\w.]*id$", entry), f"{name}: {entry}"
+    for query in WHOLE:
+        for entry in entries(store, query):
+            assert re.match(r"NodeIndexSeek .*\(namespace\) WHERE namespace = \$namespace$", entry), entry
 
 
 def fresh(index: Index, store: Any) -> Index:
@@ -186,12 +200,34 @@ def test_a_hop_of_a_batch_is_one_round_trip_of_the_driver(
         return run(self, query, *args, **kwargs)
 
     monkeypatch.setattr(ManagedTransaction, "run", counted)
-    for label, strategy in resolve("all").items():
+    for label, strategy in resolve("all,all:tuned").items():
+        counts = []
+        for questions in (ASKED[:3], ASKED[:3] * 5):
+            sent.clear()
+            counters = Counters()
+            strategy.rank(Batch(fresh(world[1], world[1].store), questions), counters)
+            counts.append(len(sent))
+            assert len(sent) == counters.round_trips, label
+        assert counts[0] == counts[1], f"{label}: more questions must not cost more round trips"
+    for label, hops in HOPS.items():
         sent.clear()
-        counters = Counters()
-        strategy.rank(Batch(fresh(world[1], world[1].store), ASKED * 5), counters)
-        shared = 1 if label == "dual_level" else 0  # what both of its levels read is read once and charged to each
-        assert len(sent) == counters.round_trips - shared, label
+        make(label).rank(Batch(fresh(world[1], world[1].store), ASKED), Counters())
+        assert hops == [sum(text == query for query in sent) for text in TRAVERSALS], label
+
+
+TRAVERSALS = [cypher.EXPANSION_HOP, cypher.ENTITY_NEIGHBOURS, cypher.ACTIVATION_HOP, cypher.RELATED_ENTITIES]
+TRAVERSALS += [cypher.NEIGHBORHOOD_HOP]
+# How often each of TRAVERSALS is sent for the whole batch: once a hop.
+HOPS = {
+    "graph_expansion": [1, 0, 0, 0, 0],
+    "graph_expansion[initial_k=1,max_depth=2,max_expanded=200,min_similarity=.3,min_strength=0]": [2, 0, 0, 0, 0],
+    "activation[max_depth=1]": [0, 0, 1, 0, 0],
+    "activation[max_depth=3,min_activation=0]": [0, 0, 3, 0, 0],
+    "entity_expansion": [0, 0, 0, 1, 0],
+    "entity_expansion[hops=2]": [0, 0, 0, 2, 0],
+    "neighborhood": [0, 0, 0, 0, 1],
+    "neighborhood[max_hops=2]": [0, 0, 0, 0, 2],
+}
 
 
 def same_rankings(first: Index, second: Index, questions: list[Question]) -> None:
@@ -215,6 +251,8 @@ def both_stores(plan: GraphPlan, connection: Connection, folder: Path, questions
         store = opened("parity")
         copied = copy_graph(Renamed(local.store, store.namespace), store, plan.embedder)
         assert copied.fresh
+        assert isinstance(store, Neo4jStore)
+        traversals_seek_ids(store)
         same_rankings(local, fresh(local, store), questions)
 
 
@@ -272,12 +310,32 @@ def test_the_vector_index_finds_what_exact_search_finds(world: tuple[Index, Inde
     assert isinstance(index.store, Neo4jStore)
     batch = Batch(index, ASKED)
 
-    native = native_dense(index.store, index, batch.vectors, 5)
+    native = native_dense(index, batch.vectors, 5)
 
     # 12 chunks: an approximate index that visits all of them is exact
     for found, exact in zip(native, dense_top(batch.vectors, index.vectors, 5), strict=True):
         assert found.rows.tolist() == exact.rows.tolist()
         np.testing.assert_allclose(found.scores, exact.scores, atol=1e-6)
+
+
+def test_the_vector_index_looks_further_where_other_graphs_are_nearer(
+    world: tuple[Index, Index], neo4j_connection: Connection
+) -> None:
+    """The 60 nearest vectors are another graph's, and a third graph has vectors of another length."""
+    _, index = world
+    counted = fresh(index, CountingStore(index.store))
+    batch = Batch(counted, ASKED[:1])
+    crowd = graph_tables({f"x{number}": "crowd" for number in range(60)})
+    no_names = np.zeros((0, 24), np.float32)
+    with neo4j_namespaces(neo4j_connection) as opened:
+        for name, vectors in (("crowd", np.tile(batch.vectors, (60, 1))), ("other", np.ones((60, 7), np.float32))):
+            opened(name).write(replace(crowd, vectors={CHUNK: vectors, ENTITY: no_names}), RECORD)
+
+        (found,) = native_dense(counted, batch.vectors, 5)
+
+    (exact,) = dense_top(batch.vectors, index.vectors, 5)
+    assert exact.rows.tolist() == found.rows.tolist()
+    assert 2 == len(counted.store.queries)  # 20, then 80 nodes fetched
 
 
 def test_vectors_are_kept_exactly(store: Neo4jStore) -> None:

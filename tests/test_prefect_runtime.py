@@ -18,6 +18,7 @@ import pytest
 
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime, PrefectUnavailableError, Steps, plain_steps, run_flow
+from flows.processes import process_tag
 from retrieval.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def test_flow_and_task_runs_are_recorded(prefect_runtime: PrefectRuntime) -> Non
     assert run.state.is_completed()
     assert run.name.startswith("recorded 2")
     assert run.parameters == parameters
-    assert sorted(run.tags) == ["hopbench", "nightly"]
+    assert sorted(run.tags) == ["hopbench", "nightly", process_tag()]
     tasks = task_runs(run, 2)
     assert sorted(task.name for task in tasks) == ["double {x}", "zero"]
     assert all(task.state is not None and task.state.is_completed() for task in tasks)

@@ -38,9 +38,7 @@ def test_a_strategy_is_charged_for_every_read_and_no_other(index: Index, name: s
 
     make(name).rank(Batch(index, ASKED), counters)
 
-    # dual_level charges the descriptions that both of its levels read, and which are read once, to each level.
-    twice = ["descriptions"] if name == "dual_level" else []
-    assert len(reads(index)) + len(twice) == counters.round_trips
+    assert len(reads(index)) == counters.round_trips
     assert (counters.round_trips > 0) == (name in GRAPH)
     assert (counters.rows > 0) == (name in GRAPH)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from eval.ledger import Ledger, TrialRecord, trial_id
+from eval.ledger import Champion, Ledger, TrialRecord, trial_id
 from retrieval.errors import InputError
 
 SETTINGS = {"strategy": "pagerank", "parameters": {"restart": 0.15}, "questions": ["q1", "q2"], "seed": 0}
@@ -70,3 +74,52 @@ def test_foreign_and_newer_files_are_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(InputError, match=r"newer\.db: is of a newer HopBench"), Ledger.open(newer):
         pass
+
+
+def test_a_ledger_of_the_first_version_is_upgraded(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "ledger.db")
+    connection.executescript(
+        "CREATE TABLE trials (trial_id TEXT PRIMARY KEY, settings TEXT NOT NULL, metrics TEXT NOT NULL,"
+        "questions BLOB NOT NULL, failures INTEGER NOT NULL, seconds REAL NOT NULL, started REAL NOT NULL,"
+        "ended REAL NOT NULL) STRICT;"
+        "CREATE TABLE sweeps (sweep_id TEXT PRIMARY KEY, started REAL NOT NULL) STRICT; PRAGMA user_version = 1;"
+    )
+    connection.close()
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        ledger.put(record())
+        assert ledger.get(trial_id(**SETTINGS)) is not None
+
+
+def test_a_benchmark_has_one_champion(tmp_path: Path) -> None:
+    first = Champion("digest", "t1", "pagerank", "run1", 1.0)
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert ledger.champion_of("digest") is None
+        ledger.set_champion(first)
+        assert first == ledger.champion_of("digest")
+        second = replace(first, trial_id="t2", run_id="run2", created=2.0)
+        ledger.set_champion(second)
+        assert (second, None) == (ledger.champion_of("digest"), ledger.champion_of("other"))
+
+
+def test_a_trial_is_one_process_s_until_it_ends(tmp_path: Path) -> None:
+    path, name = tmp_path / "ledger.db", trial_id(**SETTINGS)
+    with Ledger.open(path) as ours, Ledger.open(path) as theirs:
+        assert (True, True, False) == (ours.claim(name), ours.claim(name), theirs.claim(name))
+        ours.put(record())
+        assert (False, False) == (ours.claim(name), theirs.claim(name))  # finished
+
+
+def test_what_a_process_gives_up_or_is_killed_at_is_taken_over(tmp_path: Path) -> None:
+    path, name = tmp_path / "ledger.db", trial_id(**SETTINGS)
+    program = (
+        "import os, signal, sys; from pathlib import Path; from eval.ledger import Ledger\n"
+        "with Ledger.open(Path(sys.argv[1])) as ledger:\n"
+        "    assert ledger.claim(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(path), name], check=False)
+    assert -signal.SIGKILL == killed.returncode
+    with Ledger.open(path) as second:
+        with Ledger.open(path) as first:
+            assert (True, False) == (first.claim(name), second.claim(name))
+        assert second.claim(name)  # the first has closed
+    assert [] == [file for file in (tmp_path / "ledger.db-owners").iterdir() if file.name != "open"]

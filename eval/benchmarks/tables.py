@@ -32,20 +32,30 @@ def read_table(path: Path) -> Rows:
 
 
 def _read_delimited(path: Path, delimiter: str) -> Iterator[tuple[Place, Record]]:
-    before = csv.field_size_limit(_CELL_LIMIT)
+    lines = _CountedLines(path)
+    rows = _rows(csv.reader(iter(lines), delimiter=delimiter, strict=True))
     try:
-        lines = _CountedLines(path)
-        reader = csv.reader(iter(lines), delimiter=delimiter, strict=True)
-        header = next((cells for cells in reader if any(cells)), None)
+        header = next((cells for cells in rows if any(cells)), None)
         if header is None:
             raise InputError(f"{path}: is empty: the first line must name the columns, such as _id, title, text")
-        for cells in reader:
+        for cells in rows:
             if any(cell.strip() for cell in cells):
                 yield lines.place, _record(cells, header, lines.place)
     except csv.Error as error:
         raise lines.place.error(f"not a readable table ({error}): put cells that hold quotes in quotes") from error
-    finally:
-        csv.field_size_limit(before)
+
+
+def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """A reader's rows, each read under our limit, which is the whole process's and so never left standing."""
+    while True:
+        before = csv.field_size_limit(_CELL_LIMIT)
+        try:
+            cells = next(reader, None)
+        finally:
+            csv.field_size_limit(before)
+        if cells is None:
+            return
+        yield cells
 
 
 class _CountedLines:

@@ -44,12 +44,15 @@ def compare(
     baseline: str | None = None,
     metric: str = PRIMARY,
     *,
+    pairs: Sequence[tuple[str, str]] | None = None,
     seed: Seed = 0,
     resamples: int = RESAMPLES,
     alpha: float = ALPHA,
     types: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Compare every label with the baseline, or every two labels if `baseline` is None, on one metric.
+
+    `pairs` names the (label, against) to compare instead: a night's labels, each with itself on an earlier night.
 
     `rows_by_label` holds what `score` returned for each label, `types` each question's type for the breakdown. Pairs
     are formed by question id over the questions both answered; a question that a label has no row for counts as its
@@ -61,9 +64,10 @@ def compare(
     _check(rows_by_label, baseline, metric)
     table = _table(rows_by_label, metric, types or {})
     settings = _Settings(sign, int(np.random.default_rng(seed).integers(2**63)), resamples, alpha)
-    pairs = [_pair(table, a, b, settings) for a, b in _family(table.labels, baseline)]
-    adjusted = holm([p.p for p in pairs])
-    judged = tuple(_judge(p, p_holm, settings) for p, p_holm in zip(pairs, adjusted, strict=True))
+    family = _family(table.labels, baseline) if pairs is None else pairs
+    found = [_pair(table, a, b, settings) for a, b in family]
+    adjusted = holm([p.p for p in found])
+    judged = tuple(_judge(p, p_holm, settings) for p, p_holm in zip(found, adjusted, strict=True))
     return Comparison(metric, baseline, alpha, resamples, judged, table.coverage)
 
 

@@ -5,7 +5,7 @@ from eval.explain.changes import Change, Helped, Outcome, changes_of, helpful, o
 from eval.explain.examine import Examiner
 from eval.explain.fates import Fate, Kind, Rival
 from eval.explain.linked import Linked, Names, linked_entities
-from eval.explain.queries import Query, browser_text, literal, queries_of
+from eval.explain.queries import Query, browser_text, literal, pasteable, queries_of
 from eval.explain.routes import Route, Routes
 from eval.explain.versus import Versus, versus
 
@@ -32,6 +32,7 @@ __all__ = [
     "linked_entities",
     "literal",
     "outcomes_of",
+    "pasteable",
     "queries_of",
     "versus",
 ]

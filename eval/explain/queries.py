@@ -53,11 +53,16 @@ def queries_of(strategy: Strategy, index: Index, question: Question) -> Sequence
     return recording.queries
 
 
-def browser_text(queries: Sequence[Query]) -> str:
+def pasteable(strategy: Strategy, index: Index, question: Question) -> Sequence[Query]:
+    """What the strategy's source gives a person to paste, beside what the strategy sends; none for most."""
+    return [Query(text, parameters) for text, parameters in strategy.pasteable(Batch(index, [question]))]
+
+
+def browser_text(queries: Sequence[Query], title: str = "round trip") -> str:
     """`:param` lines and the query, for each round trip; values stand in the lines as literals, never in the query."""
     blocks = []
     for number, query in enumerate(queries, 1):
-        lines = [f"// round trip {number} of {len(queries)}"]
+        lines = [f"// {title} {number} of {len(queries)}"]
         lines += [f":param {name} => {literal(value)};" for name, value in query.parameters.items()]
         blocks.append("\n".join([*lines, f"{query.text.strip()};"]))
     return "\n\n".join(blocks)

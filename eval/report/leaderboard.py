@@ -63,6 +63,19 @@ def reach(data: ReportData) -> dict[str, dict[str, float]]:
     return found
 
 
+def observations(data: ReportData) -> dict[str, dict[str, float]]:
+    """Label → what its source's formulas made of this corpus and how its paths ended, as numbers a question."""
+    asked = data.results["benchmark"].get("questions") or 1
+    found = {}
+    for label in data.labels:
+        entry = data.strategies[label]
+        ends = {f"paths that ended by {name.replace('_', ' ')}": n for name, n in entry.get("terminations", {}).items()}
+        counts = {**entry.get("observed", {}), **ends}
+        if counts:
+            found[label] = {name: count / asked for name, count in counts.items()}
+    return found
+
+
 def _steps(name: str) -> tuple[str, bool]:
     """reach@1 before reach_share@1 (or reach@1_share) before reach@2."""
     return name.partition("@")[2].removesuffix("_share"), "share" in name

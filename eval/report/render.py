@@ -15,7 +15,7 @@ from eval.report.breakdown import breakdowns
 from eval.report.charts import figures
 from eval.report.data import ReportData
 from eval.report.drilldown import packed_batches, question_index
-from eval.report.leaderboard import board, cost_columns, failures, metric_columns, reach
+from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach
 from eval.report.models import models
 from eval.report.summary import conclusion, points
 
@@ -38,6 +38,7 @@ def write_report(data: ReportData, path: Path) -> None:
         cost_columns=cost_columns(data),
         breakdowns=split,
         reach=reach(data),
+        observations=observations(data),
         failures=failures(data),
         models=models(data),
         figures=figures(data, split),

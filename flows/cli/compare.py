@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.output import add_row, console, number, print_json, table
+from flows.cli.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from eval.compare import Comparison, PairResult
     from flows.cli.compare_sides import Side
+    from flows.cli.compare_sources import Source
 
 
 def compare_command(
     sides: Annotated[
         list[str],
-        typer.Argument(metavar="A B …", help="DIR (a run's folder, all its labels) or DIR:LABEL (DIR:pagerank:tuned)."),
+        typer.Argument(
+            metavar="A B …",
+            help="DIR (a run's folder, all its labels) or DIR:LABEL (DIR:pagerank:tuned); an MLflow run id; a label "
+            "(its newest tracked run); champion.",
+        ),
     ],
     metric: Annotated[str, typer.Option(help="The metric to compare on.")] = "all_gold@10",
     baseline: Annotated[
@@ -34,17 +40,21 @@ def compare_command(
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from eval.compare import compare
     from flows.cli.compare_sides import choose_baseline, resolve_sides
+    from flows.cli.compare_sources import Sources
+    from flows.home import Home
 
-    found = resolve_sides(sides)
-    chosen = choose_baseline(sides, found, baseline)
-    types = {q.id: q.type for q in found[0].run.benchmark(dataset).questions} if by_type else None
+    sources = Sources(Home.resolve(), dataset)
+    found = resolve_sides(sides, sources)
+    chosen = choose_baseline(sides, found, baseline, sources)
+    first = next((side.run for side in found if isinstance(side.run, RunFolder)), found[0].run)
+    types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
     rows = {side.name: side.rows for side in found}
     comparison = compare(rows, chosen, metric, seed=seed, types=types)
     if as_json:
-        print_json(_plain(comparison, found, seed))
+        print_json(_plain(comparison, found, first, seed))
         return
     screen = console()
-    benchmark = found[0].run.results["benchmark"]
+    benchmark = first.results["benchmark"]
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {metric}", markup=False)
     _print_pairs(screen, comparison)
     if by_type:
@@ -54,9 +64,9 @@ def compare_command(
             _print_questions(screen, pair)
 
 
-def _plain(comparison: Comparison, sides: list[Side], seed: int) -> dict[str, Any]:
-    found = {side.name: {"folder": str(side.run.folder), "label": side.label} for side in sides}
-    benchmark = sides[0].run.results["benchmark"]
+def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
+    found = {side.name: {"folder": side.run.shown, "label": side.label} for side in sides}
+    benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": found, **comparison.to_dict()}
 
 

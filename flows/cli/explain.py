@@ -36,10 +36,7 @@ def explain_command(
     )
     target = open_target(question, asked, run, dataset)
     if cypher:
-        from eval.explain import browser_text, queries_of
-
-        chosen = target.strategy(strategy)
-        typer.echo(browser_text(queries_of(chosen, target.index, target.question.question)))
+        typer.echo("\n\n".join(target.cypher(label) for label in (strategy, against) if label))
         return
     first = target.examine(strategy, top)
     second = target.examine(against, top) if against else None

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.explain import Examiner, Names, answer, linked_entities
+from eval.explain import Examiner, Names, answer, browser_text, linked_entities, pasteable, queries_of
 from eval.files import write_atomically
 from eval.types import Benchmark, BenchmarkQuestion
 from flows.build_graph import open_index
@@ -59,6 +59,13 @@ class Target:
     def examine(self, label: str, top: int) -> Examiner:
         """The question answered by a label."""
         return Examiner(self.batch, answer(label, self.strategy(label), self.batch), top)
+
+    def cypher(self, label: str) -> str:
+        """What a label sends for the question, and what its source gives to paste, ready for a Neo4j browser."""
+        strategy, question = self.strategy(label), self.question.question
+        sent = browser_text(queries_of(strategy, self.index, question), f"{label}: round trip")
+        own = browser_text(pasteable(strategy, self.index, question), f"{label}: the source's own query")
+        return "\n\n".join(filter(None, (sent, own)))
 
     def draw(self, examiner: Examiner, file: Path) -> None:
         """Write the picture of a label's traversal."""

@@ -26,12 +26,20 @@ def print_info(info: GraphInfo) -> None:
     for threshold, share in info.kept.items():
         kept.add_row(f"{threshold:.1f}", f"{share:.1%}")
     console.print(kept)
+    if info.linking.questions:
+        console.print(
+            f"linking recall {info.linking.share:.3f}: an entity of the gold path is recognised in "
+            f"{info.linking.recognised:,} of {info.linking.questions:,} questions",
+            markup=False,
+            soft_wrap=True,
+        )
     if info.isolated:
         listed = ", ".join(info.isolated[:MAX_LISTED])
         console.print(
             f"warning: {len(info.isolated)} chunks have no edge and only a hop-free ranking finds them: {listed}",
             style="yellow",
             markup=False,
+            soft_wrap=True,
         )
 
 

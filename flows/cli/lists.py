@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,14 +72,19 @@ def _presets(name: str, tuned: bool) -> list[str]:
     return ([] if name in WITHOUT_SOURCE else ["documented"]) + (["tuned"] if tuned else [])
 
 
+def _provenance(facts: Mapping[str, Any]) -> str:
+    """Where a preset comes from, in a line; digests stand in its file and in --json."""
+    told = {name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")}
+    return "; ".join([f"tuned on {', '.join(facts['tuned_on'])}", *(f"{name} {text}" for name, text in told.items())])
+
+
 def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
     screen.print(f"[bold]{strategy['name']}[/bold]  {strategy['summary']}")
     follows = ", ".join(strategy["edges"]) or "no edges"
     presets = ", ".join(strategy["presets"]) or "none"
     screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)
     if strategy["provenance"]:
-        facts = "; ".join(f"{name}: {_plain(value)}" for name, value in strategy["provenance"].items())
-        screen.print(f"  tuned {facts}", markup=False)
+        screen.print(f"  {_provenance(strategy['provenance'])}", markup=False, soft_wrap=True)
     rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"))
     for name, entry in strategy["parameters"].items():
         tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])

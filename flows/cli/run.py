@@ -1,11 +1,10 @@
-"""`hopbench run` and `hopbench nightly`."""
+"""`hopbench run`, and the flags that it shares with `hopbench nightly`."""
 
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,12 +21,8 @@ from flows.cli.model_flags import (
     Repeats,
     metric_names,
 )
-from flows.home import Home
 from flows.models import ModelOptions
 from flows.options import RunOptions
-
-if TYPE_CHECKING:
-    from flows.evaluate import Finished
 
 Config = Annotated[
     Path | None,
@@ -44,8 +39,19 @@ Mapping = Annotated[
     Path | None,
     typer.Option(help="YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md)."),
 ]
+VectorIndex = Annotated[
+    bool,
+    typer.Option(
+        "--neo4j-vector-index", help="Search chunks by Neo4j's own vector index: approximate, so rankings may differ."
+    ),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")]
 Seed = Annotated[int, typer.Option(help="Seed of samples and resampling.")]
+Runner = Annotated[
+    str, typer.Option(help="Where trials run: threads, processes, dask, dask:HOST:PORT (default: one after another).")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Workers of --runner (default: the processors).")]
+Batch = Annotated[int | None, typer.Option(min=1, help="Questions in a batch (default: what memory allows, ≤ 1000).")]
 NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run the same functions without a Prefect server.")]
 
 
@@ -59,6 +65,7 @@ def run_command(
     extractor: Extractor = "rules",
     triples: Triples = None,
     mapping: Mapping = None,
+    neo4j_vector_index: VectorIndex = False,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
     llm: Llm = None,
@@ -72,6 +79,9 @@ def run_command(
     dry_run: DryRun = False,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
+    runner: Runner = "",
+    workers: Workers = None,
+    batch: Batch = None,
     config: Config = None,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
@@ -82,6 +92,7 @@ def run_command(
         extractor=extractor,
         triples=triples,
         mapping=mapping,
+        neo4j_vector_index=neo4j_vector_index,
         limit=limit,
         out=out,
         strategies=strategies,
@@ -89,6 +100,9 @@ def run_command(
         ragas=ragas,
         seed=seed,
         prefect=not no_prefect,
+        runner=runner,
+        workers=workers,
+        batch=batch,
         llm=llm,
         gleaning=gleaning,
         models=ModelOptions(
@@ -100,101 +114,37 @@ def run_command(
             repeats=repeats,
             budget=budget,
         ),
-        command=_command("run"),
+        command=command_line("run"),
     )
     if dry_run:
-        _estimate(options)
+        estimate(options)
         return
-    _execute(options, "evaluate")
+    _execute(options)
 
 
-def nightly_command(
-    dataset: Dataset = "hopworld",
-    out: Annotated[Path | None, typer.Option(help="Folder for the files of this night (default: under home).")] = None,
-    strategies: Strategies = "all",
-    changes: Changes = None,
-    store: Store = "kglite",
-    embedder: Embedder = "wordllama",
-    extractor: Extractor = "rules",
-    triples: Triples = None,
-    mapping: Mapping = None,
-    limit: Limit = None,
-    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
-    llm: Llm = None,
-    gleaning: Gleaning = 0,
-    judge: Judge = None,
-    judge_on: JudgeOn = "all",
-    judge_profile: JudgeProfile = "full",
-    judge_metrics: JudgeMetrics = "all",
-    repeats: Repeats = 1,
-    budget: BudgetUsd = None,
-    dry_run: DryRun = False,
-    seed: Seed = 0,
-    no_prefect: NoPrefect = False,
-    config: Config = None,
-) -> None:
-    """Build if needed, run all strategies, score, track, report, compare with the last good run."""
-    night = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
-    options = RunOptions(
-        dataset=dataset,
-        store=store,
-        embedder=embedder,
-        extractor=extractor,
-        triples=triples,
-        mapping=mapping,
-        limit=limit,
-        out=out or Home.resolve().root / "nightly" / f"{Path(dataset).name}-{night}",
-        strategies=strategies,
-        changes=tuple(changes or ()),
-        ragas=ragas,
-        seed=seed,
-        prefect=not no_prefect,
-        llm=llm,
-        gleaning=gleaning,
-        models=ModelOptions(
-            llm=llm,
-            judge=judge,
-            judge_on=judge_on,
-            judge_profile=judge_profile,
-            judge_metrics=metric_names(judge_metrics),
-            repeats=repeats,
-            budget=budget,
-        ),
-        command=_command("nightly"),
-    )
-    if dry_run:
-        _estimate(options)
-        return
-    finished = _execute(options, "nightly")
-    from flows.nightly import judge as compare_nights
-    from flows.nightly import refuse_regression
-
-    verdict = compare_nights(finished.evaluation, options.out, Home.resolve().root / "nightly")
-    then = (
-        f"compared with {verdict.previous.name}" if verdict.previous else "first good night: recorded as the baseline"
-    )
-    typer.echo(then)
-    refuse_regression(verdict)
-
-
-def _execute(options: RunOptions, flow: str) -> Finished:
+def _execute(options: RunOptions) -> None:
     from flows.cli.progress import terminal_progress
     from flows.cli.table import print_finished
     from flows.evaluate import refuse_incomplete, run
 
     with terminal_progress() as progress:
-        finished = run(options, flow, progress)
-    print_finished(finished, options)
+        finished = run(options, "evaluate", progress)
+    print_finished(finished, options.out)
     refuse_incomplete(finished)
-    return finished
 
 
-def _estimate(options: RunOptions) -> None:
+def estimate(options: RunOptions) -> None:
+    """Print what the models of a run will take, in place of the run."""
     from flows.cli.estimate import print_estimate
     from flows.estimate import estimate_run
 
     print_estimate(estimate_run(options))
 
 
-def _command(name: str) -> str:
-    return " ".join(["hopbench", name, *sys.argv[2:]])
+def command_line(name: str) -> str:
+    """The command as it was typed, without what is nobody's business: a webhook's URL may carry a token."""
+    shown: list[str] = []
+    for word in sys.argv[2:]:
+        hidden = shown[-1:] == ["--webhook"] or word.startswith("--webhook=")
+        shown.append(word.partition("=")[0] + "=…" if hidden and "=" in word[:10] else "…" if hidden else word)
+    return " ".join(["hopbench", name, *shown])

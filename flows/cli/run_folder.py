@@ -27,10 +27,11 @@ class RunFolder:
     folder: Path
     results: dict[str, Any]
     settings: dict[str, Any]
+    run_id: str = ""
 
     @classmethod
-    def read(cls, folder: Path) -> RunFolder:
-        """Read a run's folder; InputError where it is none."""
+    def read(cls, folder: Path, run_id: str = "") -> RunFolder:
+        """Read a run's folder, MLflow's where `run_id` names one; InputError where it is none."""
         file = folder / "results.json"
         if not file.is_file():
             raise InputError(f"{file} does not exist: name the --out folder of a finished run")
@@ -42,7 +43,22 @@ class RunFolder:
             raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
         if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
             raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
-        return cls(folder, results, details.get("run", {}).get("settings") or {})
+        return cls(folder, results, details.get("run", {}).get("settings") or {}, run_id)
+
+    @property
+    def place(self) -> str:
+        """Where it is, the same however it was written."""
+        return str(self.folder.resolve())
+
+    @property
+    def short(self) -> str:
+        """The folder's own name, or the beginning of the run id."""
+        return self.run_id[:8] or self.folder.resolve().name
+
+    @property
+    def shown(self) -> str:
+        """The folder as it was written, or the run."""
+        return f"MLflow run {self.run_id}" if self.run_id else str(self.folder)
 
     @property
     def digest(self) -> str:
@@ -53,11 +69,6 @@ class RunFolder:
     def labels(self) -> list[str]:
         """The labels that were run."""
         return list(self.results["strategies"])
-
-    @property
-    def ranked(self) -> list[str]:
-        """The labels that rank anything: all but the closed-book row, which only answers."""
-        return [label for label in self.labels if label != "closed_book"]
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -84,7 +95,8 @@ class RunFolder:
         found = dataset or self.settings.get("dataset")
         if not found:
             raise InputError(f"{self.folder} does not say where its benchmark is: name it with --dataset")
-        chosen = {name: self.settings[name] for name in ("store", "embedder", "extractor", "limit") if self.settings}
+        names = ("store", "embedder", "extractor", "limit", "neo4j_vector_index")
+        chosen = {name: self.settings[name] for name in names if name in self.settings}
         files: dict[str, Any] = {
             name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -12,13 +13,12 @@ from eval.results import comparisons, results
 
 if TYPE_CHECKING:
     from flows.evaluate import Finished
-    from flows.options import RunOptions
 
 SHOWN = ("all_gold@10", "all_gold@5", "recall@5", "nDCG@10", "has_answer")
 PIPED_WIDTH = 160
 
 
-def print_finished(finished: Finished, options: RunOptions) -> None:
+def print_finished(finished: Finished, out: Path) -> None:
     """The leaderboard with coverage, costs and verdicts, then where the files are."""
     console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
     evaluation = finished.evaluation
@@ -34,7 +34,7 @@ def print_finished(finished: Finished, options: RunOptions) -> None:
         console.print(_said(entries["strategies"]))
     for warning in finished.warnings:
         console.print(f"warning: {warning}", markup=False, style="yellow")
-    console.print(f"report  {options.out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(strategies: dict[str, dict[str, object]], verdicts: dict[str, dict[str, object]]) -> Table:

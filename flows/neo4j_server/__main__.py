@@ -8,9 +8,10 @@ import re
 import sys
 from pathlib import Path
 
-from flows.home import Home, exclusive
+from flows.home import Home
 from flows.neo4j_server.server import Neo4jServer, start
 from retrieval.errors import HopBenchError
+from retrieval.locking import exclusive
 
 
 def main(command: str, parent: int) -> None:
@@ -29,11 +30,16 @@ def main(command: str, parent: int) -> None:
 
 def _start(home: Home, parent: int) -> None:
     server = start(home, parent, [home.neo4j_env, home.root / "neo4j.pid"])
+    announce(home, server)
+    ends = f"ends with process {parent} or by make neo4j-stop" if parent else "ends by make neo4j-stop"
+    _say(f"Neo4j answers at {server.uri} (process {server.pid}); user and password are in {home.neo4j_env}; it {ends}")
+
+
+def announce(home: Home, server: Neo4jServer) -> None:
+    """Write what clients and the next `start` or `stop` find this server by."""
     kept = {name: getattr(server, name) for name in ("pid", "port", "password", "folder", "log")}
     _write_private(home.root / "neo4j.pid", json.dumps(kept, default=str))
     _write_private(home.neo4j_env, "".join(f"{name}={value}\n" for name, value in server.environment().items()))
-    ends = f"ends with process {parent} or by make neo4j-stop" if parent else "ends by make neo4j-stop"
-    _say(f"Neo4j answers at {server.uri} (process {server.pid}); user and password are in {home.neo4j_env}; it {ends}")
 
 
 def _stop(home: Home, server: Neo4jServer | None) -> None:

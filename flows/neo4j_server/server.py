@@ -67,7 +67,7 @@ class Neo4jServer:
             return False
 
     def stop(self) -> None:
-        """End it cleanly (about 3 s); its data goes."""
+        """End it cleanly (about 10 s); its data goes."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:

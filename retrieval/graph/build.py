@@ -1,14 +1,13 @@
 """Builds a graph in stages that are kept as they finish, so that an interrupted build goes on where it stopped.
 
-Stages: embed (kept by the embedding cache), extract, similar (tables kept in a staging folder), write (one atomic
-step of the store). The build key names everything that decides the content; the fingerprint is what came out.
+Stages: embed (kept by the embedding cache), extract, similar (tables kept by `staging`), write (one atomic step of
+the store). The build key names everything that decides the content; the fingerprint is what came out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,7 +29,6 @@ from retrieval.graph.schema import (
     DOCUMENT,
     EDGE_COLUMNS,
     ENTITY,
-    LIST_COLUMNS,
     MENTIONED_IN,
     NODE_COLUMNS,
     RELATED_TO,
@@ -40,6 +38,7 @@ from retrieval.graph.schema import (
 )
 from retrieval.graph.similarity import similar_table
 from retrieval.graph.spacy_names import SpacyNames
+from retrieval.graph.staging import Staging
 from retrieval.graph.store import GraphStore
 from retrieval.graph.triples import triple_tables
 from retrieval.llm.faults import LASTING
@@ -138,14 +137,20 @@ def _digest(value: object) -> str:
 def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps) -> Mapping[str, object]:
     """Build what `plan` says into `store` unless it is there already; returns the build record.
 
-    `staging` keeps finished stages until the graph is written; it is safe to delete (work is then repeated).
+    `staging` keeps finished stages until the graph is written; it is safe to delete (work is then repeated). A
+    process that finds another one at the same graph waits for it.
     """
     key = plan.build_key
-    stage = _Staging(staging / key)
-    present = store.record()
-    if present is not None and present.get("build_key") == key:
-        stage.clear()  # left by a build that was killed between its last write and its end
-        return present
+    stage = Staging(staging / key)
+    with stage.alone():
+        present = store.record()
+        if present is None or present.get("build_key") != key:
+            present = _build(plan, key, store, stage, steps)
+        stage.clear()  # also what a build left that was killed between its last write and its end
+    return present
+
+
+def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: Steps) -> Mapping[str, object]:
     if not plan.passages:
         raise InputError("the corpus has no passages: nothing to build a graph from")
     begun = time.perf_counter()
@@ -166,7 +171,6 @@ def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps)
     if GAPS in extracted and len(extracted[GAPS]):
         record = {**record, GAPS: dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))}
     steps("write", lambda: store.write(tables, record))
-    stage.clear()
     return record
 
 
@@ -227,30 +231,3 @@ def _record(plan: GraphPlan, key: str, tables: GraphTables, seconds: float) -> M
         "embedder": plan.embedder.name,
         "build_seconds": round(seconds, 3),
     }
-
-
-@dataclass(frozen=True)
-class _Staging:
-    """Finished stages on disk, each table a parquet file that appears whole or not at all."""
-
-    folder: Path
-
-    def kept(self, stage: str, compute: Callable[[], Mapping[str, pd.DataFrame]]) -> Mapping[str, pd.DataFrame]:
-        done = self.folder / stage
-        if done.is_dir():
-            return {file.stem: _with_lists(pd.read_parquet(file)) for file in sorted(done.glob("*.parquet"))}
-        tables = compute()
-        partial = self.folder / f"{stage}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        for name, table in tables.items():
-            table.to_parquet(partial / f"{name}.parquet")
-        partial.rename(done)
-        return tables
-
-    def clear(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _with_lists(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(**{name: table[name].map(list) for name in table.columns if name in LIST_COLUMNS})

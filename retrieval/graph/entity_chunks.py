@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from retrieval.graph import cypher
 from retrieval.index import Batch
-from retrieval.search import FLOAT32_DECIMALS
+from retrieval.search import cosines
 from retrieval.types import Counters
 
 Ints = NDArray[np.int64]
@@ -82,6 +82,6 @@ def matches(
     order = np.argsort(rows, kind="stable")  # owners stay ascending within a row
     unique, begins = np.unique(rows[order], return_index=True)
     total = np.add.reduceat(np.asarray(values)[owners[order]], begins)
-    cosines = np.round((batch.index.vectors[unique] @ batch.vectors[q]).astype(np.float64), FLOAT32_DECIMALS)
+    near = cosines(batch.index.vectors, unique, batch.vectors[q])
     weights = np.concatenate([place.weights for place in places])[order]
-    return Matches(unique, total, cosines, np.append(begins, len(rows)).astype(np.int64), owners[order], weights)
+    return Matches(unique, total, near, np.append(begins, len(rows)).astype(np.int64), owners[order], weights)

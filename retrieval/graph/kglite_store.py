@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,10 @@ class KgliteStore:
         self._add_nodes(graph, "Build", build)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            graph.save(str(self.path))  # writes a sibling and renames it
+            with warnings.catch_warnings():
+                # A large graph is saved in parts; that lists of aliases load onto the heap is no news to a user.
+                warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
+                graph.save(str(self.path))  # writes a sibling and renames it
         except (OSError, kglite.KgError) as error:
             raise InputError(
                 f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"

@@ -1,6 +1,6 @@
 """Reads a Neo4j graph that somebody else built: its labels, types and properties take the place of ours in the query.
 
-A mapping file (YAML; docs/neo4j.md has examples) names what is called otherwise:
+A mapping names what is called otherwise:
 
     namespace: {property: namespace_id, value: team-a}      # left out: the whole database is one graph
     labels: {Entity: base, Chunk: chunk}
@@ -9,8 +9,9 @@ A mapping file (YAML; docs/neo4j.md has examples) names what is called otherwise
       Chunk: {id: chunk_id, content: text}
       RELATED_TO: {strength: {property: weight, scale: 0.1}}       # stored 1..10
 
-What is not listed keeps its name, and has a neutral value where a node or edge lacks it. Names are checked before they
-are put into the text; the strategies' own text is unchanged.
+What is not listed keeps its name, and has a neutral value where a node or edge lacks it. Several relationships may have
+one name, as in document 3, whose edges are all RELATES: the labels of their ends tell them apart. Names are checked
+before they are put into the text; the strategies' own text is unchanged.
 """
 
 from __future__ import annotations
@@ -19,13 +20,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
-
-import yaml
 
 from retrieval.errors import InputError, UnknownNameError
-from retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS
+from retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
 
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
 ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has
@@ -45,6 +42,7 @@ NEUTRAL: Mapping[str, str] = {
 _NODE = re.compile(r"\((\w*):(\w+)(?:\s*\{(\w+):)?")
 _BARE = re.compile(r"[->]\((\w+)\)")
 _EDGE = re.compile(r"\[(\w*):([A-Z_]+(?:\|[A-Z_]+)*)\]")
+_ENDLESS = re.compile(r"-\[\w*:([A-Z_]+)\](->|-)\(\)")
 _READ = re.compile(r"\b(\w+)\.(\w+)\b")
 _TYPE = re.compile(r"\btype\((\w+)\)")
 
@@ -87,39 +85,19 @@ class GraphMapping:
         for name in used:
             if not isinstance(name, str) or not NAME.match(name):
                 raise InputError(f"mapping: {name!r} is no name of a label, type or property (letters, digits and _)")
-        present = [name for name in self._types.values() if name != ABSENT]
-        if len(present) != len(set(present)):
-            raise InputError(f"mapping: two relationships are called the same ({', '.join(present)}): they must differ")
+        labels = list(map(self._label, NODE_COLUMNS))
+        if len(labels) != len(set(labels)):
+            raise InputError(f"mapping: two labels are called the same ({', '.join(labels)}): they must differ")
 
     @cached_property
     def _types(self) -> Mapping[str, str]:
         return {kind: self.relationships.get(kind, kind) or ABSENT for kind in EDGE_COLUMNS}
 
-    @classmethod
-    def load(cls, path: Path) -> GraphMapping:
-        """From a YAML file. Raises InputError where it cannot be read as one."""
-        try:
-            content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise InputError(f"--mapping {path} cannot be read: {error}") from error
-        known = ("labels", "relationships", "properties", "namespace")
-        if not isinstance(content, dict) or any(not isinstance(part or {}, dict) for part in content.values()):
-            raise InputError(f"--mapping {path}: write the parts {', '.join(known)}, each with names by ours")
-        for part in content:
-            if part not in known:
-                raise UnknownNameError(f"part of --mapping {path}", str(part), known)
-        space = content.get("namespace") or {}
-        properties = {
-            owner: {column: _property(given, f"{owner}.{column}") for column, given in (columns or {}).items()}
-            for owner, columns in (content.get("properties") or {}).items()
-        }
-        return cls(
-            content.get("labels") or {},
-            content.get("relationships") or {},
-            properties,
-            space.get("property"),
-            str(space.get("value", "")),
-        )
+    def _label(self, label: str) -> str:
+        return self.labels.get(label, label)
+
+    def _shared(self, kind: str) -> bool:
+        return self._types[kind] != ABSENT and list(self._types.values()).count(self._types[kind]) > 1
 
     def rewrite(self, query: str) -> str:
         """A text of `cypher` in this graph's words."""
@@ -130,16 +108,26 @@ class GraphMapping:
         for name in _BARE.findall(text):
             nodes.setdefault(name, tuple(NODE_COLUMNS))
         edges = {name: tuple(types.split("|")) for name, types in _EDGE.findall(text) if name}
+        text = _ENDLESS.sub(self._end, text)
         owners = {**nodes, **edges}
         text = _TYPE.sub(lambda m: self._our_type(m[1], edges[m[1]]) if m[1] in edges else m[0], text)
         text = _READ.sub(lambda m: self._value(m[1], owners[m[1]], m[2]) if m[1] in owners else m[0], text)
         text = _NODE.sub(self._node, text)
-        return _EDGE.sub(lambda m: f"[{m[1]}:{'|'.join(f'`{self._types[kind]}`' for kind in m[2].split('|'))}]", text)
+        return _EDGE.sub(lambda m: f"[{m[1]}:{self._alternatives(m[2])}]", text)
+
+    def _alternatives(self, types: str) -> str:
+        names = dict.fromkeys(self._types[kind] for kind in types.split("|"))
+        return "|".join(f"`{name}`" for name in names)
+
+    def _end(self, match: re.Match[str]) -> str:
+        """The far end of a directed or symmetric edge gets its label where the type does not tell the kind of edge."""
+        far = EDGE_ENDS[match[1]][1]
+        return f"{match[0][:-1]}:{far})" if self._shared(match[1]) else match[0]
 
     def _node(self, match: re.Match[str]) -> str:
         name, label, column = match.groups()
         key = "" if column is None else f" {{`{self._column(label, column).name}`:"
-        return f"({name}:`{self.labels.get(label, label)}`{key}"
+        return f"({name}:`{self._label(label)}`{key}"
 
     def _column(self, owner: str, column: str) -> Property:
         fallback = "id" if column == "passage_id" else column
@@ -152,15 +140,24 @@ class GraphMapping:
             return f"{variable}.`{self.namespace_property}`" if self.namespace_property else "$namespace"
         known = [owner for owner in owners if column in {**NODE_COLUMNS, **EDGE_COLUMNS}.get(owner, ())]
         values = {owner: self._one(variable, owner, column) for owner in known}
-        if len(set(values.values())) == 1 and len(known) == len(owners):
+        if len(set(values.values())) == 1 and len(known) == len(owners) and not self._any_shared(known):
             return next(iter(values.values()))
         if owners[0] in NODE_COLUMNS:
-            cases = " ".join(
-                f"WHEN {variable}:`{self.labels.get(owner, owner)}` THEN {one}" for owner, one in values.items()
-            )
+            cases = " ".join(f"WHEN {variable}:`{self._label(owner)}` THEN {one}" for owner, one in values.items())
             return f"CASE {cases} END"
-        cases = " ".join(f"WHEN '{self._types[owner]}' THEN {one}" for owner, one in values.items())
-        return f"CASE type({variable}) {cases} END" if cases else "null"
+        cases = " ".join(f"WHEN {self._is(variable, owner)} THEN {one}" for owner, one in values.items())
+        return f"CASE {cases} END" if cases else "null"
+
+    def _is(self, variable: str, kind: str) -> str:
+        """The condition under which an edge is of our `kind`."""
+        called = f"type({variable}) = '{self._types[kind]}'"
+        if not self._shared(kind):
+            return called
+        source, target = map(self._label, EDGE_ENDS[kind])
+        return f"{called} AND startNode({variable}):`{source}` AND endNode({variable}):`{target}`"
+
+    def _any_shared(self, owners: list[str]) -> bool:
+        return any(owner in EDGE_COLUMNS and self._shared(owner) for owner in owners)
 
     def _one(self, variable: str, owner: str, column: str) -> str:
         found = self._column(owner, column)
@@ -168,15 +165,5 @@ class GraphMapping:
         return f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
 
     def _our_type(self, variable: str, types: tuple[str, ...]) -> str:
-        cases = " ".join(f"WHEN '{self._types[kind]}' THEN '{kind}'" for kind in types)
-        return f"CASE type({variable}) {cases} END"
-
-
-def _property(given: object, where: str) -> Property:
-    if isinstance(given, str):
-        return Property(given)
-    if isinstance(given, dict) and set(given) <= {"property", "scale"} and isinstance(given.get("property"), str):
-        scale = given.get("scale", 1.0)
-        if isinstance(scale, (int, float)) and not isinstance(scale, bool) and 0 < scale <= 1e6:
-            return Property(given["property"], float(scale))
-    raise InputError(f"mapping: {where} is {given!r}; write a name, or {{property: name, scale: number above 0}}")
+        cases = " ".join(f"WHEN {self._is(variable, kind)} THEN '{kind}'" for kind in types)
+        return f"CASE {cases} END"

@@ -6,6 +6,7 @@ restarts, a deadlock) is run again after .05 s · 2^attempt, for `RETRY_SECONDS`
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,10 @@ AGAIN = "What is finished is kept: the same command goes on."
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A server, a user and a database (None: the user's home database). `timeout` is a query's limit in seconds."""
+    """A server, a user and a database (None: the user's home database).
+
+    In seconds: `timeout` limits a query, `retry` how long a query that fails for a passing reason is tried again.
+    """
 
     uri: str
     username: str = "neo4j"
@@ -41,7 +45,7 @@ class Connection:
 
     @classmethod
     def resolve(cls, environment: Mapping[str, str], file: Path | None = None) -> Connection:
-        """From NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD, NEO4J_DATABASE, NEO4J_TIMEOUT; without a URI, from `file`.
+        """From the variables NEO4J_… that docs/neo4j.md lists; without NEO4J_URI, from `file`.
 
         Raises InputError where neither names a server.
         """
@@ -57,7 +61,8 @@ class Connection:
             username=values.get("NEO4J_USERNAME") or "neo4j",
             password=values["NEO4J_PASSWORD"],
             database=values.get("NEO4J_DATABASE") or None,
-            timeout=_seconds(values.get("NEO4J_TIMEOUT")),
+            timeout=_seconds(values, "NEO4J_TIMEOUT", 300.0),
+            retry=_seconds(values, "NEO4J_RETRY", RETRY_SECONDS),
         )
 
     def driver(self) -> Driver:
@@ -65,6 +70,8 @@ class Connection:
         from neo4j import GraphDatabase
         from neo4j.exceptions import ConfigurationError
 
+        # Without a handler Python prints the driver's log of each broken connection, which is then tried again.
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())
         try:
             _check(self.uri)
             return GraphDatabase.driver(
@@ -95,13 +102,14 @@ def _check(uri: str) -> None:
     _ = parts.port
 
 
-def _seconds(text: str | None) -> float:
+def _seconds(values: Mapping[str, str], name: str, default: float) -> float:
+    text = values.get(name)
     try:
-        seconds = float(text) if text else 300.0
+        seconds = float(text) if text else default
     except ValueError:
         seconds = math.nan
     if not 0 < seconds <= 86_400:
-        raise InputError(f"NEO4J_TIMEOUT {text!r} is no time limit: seconds, above 0 and at most 86400")
+        raise InputError(f"{name} {text!r} is no time limit: seconds, above 0 and at most 86400")
     return seconds
 
 
@@ -170,6 +178,7 @@ _MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
     ),
     ("ServiceUnavailable", StoreError, f"{{where}} does not answer: check NEO4J_URI and that it runs. {AGAIN}"),
     ("SessionExpired", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {AGAIN}"),
+    ("IncompleteCommit", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {AGAIN}"),
     ("DatabaseUnavailable", StoreError, f"{{where}} does not serve {{database}} now: see its log. {AGAIN}"),
     ("ConfigurationError", InputError, "NEO4J_URI {c.uri!r} cannot be used"),
 )

@@ -10,28 +10,28 @@ import numpy as np
 
 from retrieval.embedding.base import Vectors
 from retrieval.graph.neo4j_cypher import nearest_nodes
-from retrieval.graph.neo4j_store import Neo4jStore
 from retrieval.graph.schema import CHUNK
 from retrieval.index import Index
-from retrieval.search import DEPTH, FLOAT32_DECIMALS, Candidates
+from retrieval.search import Candidates, cosines
 
+NATIVE = "neo4j vector index"
 OVERFETCH = 4
 MOST = 10_000
 
 
-def native_dense(store: Neo4jStore, index: Index, questions: Vectors, depth: int = DEPTH) -> list[Candidates]:
-    """The best `depth` chunks of each row of `questions`, shape (q, d), by the vector index.
+def native_dense(index: Index, questions: Vectors, depth: int) -> list[Candidates]:
+    """The best `depth` chunks of each row of `questions`, shape (q, d), by the vector index of the index's store.
 
     A round trip for the batch; where other namespaces leave too few, another with four times as many fetched, up to
-    `MOST`. A question or chunk whose vector is zero is not found, since the index holds none.
+    `MOST`. A question or chunk whose vector is zero is not found, since the vector index holds none.
     """
     wanted = min(depth, len(index.chunks))
-    asked = np.flatnonzero(np.linalg.norm(questions, axis=1)).tolist()
+    asked = np.flatnonzero(np.linalg.norm(questions, axis=1)).tolist() if wanted else []
     found: dict[int, list[str]] = {}
     fetch = OVERFETCH * wanted
     while asked:
         vectors = questions[asked].tolist()
-        records = store.read(nearest_nodes(CHUNK), vectors=vectors, k=min(fetch, MOST))
+        records = index.store.read(nearest_nodes(CHUNK), vectors=vectors, k=min(fetch, MOST))
         found |= {asked[record["q"]]: record["id"] for record in records}
         asked = [q for q in asked if len(found[q]) < wanted] if fetch < MOST else []
         fetch *= OVERFETCH
@@ -40,6 +40,6 @@ def native_dense(store: Neo4jStore, index: Index, questions: Vectors, depth: int
 
 def _scored(index: Index, question: Vectors, ids: list[str], depth: int) -> Candidates:
     rows = np.sort(np.asarray([index.row_of[chunk] for chunk in ids], dtype=np.intp))
-    scores = np.round(index.vectors[rows] @ question, FLOAT32_DECIMALS).astype(np.float64).round(FLOAT32_DECIMALS)
+    scores = cosines(index.vectors, rows, question)
     best = np.argsort(-scores, kind="stable")[:depth]
     return Candidates(rows[best], scores[best])

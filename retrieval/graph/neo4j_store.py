@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
@@ -29,6 +30,7 @@ VECTOR_ROWS = 2_000
 DELETE_ROWS = 5_000
 INDEX_SECONDS = 300
 MEMORY_TRIES = 3
+COMMIT_TRIES = 5
 Row = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -124,12 +126,31 @@ class Neo4jStore:
         from neo4j import unit_of_work
 
         limited = unit_of_work(timeout=self.connection.timeout)(_stopping(work, self.connection))
-        with explained(self.connection), self._session() as session:
-            result: T = getattr(session, method)(limited)
-        return result
+
+        def once() -> T:
+            with self._session() as session:
+                result: T = getattr(session, method)(limited)
+            return result
+
+        with explained(self.connection):
+            return _committed(once)
 
     def _session(self) -> Session:
-        return self.driver.session(database=self.connection.database)
+        # All records of a query at once: the default of 1,000 would cost a round trip for each thousand.
+        return self.driver.session(database=self.connection.database, fetch_size=-1)
+
+
+def _committed(transaction: Callable[[], T]) -> T:
+    """`transaction`, again where the connection broke while it was committed.
+
+    The driver does not repeat what may have been done already; each of ours may be repeated.
+    """
+    from neo4j.exceptions import IncompleteCommit
+
+    for _ in range(COMMIT_TRIES - 1):
+        with suppress(IncompleteCommit):
+            return transaction()
+    return transaction()
 
 
 def _stopping(work: Callable[[ManagedTransaction], T], connection: Connection) -> Callable[[ManagedTransaction], T]:

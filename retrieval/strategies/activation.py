@@ -101,9 +101,30 @@ class Activation(Strategy):
         for spread in (spread for each in spreads for spread in each):
             spread.finish()
             counters.terminations.update(spread.terminations())
+            counters.observed.update(f"paths of {branch.depth} edges" for branch, _ in spread.ended)
         return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
 
-    def _thresholds(self) -> dict[str, float]:
+    def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Document 3's own query for the first level of the best seed; there the engine computes the energies."""
+        (scored,), tagger = self.initial(batch), chunk_tagger(batch.index)
+        tags = tagger.tags(batch.questions[0].text, self.max_tags)
+        seeds = [{"node_id": chunk, "activation": r} for chunk, r in scored[:1] if r > 0]
+        if not seeds:
+            return []
+        thresholds = {name: self._thresholds()[name] for name in ("min_similarity", "min_strength", "min_mention")}
+        parameters: dict[str, object] = {
+            "namespace": batch.index.store.namespace,
+            "frontier": seeds,
+            "visited_ids": [seed["node_id"] for seed in seeds],
+            "query_tags": tags,
+            "query_tags_count": len(tags),
+            "tag_sim_floor": self.tag_floor,
+            "min_threshold": self.min_activation,
+            "min_weight": self.min_weight,
+        }
+        return [(cypher.ACTIVATION_PASTE, parameters | thresholds)]
+
+    def _thresholds(self) -> dict[str, float | bool]:
         return {
             "min_similarity": self.min_similarity if self.use_similar else NEVER,
             "min_strength": self.min_strength if self.use_related else NEVER,
@@ -111,6 +132,7 @@ class Activation(Strategy):
             # Energies are rounded before they are compared, so the engine is asked for a little more.
             "min_activation": max(self.min_activation - 1e-9, 0.0),
             "min_weight": self.min_weight,
+            "tagged": self.max_tags > 0,
         }
 
     def _ranking(

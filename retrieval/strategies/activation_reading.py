@@ -53,6 +53,7 @@ def neighbourhoods(
         for source, degree, kind, target, weight, own in zip(*(record[name] for name in COLUMNS), strict=True):
             here = nodes.get(source) or nodes.setdefault(source, Neighbourhood(degree))
             here.degree = degree
-            similarity = floored_jaccard(len(question.intersection(own)), len(own), len(question), tag_floor)
+            shared = len(question.intersection(own)) if question else 0
+            similarity = floored_jaccard(shared, len(own), len(question), tag_floor)
             here.edges.append((kind, target, max(min_weight, weight), similarity))
     return around

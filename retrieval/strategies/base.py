@@ -79,12 +79,13 @@ class Strategy(ABC):
         return dataclasses.asdict(self)
 
     def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        """Rank every question of the batch, in its order; at most `KEEP` hits each, chunks unique."""
+        """Rank every question of the batch, in its order: `KEEP` hits each, chunks unique, and no seed is dropped."""
         if not batch.questions:
             return []
         rankings = self.search(batch, counters)
         for ranking, initial in zip(rankings, self.initial(batch), strict=True):
-            hits = list(ranking.hits)[:KEEP]
+            seeds = set(ranking.seeds)
+            hits = [hit for place, hit in enumerate(ranking.hits) if place < KEEP or hit.chunk_id in seeds]
             ranking.hits = _filled(hits, initial) if self.fill else hits
         return rankings
 
@@ -95,6 +96,10 @@ class Strategy(ABC):
     @abstractmethod
     def initial(self, batch: Batch) -> list[Scored]:
         """The hop-free ranking of each question from which the strategy starts and short rankings are completed."""
+
+    def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Queries that the source gives a person to paste for a batch of one question: text and all parameters."""
+        return ()
 
 
 def _filled(hits: list[Hit], initial: Scored) -> list[Hit]:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from retrieval.communities import Communities, communities, descriptions
+from retrieval.communities import Communities, Descriptions, communities, descriptions
 from retrieval.embedding.base import Vectors
 from retrieval.fusion import DECIMALS, Scored, ordered, reciprocal_rank
 from retrieval.graph.adjacency import Adjacency, adjacency
@@ -46,6 +46,7 @@ from retrieval.strategies.timing import stage
 from retrieval.types import Counters, Hit, Ranking
 
 KEYWORDS = "question_keywords"
+NOTHING_SAID = Descriptions({}, {}, 0)
 BLOCK = 64  # questions compared with all entities at a time
 
 
@@ -121,10 +122,11 @@ class DualLevel(Strategy):
             graph, reader = adjacency(batch, counters), linker(batch, counters)
             find: QuestionKeywords = batch.index.shared.get(KEYWORDS, surface_keywords)
             asked = find(batch, counters, reader)
+            worded = descriptions(batch, counters) if self._worded() else NOTHING_SAID
         with stage(counters, "local"):
-            near = self._local(batch, counters, graph, reader, asked) if self.mode != "global" else None
+            near = self._local(batch, counters, graph, reader, asked, worded) if self.mode != "global" else None
         with stage(counters, "global"):
-            far = self._global(batch, counters, graph, reader, asked) if self.mode != "local" else None
+            far = self._global(batch, counters, graph, reader, asked, worded) if self.mode != "local" else None
         with stage(counters, "fusion"):
             initial = self.initial(batch)
             evidence = Evidence(batch.index, graph, far[0] if far else None)
@@ -132,10 +134,20 @@ class DualLevel(Strategy):
             levels = zip(near or nothing, far[1] if far else nothing, strict=True)
             return [self._fused(batch, q, *pair, initial[q], evidence) for q, pair in enumerate(levels)]
 
+    def _worded(self) -> bool:
+        """Whether either level reads what the graph says of entities and relations."""
+        return self.mode != "local" or self.entity_text == "described"
+
     def _local(
-        self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker, asked: Sequence[Keywords]
+        self,
+        batch: Batch,
+        counters: Counters,
+        graph: Adjacency,
+        reader: Linker,
+        asked: Sequence[Keywords],
+        worded: Descriptions,
     ) -> list[Level]:
-        vectors = self._entity_vectors(batch, counters, graph, reader)
+        vectors = self._entity_vectors(batch, graph, reader, worded)
         found = []
         for q, near in enumerate(_nearest(_text_vectors(batch, [one.low for one in asked]), vectors, self.entities)):
             named = [graph.entity_row[one] for one in asked[q].entities if one in graph.entity_row]
@@ -145,9 +157,9 @@ class DualLevel(Strategy):
             found.append(level)
         return found
 
-    def _entity_vectors(self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker) -> Vectors:
+    def _entity_vectors(self, batch: Batch, graph: Adjacency, reader: Linker, worded: Descriptions) -> Vectors:
         """Embeddings of the graph's entities, (m, d) in the adjacency's order, once per index."""
-        said = descriptions(batch, counters).entities if self.entity_text == "described" else {}
+        said = worded.entities if self.entity_text == "described" else {}
         key = f"entity_vectors {self.entity_text}"
         if key not in batch.index.shared:
             names = ((reader.name_of[entity], said.get(entity, "")) for entity in graph.entities)
@@ -156,10 +168,16 @@ class DualLevel(Strategy):
         return batch.index.shared[key]  # type: ignore[no-any-return]
 
     def _global(
-        self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker, asked: Sequence[Keywords]
+        self,
+        batch: Batch,
+        counters: Counters,
+        graph: Adjacency,
+        reader: Linker,
+        asked: Sequence[Keywords],
+        worded: Descriptions,
     ) -> tuple[Communities, list[Level]]:
         settings = {"resolution": self.resolution, "min_strength": self.min_strength}
-        known = communities(batch, counters, graph, reader, max_size=self.max_community, **settings)
+        known = communities(batch, counters, graph, reader, worded, max_size=self.max_community, **settings)
         questions = _text_vectors(batch, [one.high for one in asked])
         found = []
         for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):

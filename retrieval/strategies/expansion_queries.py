@@ -20,7 +20,6 @@ from retrieval.fusion import RRF_K, Scored, ordered, reciprocal_rank
 from retrieval.graph.schema import RELATED_TO
 from retrieval.index import Batch
 from retrieval.linking import linker
-from retrieval.search import dense_top
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.expansion_walk import ExpansionQuery, Walk, expand, expansion_queries
@@ -141,7 +140,7 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
         return known
     vectors = batch.index.embedder.embed(new)
     for begin in range(0, len(new), BLOCK):
-        block = dense_top(vectors[begin : begin + BLOCK], batch.index.vectors, count)
+        block = batch.index.nearest(vectors[begin : begin + BLOCK], count)
         known.update(zip(new[begin : begin + BLOCK], map(batch.named, block), strict=True))
     return known
 

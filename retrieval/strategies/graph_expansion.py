@@ -8,7 +8,7 @@ max_expanded keeps the best, not the first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -97,7 +97,20 @@ class GraphExpansion(Strategy):
                 found = hop.reach(frontiers[q], reached[q], depth, self.path_strength)
                 frontiers[q] = sorted(found)
                 reached[q].update(found)
-        return [self._scored(batch, q, seeds[q], reached[q]) for q in range(len(seeds))]
+        rankings = [self._scored(batch, q, seeds[q], reached[q]) for q in range(len(seeds))]
+        counters.observed.update(name for ranking in rankings for name in self._observed(ranking))
+        return rankings
+
+    def _observed(self, ranking: Ranking) -> Iterator[str]:
+        """Whether an expanded chunk, of at most 1 − chunk_weight, can pass initial chunks, and whether one did."""
+        if self.vector_scores == "initial" and self.chunk_weight:
+            bound = (1.0 - self.chunk_weight) / self.chunk_weight
+            vectors = sorted((hit.components["vector"] for hit in ranking.hits if hit.origin == "seed"), reverse=True)
+            for place in (5, 10):
+                if len(vectors) >= place and vectors[place - 1] < bound:
+                    yield f"initial chunk {place} has a cosine below {bound:.2f}, so an expanded one can pass it"
+        if any(hit.origin == "graph" for hit in ranking.hits[:10]):
+            yield "an expanded chunk stands in the top 10"
 
     def _thresholds(self) -> dict[str, float]:
         return {

@@ -133,7 +133,7 @@ def transitions(graph: Adjacency, mention: float, related: float, similar: float
     """Column-stochastic transitions over m entities then n chunks, (m + n, m + n).
 
     A mention edge weighs `mention · idf/√df` of its entity, whatever its own weight; RELATED_TO and SIMILAR_TO weigh
-    `related · strength` and `similar · similarity`. A node without edges keeps a zero column: its mass restarts.
+    `related · strength` and `similar · similarity`. A node without edges keeps a zero column: its mass is lost.
     """
     idf = _idf(graph, graph.mentions.shape[1])
     pattern = graph.mentions.copy()

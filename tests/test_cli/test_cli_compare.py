@@ -15,11 +15,24 @@ import pandas as pd
 import pytest
 
 from eval.compare import compare
-from flows.cli.compare_sides import choose_baseline, resolve_sides
+from eval.ledger import Champion, Ledger, TrialRecord
+from flows.cli import compare_sides
+from flows.cli.compare_sides import Side
+from flows.cli.compare_sources import Sources
+from flows.home import Home
 from retrieval.errors import InputError, UnknownNameError
 from tests.test_cli.conftest import Hopbench
 
 Runs = Callable[..., Path]
+NOWHERE = Home(Path("nowhere"))
+
+
+def resolve_sides(texts: list[str]) -> list[Side]:
+    return compare_sides.resolve_sides(texts, Sources(NOWHERE))
+
+
+def choose_baseline(texts: list[str], sides: list[Side], asked: str | None) -> str | None:
+    return compare_sides.choose_baseline(texts, sides, asked, Sources(NOWHERE))
 
 
 def write_run(
@@ -192,3 +205,60 @@ def test_damaged_folders_are_named(hopbench: Hopbench, runs: Runs) -> None:
     assert f"{folder}: a file of the run is damaged" in done.err
     shutil.rmtree(folder)
     assert hopbench("compare", folder).code == 2
+
+
+def test_run_ids_labels_and_the_champion_mean_tracked_runs(hopbench: Hopbench, finished: Path, home: Path) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{home / 'mlflow.db'}")
+    (experiment,) = [one for one in client.search_experiments() if one.name == "hopbench/tiny"]
+    ids = {run.info.run_name: run.info.run_id for run in client.search_runs([experiment.experiment_id])}
+    parent = ids["run tiny"]
+
+    by_folder = json.loads(hopbench("compare", f"{finished}:bm25", f"{finished}:pagerank", "--json").out)
+    for sides in ([ids["bm25"], ids["pagerank"]], ["bm25", "pagerank"], [f"{finished}:bm25", "pagerank"]):
+        done = hopbench("compare", *sides, "--json")
+        assert (done.code, done.err) == (0, "")
+        (pair,) = json.loads(done.out)["pairs"]
+        (expected,) = by_folder["pairs"]
+        assert {key: pair[key] for key in ("difference", "p", "wins", "losses", "verdict")} == {
+            key: expected[key] for key in ("difference", "p", "wins", "losses", "verdict")
+        }
+    whole = json.loads(hopbench("compare", parent, "--json").out)
+    assert len(whole["pairs"]) == 4 * 3 / 2
+    assert whole["sides"]["bm25"]["folder"] == f"MLflow run {parent}"
+
+    crown(home, by_folder["benchmark"]["digest"], finished)
+    done = hopbench("compare", "champion", "bm25", "--json")
+    assert (done.code, done.err) == (0, "")
+    said = json.loads(done.out)
+    assert said["baseline"] == "champion:pagerank"
+    assert [pair["label"] for pair in said["pairs"]] == [f"{parent[:8]}:bm25"]
+
+
+def crown(home: Path, digest: str, finished: Path) -> None:
+    """Name the run's pagerank the champion."""
+    (side,) = [one for one in resolve_sides([str(finished)]) if one.label == "pagerank"]
+    rows = side.rows[["all_gold@10", "failure"]]
+    settings = {"strategy": "pagerank", "parameters": {}, "dataset": digest, "questions": list(rows.index)}
+    with Ledger.open(home / "ledger.db") as ledger:
+        ledger.put(TrialRecord("c" * 16, settings, {}, rows, 0, 1.0, 0.0, 0.0))
+        ledger.set_champion(Champion(digest, "c" * 16, "pagerank", "", 0.0))
+
+
+def test_what_no_run_is_tracked_for(hopbench: Hopbench, runs: Runs, tmp_path: Path) -> None:
+    folder = str(runs("a", "bm25", "vector"))
+    for side, word in (
+        ("champion", "has no champion yet"),
+        ("0" * 32, f"has no run {'0' * 32}"),
+        ("dual_level", "no finished run of 'dual_level' on the benchmark with digest dddddddddddd"),
+        ("nonsense", "'nonsense' is neither"),
+        ("pagerank[restart=7]", "pagerank.restart = 7.0 is not allowed"),
+    ):
+        done = hopbench("compare", folder, side)
+        assert (done.code, done.out) == (2, "")
+        assert word in done.err
+    done = hopbench("compare", "champion", "champion")
+    assert "champion: of which benchmark?" in done.err
+    done = hopbench("compare", "bm25", "vector", HOPBENCH_HOME=str(tmp_path / "new"))
+    assert f"no run was tracked in {tmp_path / 'new'} yet" in done.err

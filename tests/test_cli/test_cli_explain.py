@@ -90,10 +90,20 @@ def test_cypher_to_paste(hopbench: Hopbench, bench: Path, finished: Path) -> Non
     done = hopbench("explain", "q1", "--dataset", bench, "--strategy", "graph_expansion", "--cypher")
     assert done.code == 0
     first, *rest = done.out.splitlines()
-    assert first == "// round trip 1 of 1"
+    assert first == "// graph_expansion: round trip 1 of 1"
     assert re.match(r':param namespace => "tiny-[0-9a-f]{12}";$', rest[0])
     assert any(re.match(r":param ids => \[\"p\d\d\"", line) for line in rest)
     assert done.out.rstrip().endswith("weight;")
+
+
+def test_cypher_of_both_sides_and_of_the_source(hopbench: Hopbench, bench: Path, finished: Path) -> None:
+    done = hopbench(
+        "explain", "q1", "--dataset", bench, "--strategy", "pagerank", "--against", "activation", "--cypher"
+    )
+    heads = [line for line in done.out.splitlines() if line.startswith("//")]
+    assert heads[0].startswith("// pagerank: round trip 1 of ")
+    assert heads[-1] == "// activation: the source's own query 1 of 1"
+    assert "transfer_energy DESC" in done.out
 
 
 def test_a_hop_free_strategy_sends_no_cypher(hopbench: Hopbench, bench: Path, finished: Path) -> None:

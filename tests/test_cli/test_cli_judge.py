@@ -217,13 +217,15 @@ def test_judge_check_compares_the_profiles_on_the_users_model(
         (["--repeats", "2"], "name one with --judge"),
         (["--llm", "m@http://127.0.0.1:9/v1", "--budget", "0"], "above 0"),
         (["--llm", "gpt-4o"], "OPENAI_API_KEY"),
+        (["--llm", "m@http://127.0.0.1:9/v1", "--runner", "processes"], "--runner threads"),
         (["--dry-run"], "name one with --llm or --judge"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_any_work(
     flags: list[str], said: str, hopbench: Hopbench, bench: Path, tmp_path: Path
 ) -> None:
-    done = hopbench("run", "--dataset", bench, *LABELS, "--out", tmp_path / "out", *flags)
+    labels = LABELS[:2] if "--runner" in flags else LABELS
+    done = hopbench("run", "--dataset", bench, *labels, "--out", tmp_path / "out", *flags)
     assert 2 == done.code
     assert said in done.err
     assert not (tmp_path / "out").exists()

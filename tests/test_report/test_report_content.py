@@ -19,7 +19,7 @@ from eval.report import ReportData, read_run, write_details, write_report
 from eval.report.breakdown import breakdowns, ceiling, zero_filled
 from eval.report.charts import figures, pareto
 from eval.report.drilldown import BATCH, found, packed_batches, question_index
-from eval.report.leaderboard import failures, reach
+from eval.report.leaderboard import failures, observations, reach
 from eval.report.summary import conclusion, points
 from retrieval.errors import InputError
 
@@ -107,6 +107,14 @@ def test_too_few_questions_for_an_interval_are_reported(make_report: MakeReport,
     few = replace(data, comparisons=[COMPARED | names | unknown | {"n": 1}])
     assert conclusion(few).endswith("1 shared questions are too few for an interval.")
     write_report(few, tmp_path / "report.html")
+
+
+def test_observations_are_numbers_a_question(make_report: MakeReport) -> None:
+    data = make_report()
+    strategies = {label: dict(entry) for label, entry in data.strategies.items()}
+    strategies["pagerank"] |= {"observed": {"a hub was met": 150}, "terminations": {"dead_end": 30}}
+    told = observations(replace(data, results=dict(data.results) | {"strategies": strategies}))
+    assert told == {"pagerank": {"a hub was met": 0.5, "paths that ended by dead end": 0.1}}  # of 300 questions
 
 
 def test_reach_reads_in_steps_wherever_results_keep_it(make_report: MakeReport) -> None:

@@ -58,6 +58,8 @@ def _corpus(seed: int, passages: int, questions: int, asked: list[Asked]) -> Ite
             if entity.id:
                 yield {"_id": entity.id, "title": entity.title, "text": passage(entity, community, rng)}
         if made == passages:
+            # The last community may be cut too short to be asked about; the one before it is whole.
+            asked.extend(asker.about(known[-1] if known else community, known, questions))
             return
 
 

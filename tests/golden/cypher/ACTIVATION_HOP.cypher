@@ -23,7 +23,7 @@ UNION ALL
     AND d.namespace = $namespace AND c.namespace = d.namespace
   RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
          collect(d.id) AS target, collect(coalesce(r.similarity, r.weight)) AS weight,
-         collect(coalesce(r.tags, [])) AS tags
+         collect(CASE WHEN $tagged THEN coalesce(r.tags, []) ELSE [] END) AS tags
 UNION ALL
   UNWIND f.entities AS n
   MATCH (c:Entity {id: n.id})
@@ -37,6 +37,6 @@ UNION ALL
     AND d.namespace = $namespace AND c.namespace = d.namespace
   RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
          collect(d.id) AS target, collect(coalesce(r.strength, r.weight)) AS weight,
-         collect(coalesce(r.tags, [])) AS tags
+         collect(CASE WHEN $tagged THEN coalesce(r.tags, []) ELSE [] END) AS tags
 }
 RETURN f.q AS q, part, source, degree, kind, target, weight, tags

@@ -1,0 +1,59 @@
+"""`hopbench serve`: the nightly on a schedule."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from retrieval.errors import InputError
+
+
+def serve_command(
+    context: typer.Context,
+    cron: Annotated[str, typer.Option(help="When: minute hour day month weekday.")] = "0 2 * * *",
+    timezone: Annotated[str, typer.Option(help="The time zone of --cron.")] = "UTC",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Prefect's pages on 127.0.0.1; 0: any.")] = 4200,
+) -> None:
+    """Run `hopbench nightly` on a schedule until stopped; all further flags are nightly's own."""
+    from flows.serve import check_schedule, serve
+
+    check_schedule(cron, timezone)
+    arguments = without_webhook(context.args)
+    _check_nightly(arguments)
+
+    def started(pages: str) -> None:
+        shown = " ".join(["hopbench nightly", *arguments])
+        typer.echo(
+            f"serving  {shown}\nwhen     {cron} ({timezone})\npages    {pages}\nstop it with Ctrl-C; the schedule stays"
+        )
+
+    serve(arguments, cron, timezone, port, started)
+
+
+def without_webhook(words: list[str]) -> list[str]:
+    """The flags without `--webhook URL`, which goes into the environment: Prefect's pages show parameters."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--webhook" or word.startswith("--webhook="):
+            os.environ["HOPBENCH_WEBHOOK"] = word.partition("=")[2] or next(rest, "")
+        else:
+            kept.append(word)
+    return kept
+
+
+def _check_nightly(arguments: list[str]) -> None:
+    """Refuse now what would fail at night: unknown flags, values of the wrong kind, a URL that is none."""
+    from typer.main import get_command
+
+    from flows.cli.main import app
+    from flows.nightly.notify import check_webhook
+
+    group: Any = get_command(app)
+    group.commands["nightly"].make_context("hopbench nightly", list(arguments))
+    if "--no-prefect" in arguments:
+        raise InputError("serve runs on Prefect: leave out --no-prefect, or use a cron line (docs/nightly.md)")
+    if url := os.environ.get("HOPBENCH_WEBHOOK"):
+        check_webhook(url)

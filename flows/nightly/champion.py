@@ -1,0 +1,87 @@
+"""The benchmark's champion in a night: what tonight is measured against, and what tonight may become.
+
+Sweeps name champions; where none has, the best label of the first good night is it, so that slow drift shows from then
+on. A good night's best label takes its place when it is significantly better.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from eval.ledger import Champion, Ledger, TrialRecord, trial_id
+from eval.metrics import PRIMARY
+from eval.version import code_version
+from flows.home import Home
+
+if TYPE_CHECKING:
+    from eval.evaluate import Evaluation
+    from flows.nightly.verdict import Verdict
+
+NIGHT = "night"
+
+
+def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
+    """The champion of a benchmark with its trial, if one was named and its trial is still in the ledger."""
+    with Ledger.open(home.ledger) as ledger:
+        champion = ledger.champion_of(digest)
+        trial = ledger.get(champion.trial_id) if champion is not None else None
+    return None if champion is None or trial is None else (champion, trial)
+
+
+def night_of(trial: TrialRecord) -> str | None:
+    """The night that a champion comes from, if it comes from one."""
+    night = trial.settings.get(NIGHT)
+    return None if night is None else str(night)
+
+
+def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | None) -> str | None:
+    """The label that becomes champion tonight: the best one of a good night, if there is none yet or it is better."""
+    best = _best(evaluation)
+    if verdict.outcome not in ("baseline", "good") or best is None:
+        return None
+    if known is None:
+        return best
+    from eval.compare import compare
+
+    if PRIMARY not in known.questions.columns:
+        return None
+    rows = {best: evaluation.rows[best], "the champion": known.questions}
+    pair = compare(rows, pairs=[(best, "the champion")], seed=evaluation.plan.seed).pairs[0]
+    return best if pair.verdict == "better" else None
+
+
+def crown(home: Home, evaluation: Evaluation, label: str, night: str, run_id: str) -> None:
+    """Keep a label's trial in the ledger and name it the champion."""
+    record = _record(evaluation, label, night)
+    with Ledger.open(home.ledger) as ledger:
+        ledger.put(record)
+        digest = evaluation.plan.benchmark.digest
+        ledger.set_champion(Champion(digest, record.trial_id, label, run_id, time.time()))
+
+
+def _best(evaluation: Evaluation) -> str | None:
+    means = {label: summary["metrics"].get(PRIMARY) for label, summary in evaluation.summaries.items()}
+    scored = {label: mean for label, mean in means.items() if mean is not None}
+    return min(scored, key=lambda label: (-scored[label], label), default=None)
+
+
+def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:
+    plan, trial = evaluation.plan, evaluation.trials[label]
+    settings = {
+        "strategy": trial.strategy,
+        "parameters": dict(trial.parameters),
+        "dataset": plan.benchmark.digest,
+        "questions": [question.id for question in plan.benchmark.questions],
+        "fingerprint": plan.record["fingerprint"],
+        "store": plan.index.store.engine,
+        "embedder": plan.index.embedder.name,
+        "budget": [plan.budget.chunks, plan.budget.tokens],
+        "seed": plan.seed,
+        "code": code_version(),
+        NIGHT: night,  # a night's trial is its own: a sweep does not reuse it
+    }
+    metrics = evaluation.summaries[label]["metrics"]
+    ended = time.time()
+    rows = evaluation.rows[label]
+    return TrialRecord(trial_id(**settings), settings, metrics, rows, trial.failures, trial.seconds, ended, ended)

@@ -1,0 +1,55 @@
+"""One nightly at a time in a home; the system frees the lock of a process that died."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from retrieval.errors import IncompleteError
+
+
+@contextmanager
+def only_nightly(path: Path, dataset: str) -> Iterator[str | None]:
+    """Hold `path` while the nightly runs; yields what an earlier holder that never ended left, in words, or None.
+
+    Raises IncompleteError, naming the holder, while another nightly runs.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise IncompleteError(
+                f"another nightly is running in {path.parent.parent}: {_words(_read(path))}. Wait for its end or stop "
+                "it, then run this command again; nightlies that must overlap need homes of their own (HOPBENCH_HOME)"
+            ) from None
+        left = _read(path)
+        _write(path, {"pid": os.getpid(), "dataset": dataset, "started": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"})
+        try:
+            yield f"the last nightly did not come to its end: {_words(left)}" if left else None
+        finally:
+            _write(path, {})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except ValueError:  # its holder was killed while writing
+        return {"pid": "?", "dataset": "?", "started": "?"}
+    return content if isinstance(content, dict) else {}
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content) if content else "", encoding="utf-8")
+
+
+def _words(holder: dict[str, Any]) -> str:
+    if not holder:
+        return "it is just starting"
+    return f"process {holder.get('pid')}, {holder.get('dataset')}, since {holder.get('started')}"

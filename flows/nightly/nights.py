@@ -1,0 +1,129 @@
+"""What is kept of each night: a folder with nightly.json and the scores by question that later nights compare with.
+
+It lies in HOPBENCH_HOME/nightly, whatever `--out` a night had, and needs none of the run's own files.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.files import write_atomically
+from retrieval.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RECORD_FILE = "nightly.json"
+ROWS_FILE = "night.parquet"
+SCHEMA = "hopbench.nightly/2"
+GOOD = ("baseline", "good")
+
+
+@dataclass(frozen=True)
+class Night:
+    """A night that came to its verdict; `content` is its nightly.json."""
+
+    folder: Path
+    content: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of its folder: benchmark and time."""
+        return self.folder.name
+
+    @property
+    def digest(self) -> str:
+        """Digest of its benchmark."""
+        return str(self.content["benchmark"]["digest"])
+
+    @property
+    def good(self) -> bool:
+        """Whether later nights may be measured against it: completed, no regression."""
+        return self.content["outcome"] in GOOD
+
+    @property
+    def labels(self) -> Mapping[str, Mapping[str, Any]]:
+        """Label → mean of the primary metric, p50 latency."""
+        found: Mapping[str, Mapping[str, Any]] = self.content["labels"]
+        return found
+
+    @property
+    def circumstances(self) -> Mapping[str, Any]:
+        """See `suspects.circumstances`."""
+        found: Mapping[str, Any] = self.content["circumstances"]
+        return found
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """A row for each question × label: question_id, strategy, the primary metric, failure."""
+        import pandas as pd
+
+        try:
+            return pd.read_parquet(self.folder / ROWS_FILE)
+        except (ValueError, OSError) as error:
+            raise InputError(
+                f"{self.folder / ROWS_FILE} cannot be read ({error}): remove the folder {self.folder}, and the next "
+                "night is compared with the one before it"
+            ) from error
+
+    def rows_of(self, label: str) -> pd.DataFrame:
+        """The rows of a label by question id."""
+        return self.rows[self.rows["strategy"] == label].set_index("question_id")
+
+
+def nights(folder: Path, digest: str | None = None) -> list[Night]:
+    """The nights kept in `folder`, newest first; only those of one benchmark where `digest` is given."""
+    found = [night for night in _read(folder) if digest is None or night.digest == digest]
+    return sorted(found, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
+
+
+def _read(folder: Path) -> Iterator[Night]:
+    for file in folder.glob(f"*/{RECORD_FILE}"):
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{file} is damaged ({error}): remove the folder {file.parent}") from error
+        if content.get("schema") != SCHEMA:
+            raise InputError(
+                f"{file}: its schema is {content.get('schema')!r}, this HopBench reads {SCHEMA!r}: use the newer "
+                "HopBench that wrote it, or remove that folder"
+            )
+        yield Night(file.parent, content)
+
+
+def last_good(earlier: Sequence[Night], label: str) -> Night | None:
+    """The newest good night among `earlier` (newest first) that has the label."""
+    return next((night for night in earlier if night.good and label in night.labels), None)
+
+
+def write_night(folder: Path, content: Mapping[str, Any], rows: pd.DataFrame) -> None:
+    """Keep a night, nightly.json last: a folder without it is no night."""
+    buffer = io.BytesIO()
+    rows.to_parquet(buffer, index=False, compression="zstd")
+    write_atomically(folder / ROWS_FILE, buffer.getvalue())
+    text = json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(folder / RECORD_FILE, text.encode())
+
+
+def unfinished(folder: Path, benchmark: str) -> Path | None:
+    """The newest folder of a night of this benchmark that was interrupted and kept finished trials."""
+    found = [
+        kept.parent
+        for kept in folder.glob(f"{glob.escape(benchmark)}-*/.unfinished")
+        if not (kept.parent / RECORD_FILE).exists() and any(kept.iterdir())
+    ]
+    return max(found, key=lambda path: path.name, default=None)
+
+
+def remove(night: Night) -> None:
+    """Forget a night: nightly.json first, so that one half removed is no night."""
+    (night.folder / RECORD_FILE).unlink(missing_ok=True)
+    shutil.rmtree(night.folder, ignore_errors=True)

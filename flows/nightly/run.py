@@ -1,0 +1,102 @@
+"""`hopbench nightly`: one night from lock to verdict. A night that fails says so to whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from flows.evaluate import MAX_FAILED, Finished, run
+from flows.home import Home
+from flows.nightly.lock import only_nightly
+from flows.nightly.nights import unfinished
+from flows.nightly.notify import post
+from flows.nightly.options import NightlyOptions
+from flows.options import RunOptions
+from flows.report_progress import Report
+from retrieval.errors import IncompleteError, RegressionError
+
+LOCK_FILE = ".lock"
+
+
+@dataclass(frozen=True)
+class Nightly:
+    """A night that came to its verdict: the run, where its files are, the verdict's lines, and notes beside it."""
+
+    finished: Finished
+    out: Path
+    outcome: str
+    lines: list[str]
+    notes: list[str]
+
+    def refuse(self) -> None:
+        """Raise RegressionError (exit 3) for a regression, IncompleteError (exit 4) for an incomplete night."""
+        if self.outcome == "regression":
+            raise RegressionError("\n  ".join(self.lines))
+        if self.outcome == "incomplete":
+            raise IncompleteError(
+                f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(self.finished.incomplete)}: the reasons "
+                "stand in questions.parquet (column failure) and in the report"
+            )
+
+
+def nightly(
+    options: RunOptions, night: NightlyOptions, report: Report | None = None, out: Path | None = None
+) -> Nightly:
+    """Run, judge and record one night; `out` is where its files go (default: its folder in the home).
+
+    Raises IncompleteError while another nightly runs in this home, and whatever stops a run.
+    """
+    home = Home.resolve().prepare()
+    with only_nightly(home.nights / LOCK_FILE, options.dataset) as left:
+        try:
+            return _night(options, night, report, home, out, left)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            _tell(night.webhook, {"outcome": "failed", "dataset": options.dataset, "reason": reason[:2000]})
+            raise
+
+
+def _night(
+    options: RunOptions, night: NightlyOptions, report: Report | None, home: Home, out: Path | None, left: str | None
+) -> Nightly:
+    from flows.nightly.publish import lines
+    from flows.nightly.verdict import as_dict
+    from flows.nightly.watch import Watch, default_out, night_name
+    from flows.tracking import TrackingError
+
+    begun = datetime.now(UTC)
+    name = Path(options.dataset).name
+    resumed = unfinished(home.nights, name) if out is None else None
+    folder = out or default_out(home, options.dataset, resumed, begun)
+    options = replace(options, out=folder)
+    called = folder.name if out is None else night_name(name, begun)
+    watch = Watch(
+        home, called, night.keep, night.latency_factor, night.accept, options.prefect, options.mapping is not None
+    )
+    notes = [left] if left else []
+    unwritten: TrackingError | None = None
+    try:
+        run(options, "nightly", report, watch.remark)
+    except TrackingError as error:  # the night's own files are complete: its verdict stands
+        if watch.verdict is None:
+            raise
+        unwritten = error
+    assert watch.finished is not None
+    assert watch.verdict is not None
+    notes += [f"removed {what} (--keep {night.keep})" for what in watch.keep_record(watch.finished.run_ids)]
+    verdict, told = watch.verdict, lines(watch.verdict)
+    if verdict.outcome in ("regression", "incomplete"):
+        content = {"night": called, "benchmark": watch.finished.evaluation.plan.benchmark.name, **as_dict(verdict)}
+        failure = _tell(night.webhook, {**content, "text": "\n".join(told)})
+        notes += [failure] if failure else []
+    if unwritten is not None and verdict.outcome in ("baseline", "good"):
+        raise unwritten
+    notes += [str(unwritten)] if unwritten else []
+    return Nightly(watch.finished, folder, verdict.outcome, told, notes)
+
+
+def _tell(webhook: str | None, content: Mapping[str, Any]) -> str | None:
+    return None if webhook is None else post(webhook, {"source": "hopbench nightly", **content})

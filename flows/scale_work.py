@@ -1,0 +1,138 @@
+"""What a worker does, whatever thread, process or machine it is: open the benchmark once, then one unit after another.
+
+A worker is told the options of the run, never handed a corpus or a graph: it reads them from the home and the data set
+that both see (a shared file system, or Neo4j for the graph).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from eval.batch_work import Unit, UnitOutcome, run_unit
+from flows.home import Home
+from flows.options import RunOptions
+from retrieval.errors import HopBenchError, IncompleteError, InputError, StoreError
+
+if TYPE_CHECKING:
+    from eval.types import Benchmark
+    from retrieval.index import Batch, Index
+
+KEPT_BATCHES = 4  # a batch's score matrices take up to 400 MB while they are computed
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run as its workers know it; `token` is the same for all units of one run."""
+
+    token: str
+    options: RunOptions
+    home: Path
+    namespace: str
+    build_key: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a unit cannot be done, for the process that asked; a lost worker leaves none."""
+
+    message: str
+    exit_code: int
+
+    def error(self) -> HopBenchError:
+        """The error to raise there."""
+        kinds = {InputError.exit_code: InputError, StoreError.exit_code: StoreError}
+        return kinds.get(self.exit_code, IncompleteError)(self.message)
+
+
+class Desk:
+    """A benchmark opened in this process: its index, and its latest batches with what strategies keep in them."""
+
+    def __init__(self, benchmark: Benchmark, index: Index, options: RunOptions) -> None:
+        self._benchmark = benchmark
+        self._index = index
+        self._options = options
+        self._lock = Lock()
+        self._batches: OrderedDict[int, Batch] = OrderedDict()
+
+    @classmethod
+    def open(cls, job: Job) -> Desk:
+        """Read benchmark, vectors and graph; the graph must be the one that the run built."""
+        from flows.build_graph import open_index
+
+        home = Home(job.home)
+        home.apply_environment()
+        benchmark = job.options.benchmark()
+        plan = job.options.graph_plan(benchmark, home)
+        index = open_index(job.options, plan, home)
+        record = index.store.record()
+        if record is None or record.get("build_key") != job.build_key:
+            raise InputError(
+                f"the worker on {os.uname().nodename} does not find the graph {job.namespace} in {job.home}: workers "
+                "need the same HOPBENCH_HOME and data set (a shared file system), or --store neo4j"
+            )
+        return cls(benchmark, index, job.options)
+
+    @cached_property
+    def strategies(self) -> dict[str, object]:
+        """The run's labels."""
+        from retrieval.strategies.registry import resolve
+
+        return dict(resolve(self._options.strategies, self._options.changes))
+
+    @cached_property
+    def _parts(self) -> Sequence[Batch]:
+        from eval.trial import batches
+
+        questions = [question.question for question in self._benchmark.questions]
+        return batches(self._index, questions, self._options.batch)
+
+    def run(self, unit: Unit) -> UnitOutcome:
+        """Do one unit."""
+        from retrieval.budget import Budget
+
+        return run_unit(unit, self.strategies[unit.label], self._batch(unit.part), Budget())  # type: ignore[arg-type]
+
+    def _batch(self, part: int) -> Batch:
+        """The batch, as the last unit left it; the oldest are forgotten, and computed again should they return."""
+        from retrieval.index import Batch
+
+        with self._lock:
+            if part not in self._batches:
+                self._batches[part] = Batch(self._index, self._parts[part].questions)
+                while len(self._batches) > KEPT_BATCHES:
+                    self._batches.popitem(last=False)
+            return self._batches[part]
+
+
+_desks: dict[str, Desk] = {}
+_opening = Lock()
+
+
+def use_desk(token: str, desk: Desk) -> None:
+    """Let workers in this process use what it has opened already."""
+    _desks[token] = desk
+
+
+def leave_desk(token: str) -> None:
+    """Forget a run's desk."""
+    _desks.pop(token, None)
+
+
+def work(job: Job, unit: Unit) -> UnitOutcome | Failed:
+    """Do a unit of a job, opening its benchmark in this process if need be. Errors of HopBench come back as values."""
+    try:
+        with _opening:
+            desk = _desks.get(job.token)
+            if desk is None:
+                _desks.clear()  # the runs before it are over
+                desk = _desks[job.token] = Desk.open(job)
+        return desk.run(unit)
+    except HopBenchError as error:
+        return Failed(str(error), error.exit_code)

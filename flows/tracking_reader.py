@@ -1,0 +1,104 @@
+"""What MLflow knows of earlier runs: by run id, or the newest of a label; and the files that were stored with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from flows.home import Home
+from flows.tracking import tracking_uri
+from flows.tracking_payload import redact, secrets
+from retrieval.errors import InputError
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+RUN_ID = re.compile(r"^[0-9a-f]{32}$")
+FILES = ("results.json", "questions.parquet", "details.json.gz")
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """One run in MLflow; `parent` is empty for a parent."""
+
+    id: str
+    name: str
+    parent: str
+    tags: Mapping[str, str]
+
+
+@dataclass
+class TrackingReader:
+    """Reads the store that MLFLOW_TRACKING_URI names, else the home's own database."""
+
+    home: Home
+    _folders: dict[str, Path] = field(default_factory=dict)
+
+    @cached_property
+    def client(self) -> MlflowClient:
+        """The client; importing it takes seconds. Raises InputError where nothing was ever tracked."""
+        uri = tracking_uri(self.home)
+        if uri == f"sqlite:///{self.home.mlflow_db}" and not self.home.mlflow_db.is_file():
+            raise InputError(f"no run was tracked in {self.home.root} yet: name the --out folders of runs")
+        self.home.apply_environment()
+        from mlflow import MlflowClient
+
+        return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+    def run(self, run_id: str) -> TrackedRun:
+        """The run of that id. Raises InputError where there is none."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return _plain(self.client.get_run(run_id))
+        except MlflowException as error:
+            uri = redact(tracking_uri(self.home), secrets())
+            raise InputError(f"MLflow at {uri} has no run {run_id}: {error.message}") from error
+
+    def newest(self, label: str, digest: str | None) -> TrackedRun | None:
+        """The newest finished run of a label, on the benchmark of that digest where one is given."""
+        if "'" in label:
+            return None
+        where = [f"attributes.run_name = '{label}'", "attributes.status = 'FINISHED'", f"params.label = '{label}'"]
+        if digest is not None:
+            where.append(f"tags.benchmark_digest = '{digest}'")
+        experiments = [one.experiment_id for one in self.client.search_experiments()]
+        order = ["attributes.start_time DESC"]
+        found = self.client.search_runs(experiments, " and ".join(where), max_results=1, order_by=order)
+        return _plain(found[0]) if found else None
+
+    def folder(self, run: TrackedRun) -> Path:
+        """The files of a parent run: where they lie, or a copy in the home's scratch folder.
+
+        Raises InputError where they are not stored any more.
+        """
+        if run.id not in self._folders:
+            self._folders[run.id] = self._fetched(run)
+        return self._folders[run.id]
+
+    def _fetched(self, run: TrackedRun) -> Path:
+        stored = {file.path for file in self.client.list_artifacts(run.id)}
+        if not {"results.json", "questions.parquet"} <= stored:
+            gone = run.tags.get("hopbench.artifacts")
+            why = f"its files were {gone}" if gone else "it is no finished run of HopBench, or its files are gone"
+            raise InputError(f"run {run.id} ({run.name}) cannot be compared question by question: {why}")
+        uri = urlsplit(str(self.client.get_run(run.id).info.artifact_uri))
+        if uri.scheme in ("", "file"):
+            return Path(url2pathname(uri.path))
+        target = self.home.scratch / "compared" / run.id
+        target.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            if name in stored:
+                self.client.download_artifacts(run.id, name, str(target))
+        return target
+
+
+def _plain(run: Any) -> TrackedRun:
+    tags = dict(run.data.tags)
+    return TrackedRun(run.info.run_id, str(run.info.run_name), tags.get("mlflow.parentRunId", ""), tags)

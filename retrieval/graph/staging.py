@@ -1,0 +1,52 @@
+"""Finished stages of a build on disk, so that a build that is killed goes on after them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from retrieval.graph.schema import LIST_COLUMNS
+from retrieval.locking import exclusive_and_gone
+
+Tables = Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A build's folder: each stage appears whole or not at all."""
+
+    folder: Path
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until no other process builds the same graph: they would share this folder, and one write is enough."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive_and_gone(self.folder.with_name(f"{self.folder.name}.lock")):
+            yield
+
+    def kept(self, stage: str, compute: Callable[[], Tables]) -> Tables:
+        """The tables of a stage: read back where it was finished before, else computed and kept."""
+        done = self.folder / stage
+        if done.is_dir():
+            return {file.stem: _with_lists(pd.read_parquet(file)) for file in sorted(done.glob("*.parquet"))}
+        tables = compute()
+        partial = self.folder / f"{stage}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for name, table in tables.items():
+            table.to_parquet(partial / f"{name}.parquet")
+        partial.rename(done)
+        return tables
+
+    def clear(self) -> None:
+        """Forget all stages."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _with_lists(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(**{name: table[name].map(list) for name in table.columns if name in LIST_COLUMNS})

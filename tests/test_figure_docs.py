@@ -1,0 +1,53 @@
+"""The figures of docs/strategies.md: what a table says of a finished run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from eval.figure_docs import written
+from retrieval.errors import InputError
+
+LABELS = {"bm25": 40, "vector": 20, "graph_expansion": 10, "graph_expansion:tuned": 80, "pagerank": 41}
+PAGE = "before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n"
+
+
+def finished(folder: Path) -> Path:
+    """A run of 100 questions of which each label finds all gold of the first so many."""
+    rows = [
+        {"question_id": f"q{number:02d}", "strategy": label, "all_gold@10": float(number < found), "failure": None}
+        for label, found in LABELS.items()
+        for number in range(100)
+    ]
+    pd.DataFrame(rows).to_parquet(folder / "questions.parquet")
+    strategies = {
+        label: {"metrics": {"recall@5": 0.5, "all_gold@10": found / 100}, "seconds": 0.25}
+        for label, found in LABELS.items()
+    }
+    benchmark = {"name": "small", "questions": 100, "passages": 1234}
+    (folder / "results.json").write_text(json.dumps({"benchmark": benchmark, "strategies": strategies}))
+    return folder
+
+
+def test_a_row_has_both_presets_and_what_is_real(tmp_path: Path) -> None:
+    lines = written(PAGE, [finished(tmp_path)]).splitlines()
+
+    assert (lines[0], lines[-1]) == ("before", "after")
+    assert "**small**, 100 questions, 1,234 passages; best hop-free: `bm25`." in lines
+    (expansion,) = [line for line in lines if line.startswith("| `graph_expansion`")]
+    cells = [cell.strip() for cell in expansion.split("|")[2:-1]]
+    assert ["0.500 / 0.100", "0.500 / 0.800"] == cells[:2]
+    assert cells[2].startswith("better +0.400 [")  # .8 − .4
+    assert cells[4].startswith("better +0.700 [")  # .8 − .1
+    assert cells[5] == "2.5"  # 250 ms for 100 questions
+    (walk,) = [line for line in lines if line.startswith("| `pagerank`")]
+    assert "not distinguishable +0.010" in walk
+    assert written("\n".join(lines), [tmp_path]) == "\n".join(lines)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"results\.json is not there"):
+        written(PAGE, [tmp_path / "none"])
