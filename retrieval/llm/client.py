@@ -7,12 +7,10 @@ loop, or libraries (instructor, RAGAS) that hold what they take for openai's cli
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,10 +19,12 @@ from retrieval.llm.cache import ReplyCache, request_key
 from retrieval.llm.endpoint import Endpoint
 from retrieval.llm.faults import LLMError, content_of, from_openai
 from retrieval.llm.ledger import CallLedger, CallRecord
+from retrieval.llm.loop import LoopThread
 from retrieval.llm.pacing import Pacer
 from retrieval.llm.patience import Breaker, Retries
-from retrieval.llm.prices import price_of
 from retrieval.llm.scope import Scope, current_scope
+from retrieval.llm.settings import Settings
+from retrieval.llm.spending import Spent
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -33,54 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CHARS_PER_TOKEN = 3  # a low guess: what a prompt may cost is not to be underestimated
 DEFAULT_MAX_TOKENS = 4096
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Patience with an endpoint. `timeout` is seconds of one attempt, in which a slow local model must answer.
-
-    `attempts` bounds a call's attempts at faults that may pass, `throttled` its refusals by a rate limit; a useless
-    answer (empty, cut, of the wrong form) is asked for once more. All calls together may use `retry_share` retries a
-    call and `retry_reserve` more. Concurrency starts at `concurrency`.
-    """
-
-    timeout: float = 300.0
-    attempts: int = 4
-    throttled: int = 10
-    retry_share: float = 0.3
-    retry_reserve: int = 10
-    longest_wait: float = 300.0
-    concurrency: int = 8
-    max_concurrency: int = 64
-    breaker_failures: int = 12
-    breaker_seconds: float = 30.0
-
-
-@dataclass(slots=True)
-class _Spent:
-    """What a call's attempts cost so far."""
-
-    attempts: int = 0
-    throttled: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    tokens_cached: int = 0
-
-    def record(self, whose: tuple[str, str, str, str], seconds: float, outcome: str) -> CallRecord:
-        """The ledger's row."""
-        price = price_of(whose[3])
-        usd = None if price is None else price.of(self.tokens_in, self.tokens_cached, self.tokens_out)
-        tokens = (self.tokens_in, self.tokens_out, self.tokens_cached)
-        return CallRecord(*whose, *tokens, usd, seconds, self.attempts, self.throttled, outcome)
-
-    def add(self, completion: ChatCompletion) -> None:
-        """Add an answered attempt, whatever its answer is worth."""
-        usage = completion.usage
-        if usage is not None:
-            details = usage.prompt_tokens_details
-            self.tokens_in += usage.prompt_tokens
-            self.tokens_out += usage.completion_tokens
-            self.tokens_cached += (details.cached_tokens or 0) if details else 0
 
 
 class LLM:
@@ -101,22 +53,17 @@ class LLM:
 
     def close(self) -> None:
         """End the loop and its connections; the ledger stays open."""
-        if "_loop" in self.__dict__:
+        if "_thread" in self.__dict__:
             if "_raw" in self.__dict__:
                 self.submit(self._raw.close()).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-            del self.__dict__["_loop"]
+            self._thread.close()
+            del self.__dict__["_thread"]
         if self._cache is not None:
             self._cache.close()
 
     @cached_property
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=loop.run_forever, name="hopbench-llm", daemon=True)
-        self._thread.start()
-        return loop
+    def _thread(self) -> LoopThread:
+        return LoopThread("hopbench-llm")
 
     @cached_property
     def _raw(self) -> AsyncOpenAI:
@@ -139,22 +86,15 @@ class LLM:
 
     @cached_property
     def _breaker(self) -> Breaker:
-        return Breaker(self.settings.breaker_failures, self.settings.breaker_seconds)
+        return self.settings.breaker()
 
     @cached_property
     def _retries(self) -> Retries:
-        own = self.settings
-        return Retries(
-            attempts=own.attempts,
-            throttled=own.throttled,
-            share=own.retry_share,
-            reserve=own.retry_reserve,
-            longest_wait=own.longest_wait,
-        )
+        return self.settings.retries()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the gate's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return self._thread.submit(work)
 
     async def create(self, **chat: Any) -> ChatCompletion:
         """As `openai.chat.completions.create` (without streaming); from the cache where the same call is finished.
@@ -190,7 +130,7 @@ class LLM:
             self.ledger.record(CallRecord(*self._whose(scope), usd=0.0, outcome="cached"))
             known.__dict__["from_cache"] = True
             return _charged(known, scope)
-        done = self._flying[key] = self._loop.create_future()
+        done = self._flying[key] = self._thread.loop.create_future()
         try:
             completion = await self._paid(self._wire(chat), scope)
             if self._cache is not None:
@@ -214,7 +154,7 @@ class LLM:
 
     async def _paid(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
         """Ask the model within the budget, and write what came of it into the ledger."""
-        begun, spent, outcome = time.perf_counter(), _Spent(), "unfinished"
+        begun, spent, outcome = time.perf_counter(), Spent(), "unfinished"
         guess = len(str(wire.get("messages"))) // CHARS_PER_TOKEN
         limit = wire.get("max_tokens") or wire.get("max_completion_tokens") or DEFAULT_MAX_TOKENS
         with self.ledger.reserve(self.endpoint.model, guess, limit):
@@ -229,7 +169,7 @@ class LLM:
                 self.ledger.record(spent.record(self._whose(scope), seconds, outcome))
         return completion
 
-    async def _attempts(self, wire: dict[str, Any], spent: _Spent) -> ChatCompletion:
+    async def _attempts(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
         _ = self._raw  # the first call loads openai, which takes seconds: not while the pacer measures
         faults: Counter[str] = Counter()
         self._retries.begin()
@@ -243,7 +183,7 @@ class LLM:
                 pause = self._retries.pause(fault, faults[fault.kind])
             await asyncio.sleep(pause)
 
-    async def _attempt(self, wire: dict[str, Any], spent: _Spent) -> ChatCompletion:
+    async def _attempt(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
         async with self._pacer.slot() as sent:
             self._breaker.check()
             spent.attempts += 1
