@@ -7,10 +7,11 @@ setup: $(STAMP)
 
 # One stamp file: setting up twice, or from demo and then test, does the work once. Compiled here, so that no command
 # has to, also where Python may not write bytecode: half of the first run's time would go into it.
-$(STAMP): pyproject.toml requirements/dev.txt requirements/uv.txt
+$(STAMP): pyproject.toml requirements/dev.txt requirements/no-deps.txt requirements/uv.txt
 	python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/uv.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements/no-deps.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	touch $@
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from eval.compare import Comparison, best_baseline, compare, mean_ci
 from eval.graph_reach import expansion_factors, reach_columns
 from eval.metrics import PRIMARY, score, summarise
+from eval.reading import Read, Reading, read
 from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
 from eval.types import Benchmark
 from eval.unfinished import Unfinished, trial_key
@@ -18,17 +19,21 @@ from retrieval.budget import Budget
 from retrieval.errors import ParameterError
 from retrieval.graph.build import Steps
 from retrieval.index import Batch, Index
+from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERVAL_METRICS = (PRIMARY, "all_gold@5", "recall@5", "has_answer")
+INTERVAL_METRICS = (PRIMARY, "all_gold@5", "recall@5", "has_answer", "answer_em", "answer_f1")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store."""
+    """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
+
+    `reading` says who answers and who judges; without it no language model is asked.
+    """
 
     benchmark: Benchmark
     index: Index
@@ -38,6 +43,7 @@ class Plan:
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
     batch: int | None = None
+    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
@@ -71,13 +77,17 @@ class Plan:
             budget=[self.budget.chunks, self.budget.tokens],
             seed=self.seed,
             code=code_version(),
+            model=self.index.shared.get(MODEL, ""),
             **({} if self.batch is None else {"batch": self.batch}),  # it decides the number of round trips
         )
 
 
 @dataclass
 class Evaluation:
-    """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels."""
+    """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels.
+
+    With a reader there is one more label, `closed_book`, which ranks nothing.
+    """
 
     plan: Plan
     trials: Mapping[str, TrialOutcome]
@@ -86,6 +96,7 @@ class Evaluation:
     comparison: Comparison | None
     intervals: Mapping[str, Mapping[str, tuple[float, float]]]
     shared_seconds: float
+    read: Read = field(default_factory=Read)
 
 
 Ranker: TypeAlias = "Callable[[Plan, Unfinished, Steps], tuple[Mapping[str, TrialOutcome], float]]"
@@ -95,7 +106,10 @@ Ranker: TypeAlias = "Callable[[Plan, Unfinished, Steps], tuple[Mapping[str, Tria
 def evaluate(plan: Plan, kept: Unfinished, steps: Steps, rank: Ranker | None = None) -> Evaluation:
     """Run what is not in `kept` yet, a step a trial unless `rank` does it otherwise, and score it all."""
     trials, shared = (rank or in_turn)(plan, kept, steps)
-    return steps("score", lambda: _scored(plan, trials, shared))
+    ranked = dict(trials)
+    rows = steps("score", lambda: _rows(plan, ranked))
+    said = read(plan.reading, plan.benchmark, ranked, rows, steps)
+    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared, said))
 
 
 def in_turn(plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
@@ -123,32 +137,39 @@ def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
     return outcome
 
 
-def _scored(plan: Plan, trials: Mapping[str, TrialOutcome], shared: float) -> Evaluation:
+def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFrame]:
     factors = expansion_factors(plan.index)
-    rows, summaries = {}, {}
+    rows = {}
     for label, trial in trials.items():
         scored = score(plan.benchmark, trial.rankings, ragas=plan.ragas)
-        reached = reach_columns(trial, plan.benchmark, factors)
-        rows[label] = scored.join(reached)
-        summaries[label] = summarise(rows[label], plan.benchmark, context_passages=plan.budget.chunks)
+        rows[label] = scored.join(reach_columns(trial, plan.benchmark, factors))
+    return rows
+
+
+def _compared_all(
+    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, said: Read
+) -> Evaluation:
+    chunks = plan.budget.chunks
+    summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
     comparison = _compared(plan, rows, summaries)
     intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
-    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared)
+    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said)
 
 
 def _compared(
     plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Mapping[str, Any]]
 ) -> Comparison | None:
     baseline = best_baseline(summaries)
-    if baseline is None or len(rows) < 2:
+    ranked = {label: table for label, table in rows.items() if PRIMARY in table}
+    if baseline is None or len(ranked) < 2:
         return None
     types = {question.id: question.type for question in plan.benchmark.questions}
-    return compare(rows, baseline, seed=plan.seed, types=types)
+    return compare(ranked, baseline, seed=plan.seed, types=types)
 
 
 def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
     found = {}
-    for metric in INTERVAL_METRICS:
+    for metric in (name for name in INTERVAL_METRICS if name in rows):
         values = rows[metric].dropna().to_numpy(dtype=float)
         interval = mean_ci(values, seed) if len(values) > 1 else None
         if interval is not None:

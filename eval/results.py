@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eval.answers import VERSION as READER_VERSION
 from eval.compare import PairResult
 from eval.evaluate import Evaluation
 from eval.files import write_atomically
+from eval.reading import costs
 from eval.report import ReportData, write_details, write_report
 from eval.trial import TrialOutcome
 from retrieval.chunking import count_tokens
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = "hopbench.results/1"
+JUDGEMENTS_FILE = "judgements.parquet"
 
 
 def results(evaluation: Evaluation) -> dict[str, Any]:
@@ -44,8 +47,16 @@ def results(evaluation: Evaluation) -> dict[str, Any]:
         "search": plan.index.search,
         "seed": plan.seed,
         "shared_seconds": round(evaluation.shared_seconds, 3),
+        **_models(evaluation),
         "strategies": {label: _strategy(evaluation, label) for label in evaluation.trials},
     }
+
+
+def _models(evaluation: Evaluation) -> dict[str, Any]:
+    """Who read and who judged; nothing without them."""
+    said = evaluation.read
+    reader = {} if said.reader is None else {"reader": {"llm": said.reader, "prompt": READER_VERSION}}
+    return reader if said.judged is None else {**reader, "judge": dict(said.judged.judge)}
 
 
 def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
@@ -53,6 +64,8 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
     latencies = list(trial.latency_ms.values())
     counters = trial.counters
     contexts = [count_tokens(ranking.context) for ranking in trial.rankings.values() if ranking.failure is None]
+    models = costs(evaluation.read, label)
+    answering = models.get("answering", {})
     return {
         "params": dict(trial.parameters),
         **{name: summary[name] for name in ("metrics", "answered", "measured", "coverage", "failures", "ceilings")},
@@ -67,9 +80,10 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
         "edges_touched": counters.edges_touched,
         "terminations": dict(sorted(counters.terminations.items())),
         "observed": dict(sorted(counters.observed.items())),
-        "llm_calls": counters.llm_calls,
-        "tokens": counters.tokens,
+        "llm_calls": counters.llm_calls + answering.get("calls", 0),
+        "tokens": counters.tokens + answering.get("tokens_in", 0) + answering.get("tokens_out", 0),
         "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
+        **models,
     }
 
 
@@ -182,8 +196,19 @@ def write_results(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> 
     data.questions.to_parquet(buffer, index=False)
     table, report, summary = out / "questions.parquet", out / "report.html", out / "results.json"
     write_atomically(table, buffer.getvalue())
+    judged = _write_judgements(evaluation, out)
     details = write_details(data, out)
     write_report(data, report)
     text = json.dumps(data.results, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_atomically(summary, text.encode())
-    return [table, details, report, summary]
+    return [table, *judged, details, report, summary]
+
+
+def _write_judgements(evaluation: Evaluation, out: Path) -> list[Path]:
+    """judgements.parquet: a row per label, question, metric and repeat, with the score or the reason why none."""
+    if evaluation.read.judged is None:
+        return []
+    buffer = io.BytesIO()
+    evaluation.read.judged.table.to_parquet(buffer, index=False)
+    write_atomically(out / JUDGEMENTS_FILE, buffer.getvalue())
+    return [out / JUDGEMENTS_FILE]

@@ -95,14 +95,15 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
     for hit in ranking.hits:
         best.setdefault(index.passage_of[hit.chunk_id], hit.score)
     ranked = [index.chunks[index.row_of[hit.chunk_id]] for hit in ranking.hits[: budget.chunks]]
-    read, context = budget.fit(ranked, ranking.graph_context)
+    read, parts = budget.parts(ranked, ranking.graph_context)
     return PassageRanking(
         ranking.question_id,
         tuple(best),
         tuple(best.values()),
         tuple(dict.fromkeys(chunk.passage_id for chunk in read)),
-        context,
+        "\n\n".join(parts),
         tuple(dict.fromkeys(index.passage_of[chunk] for chunk in ranking.seeds)),
+        context_parts=tuple(parts),
     )
 
 

@@ -69,8 +69,9 @@ class PassageRanking:
     """A strategy's ranking of one question, mapped from chunks to passages.
 
     `ranked_ids` are unique passage ids, best first, with `scores` beside them; `context_ids` and `context` are what
-    fits the budget that all strategies share (top_n 5 chunks, 1,500 tokens); `seeds` are the passages the strategy
-    expanded from. A `failure` is the reason why there is no ranking.
+    fits the budget that all strategies share (top_n 5 chunks, 1,500 tokens), `context_parts` the same in its parts, the
+    graph block first where there is one; `seeds` are the passages the strategy expanded from. A `failure` is the reason
+    why there is no ranking.
     """
 
     question_id: str
@@ -80,3 +81,4 @@ class PassageRanking:
     context: str = ""
     seeds: tuple[str, ...] = ()
     failure: str | None = None
+    context_parts: tuple[str, ...] = ()

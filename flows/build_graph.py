@@ -36,15 +36,18 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
     Fingerprint and counts in the record are those of what the store holds now, so that a graph changed behind our
     back shows.
     """
-    record = build_graph(plan, index.store, home.root / "staging", steps)
+    record: Mapping[str, Any] = build_graph(plan, index.store, home.root / "staging", steps)
     held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
+    warnings = [f"the graph lacks {what}: {reason}" for what, reason in record.get("gaps", {}).items()]
+    if warnings:
+        warnings.append("what the model could not read is asked again with: hopbench graph build --force")
     if held["fingerprint"] == record["fingerprint"]:
-        return record, []
+        return record, warnings
     warning = (
         f"the graph {index.store.namespace} is not what was built: its fingerprint is {held['fingerprint'][:12]}, "
         f"{str(record['fingerprint'])[:12]} was written. Build it again with: hopbench graph build --force"
     )
-    return {**record, **held}, [warning]
+    return {**record, **held}, [*warnings, warning]
 
 
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:

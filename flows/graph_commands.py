@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eval.benchmarks import load_triples
+from eval.extraction import Agreement, agreement
 from eval.linking_recall import LinkingRecall, linking_recall
 from flows.build_graph import built_graph, open_index
 from flows.home import Home
+from flows.models import ModelOptions, open_models
 from flows.options import GraphOptions
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps
@@ -41,22 +45,43 @@ class GraphInfo:
     linking: LinkingRecall
 
 
+@dataclass(frozen=True)
+class Built:
+    """A graph that stands: its record, what to warn of, what the model was asked, and its agreement with triples."""
+
+    record: Mapping[str, Any]
+    warnings: Sequence[str]
+    calls: Mapping[str, Mapping[str, Any]]
+    agreement: Agreement | None = None
+
+
 def build(
-    options: GraphOptions, home: Home, report: Report, *, force: bool = False, prefect: bool = True
-) -> Mapping[str, Any]:
-    """Build a benchmark's graph; returns the build record."""
+    options: GraphOptions,
+    home: Home,
+    report: Report,
+    *,
+    force: bool = False,
+    prefect: bool = True,
+    reference: Path | None = None,
+) -> Built:
+    """Build a benchmark's graph, and compare it with the triples in `reference`."""
     home.apply_environment()
     benchmark = options.benchmark()
+    wanted = load_triples(reference, benchmark.titles) if reference else ()
     home.prepare()
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
         plan = options.graph_plan(benchmark, home)
         index = open_index(options, plan, home)
+        models = stack.enter_context(open_models(ModelOptions(llm=options.llm), index.embedder, home))
+        plan = options.with_reader(plan, models.reading.reader)
         if force:
             index.store.drop()
 
-        def body(steps: Steps) -> Mapping[str, Any]:
-            return built_graph(plan, index, home, ReportedSteps(steps, report))[0]
+        def body(steps: Steps) -> Built:
+            record, warnings = built_graph(plan, index, home, ReportedSteps(steps, report))
+            found = agreement(export(index.store), wanted) if wanted else None
+            return Built(record, warnings, models.calls(), found)
 
         return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
 

@@ -50,6 +50,21 @@ class Home:
         return self.root / "ledger.db"
 
     @property
+    def replies(self) -> Path:
+        """Language models' replies by all that decides them."""
+        return self.cache / "llm"
+
+    @property
+    def calls(self) -> Path:
+        """The ledger of calls to language models (SQLite)."""
+        return self.root / "calls.db"
+
+    @property
+    def judgements(self) -> Path:
+        """Judges' scores (SQLite)."""
+        return self.root / "judgements.db"
+
+    @property
     def mlflow_db(self) -> Path:
         """MLflow's default backend store (SQLite)."""
         return self.root / "mlflow.db"

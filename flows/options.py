@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
 from flows.home import Home
+from flows.models import ModelOptions
 from retrieval.errors import InputError, UnknownNameError
 from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.spacy_names import recogniser
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from retrieval.embedding import Embedder
     from retrieval.graph.build import GraphPlan
     from retrieval.graph.store import GraphStore
+    from retrieval.llm import LLM
 
 STORES = ("kglite", "neo4j")
-EXTRACTORS = ("rules", "spacy")
+EXTRACTORS = ("rules", "spacy", "llm")
 BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
 RUNNERS = ("threads", "processes", "dask")
 
@@ -58,7 +60,10 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """Which graph: of what corpus, by which extractor and embedder, in which store."""
+    """Which graph: of what corpus, by which extractor and embedder, in which store.
+
+    `llm` and `gleaning` are the model of the extractor `llm` and how often it is asked what it missed.
+    """
 
     dataset: str
     store: str = "kglite"
@@ -67,6 +72,8 @@ class GraphOptions:
     triples: Path | None = None
     limit: int | None = None
     mapping: Path | None = None
+    llm: str | None = None
+    gleaning: int = 0
     neo4j_vector_index: bool = False
     similar_top_k: int | None = None  # these three: None keeps the builder's default
     similar_floor: float | None = None
@@ -83,6 +90,8 @@ class GraphOptions:
             "triples": triples,
             "limit": self.limit,
             "mapping": None if self.mapping is None else str(self.mapping),
+            "llm": self.llm,
+            "gleaning": self.gleaning,
             "neo4j_vector_index": self.neo4j_vector_index,
             **self.build_numbers(),
         }
@@ -103,12 +112,23 @@ class GraphOptions:
             raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
         if self.extractor == "spacy":
             recogniser()  # refuses what is not installed
+        if self.extractor == "llm" and not self.triples:
+            self._reader_name()
         self._check_neo4j_flags()
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
         from retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
 
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
+
+    def _reader_name(self) -> str:
+        """Model and prompts of the extractor `llm`."""
+        if self.llm is None:
+            raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
+        from retrieval.graph.extraction import recogniser as reader_name
+        from retrieval.llm import Endpoint
+
+        return reader_name(Endpoint.parse(self.llm), self.gleaning)
 
     def _check_neo4j_flags(self) -> None:
         for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
@@ -124,16 +144,23 @@ class GraphOptions:
             load_mapping(self.mapping)
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
-        """The graph to build or to find built."""
+        """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
         from retrieval.graph.build import BuildSettings, GraphPlan  # loads pandas
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples else self.extractor
+        named = {"spacy": recogniser, "llm": self._reader_name}.get(extractor, str)
         numbers: dict[str, Any] = self.build_numbers()
-        settings = BuildSettings(
-            extractor=extractor, recogniser=recogniser() if extractor == "spacy" else "", **numbers
-        )
+        settings = BuildSettings(extractor=extractor, recogniser=named(), **numbers)
         return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
+
+    def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:
+        """The plan with the model that reads its passages, where it has the extractor `llm`."""
+        if plan.settings.extractor != "llm" or llm is None:
+            return plan
+        from retrieval.graph.extraction import TripleReader
+
+        return replace(plan, reader=TripleReader(llm, self.gleaning))
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""
@@ -159,16 +186,22 @@ class RunOptions(GraphOptions):
     ragas: bool = False
     seed: int = 0
     prefect: bool = True
+    models: ModelOptions = field(default_factory=ModelOptions)
     command: str = "hopbench run"
     runner: str = ""
     workers: int | None = None
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a runner that is unknown, or that has no Prefect to run on."""
+        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
         if self.runner:
             runner_parts(self.runner)
             if not self.prefect:
                 raise InputError(f"--runner {self.runner} is one of Prefect's task runners: leave out --no-prefect")
+            if self.models.llm is not None and runner_parts(self.runner)[0] != "threads":
+                raise InputError(
+                    f"--runner {self.runner} has workers that share no model's pace and budget: with --llm, choose "
+                    "--runner threads or none"
+                )
         elif self.workers is not None:
             raise InputError(f"--workers {self.workers}: of which runner? Add --runner {'|'.join(RUNNERS)}")

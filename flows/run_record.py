@@ -26,6 +26,8 @@ TRACKED_COSTS = (
     "edges_touched",
     "llm_calls",
     "tokens",
+    "judge_calls",
+    "judge_tokens",
     "context_tokens",
     "coverage",
     "failures",
@@ -33,9 +35,13 @@ TRACKED_COSTS = (
 
 
 def run_facts(
-    options: RunOptions, evaluation: Evaluation, warnings: Sequence[str], started: datetime
+    options: RunOptions,
+    evaluation: Evaluation,
+    warnings: Sequence[str],
+    started: datetime,
+    calls: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The run facts that the report prints."""
+    """The run facts that the report prints; `calls` are those to language models, by purpose."""
     record = evaluation.plan.record
     return {
         "command": options.command,
@@ -48,13 +54,19 @@ def run_facts(
         "seed": options.seed,
         "settings": options.graph_settings(),
         "warnings": list(warnings),
+        **({"calls": dict(calls)} if calls else {}),
     }
 
 
 def tracked_run(
-    evaluation: Evaluation, options: RunOptions, begun: float, files: Sequence[Path], tags: Mapping[str, str]
+    evaluation: Evaluation,
+    options: RunOptions,
+    begun: float,
+    files: Sequence[Path],
+    tags: Mapping[str, str],
+    calls: Mapping[str, Mapping[str, Any]],
 ) -> RunPayload:
-    """The parent run: facts that all labels share, the run's files, and `tags` beside its own."""
+    """The parent run: facts that all labels share, calls to language models, the files, and `tags` beside its own."""
     plan = evaluation.plan
     nodes, edges = plan.record["nodes"], plan.record["edges"]
     counts = {f"graph_{name}": float(count) for name, count in {**nodes, **edges}.items()}
@@ -69,8 +81,14 @@ def tracked_run(
             "search": plan.index.search,
             "seed": plan.seed,
             **{f"graph.{name}": value for name, value in plan.record["settings"].items()},
+            **_model_params(evaluation),
         },
-        metrics={**counts, "shared_seconds": evaluation.shared_seconds, "build_seconds": plan.record["build_seconds"]},
+        metrics={
+            **counts,
+            "shared_seconds": evaluation.shared_seconds,
+            "build_seconds": plan.record["build_seconds"],
+            **_call_metrics(calls),
+        },
         tags={**_tags(evaluation), **tags},
         dataset=_dataset(evaluation),
         artifacts=tuple(Artifact(file) for file in files),
@@ -89,7 +107,7 @@ def tracked_trials(
     verdicts = {pair["label"]: pair for pair in comparisons(evaluation)}
     for label, trial in evaluation.trials.items():
         entry = entries[label]
-        costs = {name: float(entry[name]) for name in TRACKED_COSTS if entry[name] is not None}
+        costs = {name: float(entry[name]) for name in TRACKED_COSTS if entry.get(name) is not None}
         verdict = verdicts.get(label)
         payloads.append(
             RunPayload(
@@ -97,7 +115,7 @@ def tracked_trials(
                 label,
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
-                metrics={**entry["metrics"], **costs},
+                metrics={**entry["metrics"], **costs, **_judged_metrics(entry)},
                 tags={**_tags(evaluation), **_verdict_tags(verdict), **label_tags.get(label, {})},
                 dataset=_dataset(evaluation),
                 started_at=begun,
@@ -105,6 +123,35 @@ def tracked_trials(
             )
         )
     return payloads
+
+
+def _model_params(evaluation: Evaluation) -> dict[str, str]:
+    """Who read and who judged: without them no score of theirs can be compared."""
+    said = evaluation.read
+    found = {} if said.reader is None else {"llm": said.reader}
+    if said.judged is not None:
+        about = said.judged.judge
+        found |= {"judge": str(about["llm"]), "judge_profile": str(about["profile"]), "repeats": str(about["repeats"])}
+    return found
+
+
+def _call_metrics(calls: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """`calls.PURPOSE.usd` and the other sums of the ledger; an unknown price has no value."""
+    return {
+        f"calls.{purpose.replace(':', '.')}.{name}": float(value)
+        for purpose, totals in calls.items()
+        for name, value in totals.items()
+        if value is not None
+    }
+
+
+def _judged_metrics(entry: Mapping[str, Any]) -> dict[str, float]:
+    """Beside each judged mean: its coverage, the mean of the scores there are, and the judge's spread."""
+    found: dict[str, float] = {}
+    for metric, one in entry.get("judged", {}).items():
+        values = {"coverage": one["coverage"], "scored_mean": one["mean"], "judge_sd": one["judge_sd"]}
+        found |= {f"{metric}.{name}": float(value) for name, value in values.items() if value is not None}
+    return found
 
 
 def tracking_key(options: RunOptions, begun: float) -> str:

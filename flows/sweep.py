@@ -14,6 +14,7 @@ from eval.files import write_atomically
 from eval.types import Benchmark
 from eval.version import code_version
 from flows.home import Home
+from flows.models import ModelOptions, Models, open_models
 from flows.options import GraphOptions
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
@@ -60,8 +61,10 @@ def sweep(
     home = Home.resolve()
     home.apply_environment()
     benchmarks = load_benchmarks(plan)
-    for build in plan.builds:
-        GraphOptions(dataset="", store=plan.content.store, **asdict(build)).open_embedder(home)
+    embedders = [
+        GraphOptions(dataset="", store=plan.content.store, **asdict(build)).open_embedder(home) for build in plan.builds
+    ]
+    ModelOptions(llm=plan.content.llm).check()
     home.prepare()
     sweep_id = Identity(out / FILE).hold(identity(plan, benchmarks))
     report = report or Silent()
@@ -74,7 +77,8 @@ def sweep(
         ledger = stack.enter_context(Ledger.open(home.ledger))
         drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
         stack.callback(drainer.close)
-        run = _Run(plan, home, out, ledger, drainer, report, runtime, champion)
+        models = stack.enter_context(open_models(ModelOptions(llm=plan.content.llm), embedders[0], home))
+        run = _Run(plan, home, out, ledger, drainer, report, runtime, models, champion)
         swept = run_flow(
             "sweep",
             lambda steps: run.whole(benchmarks, steps),
@@ -96,6 +100,7 @@ class _Run:
     drainer: Drainer
     report: Report
     runtime: PrefectRuntime | None
+    models: Models
     champion: bool
     found: dict[object, Result] = field(default_factory=dict)
 
@@ -107,7 +112,7 @@ class _Run:
         steps = ReportedSteps(flow_steps, self.report)
         content = self.plan.content
         identity = Identity(self.out / FILE)
-        arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.report, identity)
+        arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.report, identity, self.models)
         trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.report)
         search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
         while (turn := search.ask()).candidates:

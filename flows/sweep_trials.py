@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from eval.sweep.plan import SweepPlan
     from eval.sweep.results import Cell, Result
     from eval.sweep.search import Round
+    from flows.models import Models
     from retrieval.index import Index
 
 KEPT_GRAPHS = 4
@@ -40,6 +41,7 @@ class Arenas:
     runtime: PrefectRuntime | None
     report: Report
     identity: Identity
+    models: Models
     warnings: list[str] = field(default_factory=list)
     _kept: OrderedDict[tuple[str, Build], tuple[Index, str]] = field(default_factory=OrderedDict)
 
@@ -66,9 +68,12 @@ class Arenas:
     def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
         from flows.build_graph import built_graph, open_index
 
-        option = GraphOptions(dataset=dataset, store=self.plan.content.store, **asdict(build))
+        content = self.plan.content
+        option = GraphOptions(dataset=dataset, store=content.store, llm=content.llm, **asdict(build))
         graph = option.graph_plan(self.benchmarks[dataset], self.home)
+        graph = option.with_reader(graph, self.models.reading.reader)
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
+        self.models.serve(index)
         index.floors.update(self.plan.floors)
 
         def body(inner: Steps) -> tuple[str, list[str]]:

@@ -28,6 +28,11 @@ class Budget:
         The graph block comes first and counts; alone beyond the budget, it is cut. The chunk at which the tokens run
         out is cut, and is the last.
         """
+        read, parts = self.parts(ranked, graph_context)
+        return read, "\n\n".join(parts)
+
+    def parts(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], list[str]]:
+        """As `fit`, with the context in its parts: the graph block where there is one, then a text per chunk read."""
         block = first_tokens(graph_context, self.tokens)
         parts = [block] if block else []
         left = self.tokens - _counted(block)
@@ -35,7 +40,7 @@ class Budget:
         for chunk, text in self._cut(ranked, left):
             read.append(chunk)
             parts.append(text)
-        return read, "\n\n".join(parts)
+        return read, parts
 
     def _cut(self, ranked: Sequence[Chunk], left: int) -> Iterator[tuple[Chunk, str]]:
         for chunk in ranked[: self.chunks]:

@@ -22,6 +22,7 @@ from retrieval.types import Counters
 
 BLOCK = 64  # questions compared with all names at once: bounds the memory
 QUESTION_ENTITIES, SYNONYMS = "question_entities", "synonyms"
+MODEL = "question_model"  # beside them: the name of the language model that fills the seams
 
 
 class QuestionEntities(Protocol):

@@ -42,13 +42,21 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A ready relation stated in one passage; `confidence` in 0..1 becomes the edge's strength."""
+    """A relation stated in one passage; `confidence` in 0..1 becomes the edge's strength.
+
+    Ready triples have no more; a language model also says what kind of thing each end is, what the relation means, and
+    the words it goes by (`tags`).
+    """
 
     passage_id: str
     subject: str
     relation: str
     object: str
     confidence: float = 1.0
+    subject_type: str = ""
+    object_type: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

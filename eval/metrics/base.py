@@ -25,8 +25,8 @@ IR_MEASURES = (*(f"R@{k}" for k in CUTOFFS), "nDCG@10", "RR")
 CONTEXT_PASSAGES = 5
 """Chunks in the budgeted context that all strategies share; a ceiling of the metrics that read it."""
 
-Need = Literal["gold", "answers", "context", "graph", "reader", "judge"]
-Group = Literal["ranking", "ragas", "graph", "external"]
+Need = Literal["gold", "answers", "reference", "context", "graph", "reader", "judge"]
+Group = Literal["ranking", "ragas", "graph", "answer", "judge", "external"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ class Metric:
 
     `compute` maps a batch of n answered questions to n values (NaN: not applicable); it is None for metrics whose
     values another part measures (graph, reader, judge) and joins to the rows. `group` says who fills the column:
-    `score` fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach.
+    `score` fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach, `worst`
+    what a failed question counts in the zero-filled mean: 1 where less is better, so that a failure never helps. Of
+    what it needs, `answers` are those that a text can contain, a `reference` is any answer, yes and no included.
     """
 
     name: str
@@ -60,10 +62,13 @@ class Metric:
     ceiling: Callable[[GoldFacts], float] = perfect
     higher_is_better: bool = True
     group: Group = "ranking"
+    worst: float = 0.0
 
     def applies(self, question: BenchmarkQuestion) -> bool:
         """Whether the question has the gold that the metric needs."""
         if "gold" in self.needs and not question.gold:
+            return False
+        if "reference" in self.needs and question.answer is None:
             return False
         return "answers" not in self.needs or bool(scorable_answers(question.answers))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from eval.metrics import answers, ragas_context, ranking, reach_metrics, titles
+from eval.metrics import answer_match, answers, judged, ragas_context, ranking, reach_metrics, titles
 from eval.metrics.base import Group, Metric
 from retrieval.errors import InputError, UnknownNameError
 
@@ -48,4 +48,14 @@ def _register_all(families: Iterable[Iterable[Metric]]) -> None:
             register(metric)
 
 
-_register_all((ranking.METRICS, answers.METRICS, titles.METRICS, ragas_context.METRICS, reach_metrics.METRICS))
+_register_all(
+    (
+        ranking.METRICS,
+        answers.METRICS,
+        titles.METRICS,
+        ragas_context.METRICS,
+        reach_metrics.METRICS,
+        answer_match.METRICS,
+        judged.METRICS,
+    )
+)

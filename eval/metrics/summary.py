@@ -25,10 +25,10 @@ UNTYPED = "untyped"
 def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int = CONTEXT_PASSAGES) -> dict[str, Any]:
     """Means of a label's rows (from `score`, perhaps with columns of other registered metrics joined).
 
-    `metrics` are zero-filled: a failed question counts 0, a question to which the metric does not apply is left out.
-    `answered` leaves failed questions out too. `ceilings` are the best values any ranking could reach on the same
-    questions. `coverage` is the share of questions answered, `measured` each metric's share of applicable questions
-    with a value. `by_type` and `by_gold` (number of gold passages, as text) hold {metric: zero-filled mean,
+    `metrics` are zero-filled: a failed question counts 0 (the metric's `worst`), a question to which the metric does
+    not apply is left out. `answered` leaves failed questions out too. `ceilings` are the best values any ranking could
+    reach on the same questions. `coverage` is the share of questions answered, `measured` each metric's share of
+    applicable questions with a value. `by_type` and `by_gold` (number of gold passages, as text) hold {metric: mean,
     "questions": n, "coverage": share, "ceiling": {metric: value}}. A metric that applies to no question is absent.
     All values are plain JSON types; floats have 6 decimals.
     """
@@ -49,10 +49,11 @@ def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int
 
 @dataclass(frozen=True)
 class _Table:
-    """Arrays of shape (questions, metrics) in the benchmark's order, and `answered` of shape (questions,)."""
+    """Arrays of shape (questions, metrics) in the benchmark's order; `worst` (metrics,), `answered` (questions,)."""
 
     names: Sequence[str]
     values: FloatArray
+    worst: FloatArray
     applies: npt.NDArray[np.bool_]
     ceiling: FloatArray
     answered: npt.NDArray[np.bool_]
@@ -61,7 +62,7 @@ class _Table:
         applies = self.applies & chosen[:, None]
         if not zero_fill:
             applies &= ~np.isnan(self.values)
-        return self._mean(np.nan_to_num(self.values), applies)
+        return self._mean(np.where(np.isnan(self.values), self.worst, self.values), applies)
 
     def ceilings(self, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
         return self._mean(self.ceiling, self.applies & chosen[:, None])
@@ -109,7 +110,8 @@ def _table(rows: pd.DataFrame, benchmark: Benchmark, context_passages: int) -> _
     shape = (len(ids), len(metrics))
     ceiling = np.array([_ceilings(metrics, f, a) for f, a in zip(facts, applies, strict=True)], dtype=float)
     answered = rows["failure"].isna().to_numpy(dtype=bool)
-    return _Table([m.name for m in metrics], values, applies.reshape(shape), ceiling.reshape(shape), answered)
+    worst = np.array([m.worst for m in metrics], dtype=float)
+    return _Table([m.name for m in metrics], values, worst, applies.reshape(shape), ceiling.reshape(shape), answered)
 
 
 def _facts(question: BenchmarkQuestion, titles: Mapping[str, str], context_passages: int) -> GoldFacts:

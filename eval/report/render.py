@@ -16,6 +16,7 @@ from eval.report.charts import figures
 from eval.report.data import ReportData
 from eval.report.drilldown import packed_batches, question_index
 from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach
+from eval.report.models import models
 from eval.report.summary import conclusion, points
 
 SCRIPTS = ("page.js", "charts.js", "questions.js")
@@ -39,6 +40,7 @@ def write_report(data: ReportData, path: Path) -> None:
         reach=reach(data),
         observations=observations(data),
         failures=failures(data),
+        models=models(data),
         figures=figures(data, split),
         index=question_index(data, len(batches)),
         batches=batches,

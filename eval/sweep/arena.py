@@ -18,6 +18,7 @@ from eval.version import code_version
 from retrieval.budget import Budget
 from retrieval.chunking import count_tokens
 from retrieval.index import Batch, Index
+from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
 
 KEPT_RANKS = 20
@@ -51,6 +52,7 @@ class Arena:
     def settings(self, strategy: Strategy) -> dict[str, Any]:
         """Everything that decides a trial's outcome: what its id is made of."""
         measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat}
+        measured |= {"model": self.index.shared.get(MODEL, "")}
         return {
             "strategy": strategy.name,
             "parameters": strategy.identity(),

@@ -143,6 +143,7 @@ class SweepFile(Section):
     report_on: str | None = Field(default=None, description="a data set on which the winner is scored once, at the end")
     embedder: str = "wordllama"
     extractor: str = "rules"
+    llm: str | None = Field(default=None, description="as --llm of run: the strategies' model")
     store: str = "kglite"
     write_preset: str | None = Field(default=None, description="file for the winner's parameters with provenance")
 

@@ -49,9 +49,10 @@ def resolve_sides(texts: Sequence[str], sources: Sources) -> list[Side]:
 
 
 def resolve(text: str, sources: Sources) -> list[Side]:
-    """The sides of one argument."""
+    """The sides of one argument; of a whole run all labels that rank, so not the closed-book row."""
     source, label = sources.find(text)
-    return [Side(source, each) for each in ([label] if label else source.labels)]
+    ranked = [each for each in source.labels if each != "closed_book"]
+    return [Side(source, each) for each in ([label] if label else ranked)]
 
 
 def _same_benchmark(first: Source, other: Source) -> None:

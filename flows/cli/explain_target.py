@@ -108,7 +108,7 @@ def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: s
 
 def _not_default(options: GraphOptions) -> dict[str, object]:
     plain = GraphOptions(dataset=options.dataset)
-    names = ("store", "embedder", "extractor", "triples")
+    names = ("store", "embedder", "extractor", "triples", "llm")
     return {name: getattr(options, name) for name in names if getattr(options, name) != getattr(plain, name)}
 
 

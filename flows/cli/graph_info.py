@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 from rich.table import Table
 
-from flows.graph_commands import QUANTILES, GraphInfo
+from eval.extraction import Overlap
+from flows.graph_commands import QUANTILES, Built, GraphInfo
 
 MAX_LISTED = 10
 
@@ -54,3 +55,23 @@ def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
     for name, values in rows.items():
         table.add_row(name, *(f"{value:g}" for value in values))
     return table
+
+
+def graph_lines(built: Built) -> Iterator[str]:
+    """What else there is to say of a build: warnings, calls to the model, agreement with reference triples."""
+    yield from (f"warning: {warning}" for warning in built.warnings)
+    for purpose, spent in built.calls.items():
+        usd = "price not known" if spent["usd"] is None else f"${spent['usd']:.4f}"
+        yield (
+            f"{purpose}: {spent['calls']} calls ({spent['cached']} from the cache, {spent['failed']} failed), "
+            f"{spent['tokens_in']} + {spent['tokens_out']} tokens, {usd}"
+        )
+    if built.agreement is not None:
+        yield _agreement("entities ", built.agreement.entities)
+        yield _agreement("relations", built.agreement.relations)
+
+
+def _agreement(what: str, overlap: Overlap) -> str:
+    shares = {"precision": overlap.precision, "recall": overlap.recall}
+    told = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
+    return f"{what}  {told}  ({overlap.both} in both, {overlap.found} found, {overlap.wanted} in the reference)"

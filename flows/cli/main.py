@@ -10,7 +10,21 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.cli import bench, compare, doctor, explain, graph, lists, nightly, report, run, serve, sweep, train
+from flows.cli import (
+    bench,
+    compare,
+    doctor,
+    explain,
+    graph,
+    judge_check,
+    lists,
+    nightly,
+    report,
+    run,
+    serve,
+    sweep,
+    train,
+)
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -33,6 +47,7 @@ app.add_typer(graph.app, name="graph")
 app.add_typer(train.app, name="train")
 app.command("explain")(explain.explain_command)
 app.command("compare")(compare.compare_command)
+app.command("judge-check")(judge_check.judge_check_command)
 app.command("report")(report.report_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)

@@ -7,6 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.cli.model_flags import (
+    BudgetUsd,
+    DryRun,
+    Gleaning,
+    Judge,
+    JudgeMetrics,
+    JudgeOn,
+    JudgeProfile,
+    Llm,
+    Repeats,
+    metric_names,
+)
 from flows.cli.run import (
     Batch,
     Changes,
@@ -25,7 +37,9 @@ from flows.cli.run import (
     VectorIndex,
     Workers,
     command_line,
+    estimate,
 )
+from flows.models import ModelOptions
 from flows.options import RunOptions
 
 if TYPE_CHECKING:
@@ -45,6 +59,15 @@ def nightly_command(
     neo4j_vector_index: VectorIndex = False,
     limit: Limit = None,
     ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
+    llm: Llm = None,
+    gleaning: Gleaning = 0,
+    judge: Judge = None,
+    judge_on: JudgeOn = "all",
+    judge_profile: JudgeProfile = "full",
+    judge_metrics: JudgeMetrics = "all",
+    repeats: Repeats = 1,
+    budget: BudgetUsd = None,
+    dry_run: DryRun = False,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
     runner: Runner = "",
@@ -87,8 +110,22 @@ def nightly_command(
         runner=runner,
         workers=workers,
         batch=batch,
+        llm=llm,
+        gleaning=gleaning,
+        models=ModelOptions(
+            llm=llm,
+            judge=judge,
+            judge_on=judge_on,
+            judge_profile=judge_profile,
+            judge_metrics=metric_names(judge_metrics),
+            repeats=repeats,
+            budget=budget,
+        ),
         command=command_line("nightly"),
     )
+    if dry_run:
+        estimate(options)
+        return
     _execute(options, night, out)
 
 

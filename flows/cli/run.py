@@ -9,6 +9,19 @@ from typing import Annotated
 import typer
 
 from flows.cli.config import read_config
+from flows.cli.model_flags import (
+    BudgetUsd,
+    DryRun,
+    Gleaning,
+    Judge,
+    JudgeMetrics,
+    JudgeOn,
+    JudgeProfile,
+    Llm,
+    Repeats,
+    metric_names,
+)
+from flows.models import ModelOptions
 from flows.options import RunOptions
 
 Config = Annotated[
@@ -20,7 +33,7 @@ Strategies = Annotated[str, typer.Option(help="Labels, comma-separated; all; all
 Changes = Annotated[list[str] | None, typer.Option("--set", help="strategy.field=value; may be repeated.")]
 Store = Annotated[str, typer.Option(help="Where the graph is kept: kglite (a file), neo4j (NEO4J_URI or make neo4j).")]
 Embedder = Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")]
-Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules or spacy.")]
+Extractor = Annotated[str, typer.Option(help="Who reads entities and relations: rules, spacy, or llm (with --llm).")]
 Triples = Annotated[Path | None, typer.Option(help="Ready triples (JSONL) in place of the extractor.")]
 Mapping = Annotated[
     Path | None,
@@ -58,6 +71,15 @@ def run_command(
     similar_top_k: Annotated[int | None, typer.Option(help="SIMILAR_TO edges of a chunk (default 10).")] = None,
     similar_floor: Annotated[float | None, typer.Option(help="Their least similarity (default 0.3).")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longer passages are split (default 1200).")] = None,
+    llm: Llm = None,
+    gleaning: Gleaning = 0,
+    judge: Judge = None,
+    judge_on: JudgeOn = "all",
+    judge_profile: JudgeProfile = "full",
+    judge_metrics: JudgeMetrics = "all",
+    repeats: Repeats = 1,
+    budget: BudgetUsd = None,
+    dry_run: DryRun = False,
     seed: Seed = 0,
     no_prefect: NoPrefect = False,
     runner: Runner = "",
@@ -87,8 +109,22 @@ def run_command(
         runner=runner,
         workers=workers,
         batch=batch,
+        llm=llm,
+        gleaning=gleaning,
+        models=ModelOptions(
+            llm=llm,
+            judge=judge,
+            judge_on=judge_on,
+            judge_profile=judge_profile,
+            judge_metrics=metric_names(judge_metrics),
+            repeats=repeats,
+            budget=budget,
+        ),
         command=command_line("run"),
     )
+    if dry_run:
+        estimate(options)
+        return
     _execute(options)
 
 
@@ -101,6 +137,14 @@ def _execute(options: RunOptions) -> None:
         finished = run(options, "evaluate", progress)
     print_finished(finished, options.out)
     refuse_incomplete(finished)
+
+
+def estimate(options: RunOptions) -> None:
+    """Print what the models of a run will take, in place of the run."""
+    from flows.cli.estimate import print_estimate
+    from flows.estimate import estimate_run
+
+    print_estimate(estimate_run(options))
 
 
 def command_line(name: str) -> str:

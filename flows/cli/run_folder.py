@@ -100,8 +100,9 @@ class RunFolder:
         files: dict[str, Any] = {
             name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
         }
+        read = {name: self.settings[name] for name in ("llm", "gleaning") if self.settings.get(name)}
         numbers: dict[str, Any] = {name: self.settings.get(name) for name in BUILD_NUMBERS}
-        return GraphOptions(dataset=found, **files, **chosen, **numbers)
+        return GraphOptions(dataset=found, **files, **chosen, **numbers, **read)
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
         """The benchmark that was run, refused when it is another one by now."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
+from eval.metrics import all_metrics
 from eval.results import comparisons, results
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def print_finished(finished: Finished, out: Path) -> None:
         highlight=False,
     )
     console.print(_table(entries["strategies"], {pair["label"]: pair for pair in comparisons(evaluation)}))
+    if evaluation.read.answers or evaluation.read.judged is not None:
+        console.print(_said(entries["strategies"]))
     for warning in finished.warnings:
         console.print(f"warning: {warning}", markup=False, style="yellow")
     console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
@@ -50,6 +53,24 @@ def _table(strategies: dict[str, dict[str, object]], verdicts: dict[str, dict[st
         costs = f"{float(entry['coverage']):.0%}", f"{speed:.2f}", _number(entry["latency_ms_p50"], 1)  # type: ignore[arg-type]
         table.add_row(label, *means, *costs, _verdict(verdicts.get(label), label == baseline))
     return table
+
+
+def _said(strategies: dict[str, Any]) -> Table:
+    """Answers and judgements: the mean of the scores there are, and their share where it is not all."""
+    names = [*all_metrics("answer"), *all_metrics("judge")]
+    shown = [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("answers, judged", no_wrap=True)
+    for name in shown:
+        table.add_column(name, justify="right")
+    for label, entry in strategies.items():
+        cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
+        table.add_row(label, *cells)
+    return table
+
+
+def _scored(mean: float | None, share: float | None) -> str:
+    return _number(mean) + (f" ({share:.0%})" if share is not None and share < 1 else "")
 
 
 def _metric(entry: dict[str, object], name: str, absent: float | None = 0.0) -> float | None:

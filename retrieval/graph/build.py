@@ -18,8 +18,10 @@ import pandas as pd
 
 from retrieval.chunking import MAX_TOKENS, chunk_passages
 from retrieval.embedding.base import Embedder
-from retrieval.errors import InputError, ParameterError
+from retrieval.errors import IncompleteError, InputError, ParameterError
+from retrieval.graph.extraction import TripleReader
 from retrieval.graph.fingerprint import fingerprint
+from retrieval.graph.resolution import resolve_names
 from retrieval.graph.rules import rule_tables
 from retrieval.graph.schema import (
     CHUNK,
@@ -39,11 +41,14 @@ from retrieval.graph.spacy_names import SpacyNames
 from retrieval.graph.staging import Staging
 from retrieval.graph.store import GraphStore
 from retrieval.graph.triples import triple_tables
+from retrieval.llm.faults import LASTING
 from retrieval.text import Tagger
 from retrieval.types import Chunk, Passage, Triple
 
 BUILDER_VERSION = 3
-EXTRACTORS = ("rules", "spacy", "triples")
+EXTRACTORS = ("rules", "spacy", "triples", "llm")
+GAPS = "gaps"
+MAX_UNREAD = 0.05  # share of chunks that a graph may lack because a model could not read them
 T = TypeVar("T")
 
 
@@ -59,7 +64,8 @@ class Steps(Protocol):
 class BuildSettings:
     """What decides a graph's content beside its corpus and triples.
 
-    `recogniser` names the model of the extractor `spacy` with its versions (`spacy_names.recogniser()`).
+    `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
+    `extraction.recogniser()`).
     """
 
     extractor: str = "rules"
@@ -72,9 +78,9 @@ class BuildSettings:
         """Refuse what cannot be built."""
         if self.extractor not in EXTRACTORS:
             raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
-        if (self.extractor == "spacy") != bool(self.recogniser):
+        if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
             found = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
-            raise ParameterError(f"{found}: 'spacy' needs one, no other has one")
+            raise ParameterError(f"{found}: 'spacy' and 'llm' need one, no other has one")
         if not 1 <= self.similar_top_k <= 1000:
             raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
         if not 0.0 <= self.similar_floor <= 1.0:
@@ -85,13 +91,17 @@ class BuildSettings:
 
 @dataclass(frozen=True)
 class GraphPlan:
-    """A graph to be built, or found built: its inputs and the key that names them."""
+    """A graph to be built, or found built: its inputs and the key that names them.
+
+    `reader` is the model of the extractor `llm`, wanted only where the graph has still to be built.
+    """
 
     name: str
     passages: Sequence[Passage]
     settings: BuildSettings
     embedder: Embedder
     triples: Sequence[Triple] = ()
+    reader: TripleReader | None = None
 
     @property
     def build_key(self) -> str:
@@ -158,6 +168,8 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
         tables, vectors={CHUNK: vectors, ENTITY: plan.embedder.embed(tables.nodes[ENTITY]["name"].tolist())}
     )
     record = _record(plan, key, tables, time.perf_counter() - begun)
+    if GAPS in extracted and len(extracted[GAPS]):
+        record = {**record, GAPS: dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))}
     steps("write", lambda: store.write(tables, record))
     return record
 
@@ -165,7 +177,26 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
 def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
     if plan.settings.extractor == "triples":
         return triple_tables(chunks, plan.triples, tagger)
+    if plan.settings.extractor == "llm":
+        return _read(plan, chunks, tagger)
     return rule_tables(chunks, tagger, SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None)
+
+
+def _read(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
+    """What a language model reads; refuses a graph that would lack more than a few passages."""
+    if plan.reader is None:
+        raise InputError("extractor 'llm' needs a model to build with: --llm MODEL[@URL]")
+    reading = plan.reader.read(chunks)
+    resolution = resolve_names(reading.triples, plan.embedder, plan.reader.llm)
+    gaps = [*sorted(reading.unread.items()), *sorted(resolution.undecided.items())]
+    passing = [gap for gap in gaps if gap[1].partition(":")[0] not in LASTING]
+    if passing or len(reading.unread) > MAX_UNREAD * len(chunks):
+        raise IncompleteError(
+            f"{plan.reader.llm.endpoint.name} did not read {len(reading.unread)} of {len(chunks)} passages; the first "
+            f"gap: {': '.join((passing or gaps)[0])}. What was read is kept: the same command asks only for the rest"
+        )
+    tables = triple_tables(chunks, resolution.apply(reading.triples), tagger, resolution.aliases())
+    return {**tables, GAPS: pd.DataFrame(gaps, columns=["what", "reason"], dtype=str)}
 
 
 def _tables(

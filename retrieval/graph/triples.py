@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -22,12 +23,17 @@ class _Stated:
     stems: set[str] = field(default_factory=set)
 
 
-def triple_tables(chunks: Sequence[Chunk], triples: Sequence[Triple], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
+def triple_tables(
+    chunks: Sequence[Chunk],
+    triples: Sequence[Triple],
+    tagger: Tagger,
+    aliases: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Mapping[str, pd.DataFrame]:
     """Entities, MENTIONED_IN and RELATED_TO from triples, with the columns of `schema`.
 
     Names with the same words are one entity; every titled passage mentions its title entity. Parallel relations
     merge: strength is the highest confidence, all relation names are listed. A relation's tags are the salient stems
-    of its own words and of the sentences that name both ends.
+    of its own words and of the sentences that name both ends. `aliases` are other names of a name.
     """
     by_passage: defaultdict[str, list[Triple]] = defaultdict(list)
     for triple in sorted(triples, key=lambda one: (one.subject, one.relation, one.object)):
@@ -44,15 +50,17 @@ def triple_tables(chunks: Sequence[Chunk], triples: Sequence[Triple], tagger: Ta
         found: Counter[Key] = Counter({subject: 1} if subject else {})
         for triple in by_passage[chunk.passage_id]:
             ends = name_key(triple.subject), name_key(triple.object)
-            for key, name in zip(ends, (triple.subject, triple.object), strict=True):
-                names.setdefault(key, (name, "entity"))
+            told = (triple.subject, triple.subject_type), (triple.object, triple.object_type)
+            for key, (name, kind) in zip(ends, told, strict=True):
+                names.setdefault(key, (name, kind or "entity"))
             if all(ends) and ends[0] != ends[1]:
                 _state(relations, ends, triple, read, tagger)
             found.update(key for key in set(ends) if key and (chunk.id, key) not in elsewhere)
         mentions.extend(_mention_rows(chunk, subject, found, read, tagger))
     names.pop((), None)
+    others = {name_key(name): list(known) for name, known in aliases.items()}
     entities: list[tuple[str, str, str, str, list[str]]] = [
-        (entity_id(key), name, kind, "", []) for key, (name, kind) in names.items()
+        (entity_id(key), name, kind, "", others.get(key, [])) for key, (name, kind) in names.items()
     ]
     return {
         ENTITY: pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY])),
@@ -90,8 +98,8 @@ def _state(
     stated = relations[min(ends), max(ends)]
     stated.strength = max(stated.strength, triple.confidence)
     stated.types.add(triple.relation)
-    stated.descriptions.append(f"{triple.subject} {triple.relation} {triple.object}")
-    stated.stems.update(tagger.stems(triple.relation))
+    stated.descriptions.append(triple.description or f"{triple.subject} {triple.relation} {triple.object}")
+    stated.stems.update(tagger.stems(" ".join((triple.relation, *triple.tags))))
     for _, words in read:
         if _names(words, ends[0]) and _names(words, ends[1]):
             stated.stems.update(tagger.stem_words(words))

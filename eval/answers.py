@@ -1,0 +1,120 @@
+"""The reader: one prompt for every strategy, over the context that the shared budget allows.
+
+The closed-book row asks the same prompt without any context: what a model knew before is not credited to retrieval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from eval.metrics.answer_match import answer_f1, exact_match
+from eval.types import Benchmark, PassageRanking
+from retrieval.llm.structured import wire_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from retrieval.llm import LLM, Call, Reply
+
+CLOSED_BOOK = "closed_book"
+"""The label of the row without retrieval."""
+
+VERSION = "reader 1"
+MAX_TOKENS = 256
+OVER_BUDGET = "budget reached: "  # how `ask` tells it
+SYSTEM = (
+    "You answer questions that need facts from one or more passages. Use the context where there is one, else what you "
+    "know; if neither tells, give your best guess. answer: only the answer itself, a name, date, number or short "
+    "phrase; yes or no for a yes/no question. statement: the answer as one full sentence that repeats what was asked."
+)
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string", "maxLength": 120},
+        "statement": {"type": "string", "maxLength": 400},  # together they end before MAX_TOKENS
+    },
+    "required": ["answer", "statement"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the reader said: the bare `answer` for EM and F1, the `statement` for judges, or a `failure`; the cost."""
+
+    answer: str = ""
+    statement: str = ""
+    failure: str | None = None
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+def messages(question: str, context: str) -> list[dict[str, str]]:
+    """The reader's prompt."""
+    shown = f"Context:\n{context}\n\n" if context else "Context: none\n\n"
+    return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": f"{shown}Question: {question}"}]
+
+
+def reader_call(llm: LLM, sample: str, question: str, context: str) -> Call:
+    """The one call that answers a question."""
+    from retrieval.llm import Call
+
+    schema = wire_schema(SCHEMA, llm.endpoint.base_url)
+    return Call("answer", messages(question, context), schema, max_tokens=MAX_TOKENS, sample=sample, version=VERSION)
+
+
+def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRanking]) -> dict[str, Answer]:
+    """An answer to every question, by its id; a question without a ranking has none to give.
+
+    Raises BudgetReached when the cap is met; what was answered is kept and not asked again.
+    """
+    from retrieval.llm import BudgetReached, ask
+
+    readable = [question for question in benchmark.questions if rankings[question.id].failure is None]
+    calls = [reader_call(llm, q.id, q.text, rankings[q.id].context) for q in readable]
+    replies = ask(llm, calls)
+    if reached := next((r.failure for r in replies if r.failure and r.failure.startswith(OVER_BUDGET)), None):
+        raise BudgetReached(reached.removeprefix(OVER_BUDGET))
+    told = {q.id: _answer(reply) for q, reply in zip(readable, replies, strict=True)}
+    failed = {id: f"no ranking: {ranking.failure}" for id, ranking in rankings.items() if ranking.failure is not None}
+    return told | {id: Answer(failure=reason) for id, reason in failed.items()}
+
+
+def closed_book(benchmark: Benchmark) -> dict[str, PassageRanking]:
+    """Rankings of nothing: what the closed-book row reads."""
+    return {question.id: PassageRanking(question.id) for question in benchmark.questions}
+
+
+def _answer(reply: Reply) -> Answer:
+    if reply.failure is not None:
+        return Answer(failure=reply.failure, calls=1)
+    value = reply.value
+    return Answer(value["answer"], value["statement"], None, 1, reply.tokens_in, reply.tokens_out)
+
+
+def answer_columns(benchmark: Benchmark, answers: Mapping[str, Answer]) -> pd.DataFrame:
+    """`answer`, `answer_failure`, `answer_em` and `answer_f1` of every question (NaN without answer or gold)."""
+    import pandas as pd
+
+    rows = [_row(question.answers, answers[question.id]) for question in benchmark.questions]
+    index = pd.Index([question.id for question in benchmark.questions], name="question_id", dtype=object)
+    kinds = {"answer": object, "answer_failure": object, "answer_em": float, "answer_f1": float}
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return pd.DataFrame(
+        {
+            name: pd.Series(list(column), index=index, dtype=kind)
+            for (name, kind), column in zip(kinds.items(), columns, strict=True)
+        }
+    )
+
+
+def _row(gold: tuple[str, ...], said: Answer) -> tuple[str | None, str | None, float, float]:
+    if said.failure is not None:
+        return None, said.failure, math.nan, math.nan
+    if not gold:
+        return said.answer, None, math.nan, math.nan
+    return said.answer, None, exact_match(said.answer, gold), answer_f1(said.answer, gold)

@@ -1,0 +1,80 @@
+"""How well an extractor's graph agrees with triples that somebody else read from the same corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from retrieval.graph.schema import ENTITY, RELATED_TO, GraphTables, entity_id
+from retrieval.text import name_key
+from retrieval.types import Triple
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Things found, things wanted, and those that are both. The shares are None where nothing was found or wanted."""
+
+    found: int
+    wanted: int
+    both: int
+
+    @property
+    def precision(self) -> float | None:
+        """Share of what was found that is wanted."""
+        return self.both / self.found if self.found else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of what is wanted that was found."""
+        return self.both / self.wanted if self.wanted else None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A graph against reference triples: its entities, and its related pairs of entities in any direction.
+
+    The wording of relations is not compared: two readers rarely choose the same.
+    """
+
+    entities: Overlap
+    relations: Overlap
+
+
+def agreement(graph: GraphTables, reference: Sequence[Triple]) -> Agreement:
+    """Compare RELATED_TO with the triples; names are equal by their words, or as aliases in the graph.
+
+    Only entities that some relation names are compared: titles are entities of every graph.
+    """
+    known = _known_names(graph)
+    wanted = {_pair(known, triple.subject, triple.object) for triple in reference}
+    edges = graph.edges[RELATED_TO]
+    found = set(zip(edges["source"], edges["target"], strict=True))
+    wanted = {pair for pair in wanted if pair[0] != pair[1]}
+    return Agreement(_overlap(_ends(found), _ends(wanted)), _overlap(found, wanted))
+
+
+def _known_names(graph: GraphTables) -> dict[str, str]:
+    """Entity ids by the ids that their aliases would have."""
+    nodes = graph.nodes[ENTITY]
+    aliases = {
+        entity_id(name_key(alias)): entity
+        for entity, names in zip(nodes["id"], nodes["aliases"], strict=True)
+        for alias in names
+    }
+    return aliases | {entity: entity for entity in nodes["id"]}
+
+
+def _pair(known: dict[str, str], subject: str, thing: str) -> Pair:
+    ids = [entity_id(name_key(name)) for name in (subject, thing)]
+    first, second = sorted(known.get(one, one) for one in ids)
+    return first, second
+
+
+def _ends(pairs: Iterable[Pair]) -> set[str]:
+    return {end for pair in pairs for end in pair}
+
+
+def _overlap(found: set[Pair] | set[str], wanted: set[Pair] | set[str]) -> Overlap:
+    return Overlap(len(found), len(wanted), len(found & wanted))

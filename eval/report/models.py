@@ -1,0 +1,63 @@
+"""What language models said and what that took: answers and judged means by label, calls by purpose, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval.report.data import ReportData
+
+ANSWERS = ("answer_em", "answer_f1")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean over the scored questions, their share, and the judge's spread where it was asked more than once."""
+
+    mean: float | None
+    coverage: float | None = None
+    judge_sd: float | None = None
+
+
+@dataclass(frozen=True)
+class Models:
+    """The report's section on language models; `calls` is empty in a report made from files without details."""
+
+    reader: str
+    judge: Mapping[str, Any]
+    columns: Sequence[str]
+    rows: Mapping[str, Mapping[str, Cell]]
+    failures: Mapping[str, Mapping[str, Mapping[str, int]]]
+    calls: Mapping[str, Mapping[str, Any]]
+
+
+def models(data: ReportData) -> Models | None:
+    """The section, None where no model was asked."""
+    reader, judge = data.results.get("reader") or {}, data.results.get("judge") or {}
+    if not reader and not judge:
+        return None
+    rows = {label: _row(data.strategies[label]) for label in data.labels}
+    named = list(dict.fromkeys(name for row in rows.values() for name in row))
+    failures = {label: _failures(data.strategies[label]) for label in data.labels}
+    return Models(
+        str(reader.get("llm", "")),
+        judge,
+        [*(name for name in ANSWERS if name in named), *(name for name in named if name not in ANSWERS)],
+        {label: row for label, row in rows.items() if row},
+        {label: found for label, found in failures.items() if found},
+        data.run.get("calls") or {},
+    )
+
+
+def _row(entry: Mapping[str, Any]) -> dict[str, Cell]:
+    answered, measured = entry.get("answered") or {}, entry.get("measured") or {}
+    row = {name: Cell(answered[name], measured.get(name)) for name in ANSWERS if name in answered}
+    judged = entry.get("judged") or {}
+    return row | {name: Cell(one["mean"], one["coverage"], one["judge_sd"]) for name, one in judged.items()}
+
+
+def _failures(entry: Mapping[str, Any]) -> dict[str, Mapping[str, int]]:
+    found = {name: one["failures"] for name, one in (entry.get("judged") or {}).items() if one["failures"]}
+    unanswered = (entry.get("answering") or {}).get("failures", 0)
+    return {"answer": {"no answer (questions.parquet, answer_failure)": unanswered}, **found} if unanswered else found

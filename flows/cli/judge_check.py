@@ -1,0 +1,65 @@
+"""`hopbench judge-check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.config import read_config
+from flows.cli.model_flags import BudgetUsd, JudgeMetrics, Llm, metric_names
+
+if TYPE_CHECKING:
+    from eval.judge.check import Estimated
+    from flows.judge_check import Checked
+
+
+def judge_check_command(
+    judge: Annotated[str, typer.Option("--judge", help="The judge's model, MODEL[@URL].")],
+    out: Annotated[Path, typer.Option(help="Folder for judge-check.json and what is finished of the check.")],
+    dataset: Annotated[
+        str, typer.Option(help="Whose questions: a benchmark's name, folder or file.")
+    ] = "hopworld-tune",
+    samples: Annotated[int, typer.Option(min=1, help="How many questions.")] = 20,
+    llm: Llm = None,
+    judge_metrics: JudgeMetrics = "all",
+    embedder: Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")] = "wordllama",
+    budget: BudgetUsd = None,
+    seed: Annotated[int, typer.Option(help="Seed of the intervals.")] = 0,
+    config: Annotated[
+        Path | None, typer.Option("--config", callback=read_config, is_eager=True, help="YAML file with these flags.")
+    ] = None,
+) -> None:
+    """Compare the compact judge profile with RAGAS's full prompts on your own model: cost and agreement."""
+    from flows.judge_check import judge_check
+    from flows.models import ModelOptions
+    from flows.options import GraphOptions
+
+    models = ModelOptions(llm=llm, judge=judge, judge_metrics=metric_names(judge_metrics), budget=budget)
+    _print(judge_check(GraphOptions(dataset=dataset, embedder=embedder), models, samples, out, seed))
+
+
+def _print(checked: Checked) -> None:
+    from flows.cli.output import add_row, console, table
+
+    costs = ("prompt tokens", "calls", "seconds", "faster")
+    rows = table("metric", "samples", *costs, "Spearman", "mean difference", "failed", right=("samples", *costs))
+    for one in checked.agreements:
+        full, compact = one.full, one.compact
+        pairs = [(full.tokens_in, compact.tokens_in), (full.calls, compact.calls), (full.seconds, compact.seconds)]
+        cells = [f"{a:,.0f} → {b:,.0f}" for a, b in pairs]
+        faster = f"{full.seconds / compact.seconds:.1f} ×" if compact.seconds else "–"
+        agreed = [_interval(one.spearman), _interval(one.difference)]
+        add_row(rows, one.metric, str(one.samples), *cells, faster, *agreed, f"{full.failures} → {compact.failures}")
+    screen = console()
+    screen.print(f"full → compact, judge {checked.judge}, answers by {checked.reader}", markup=False, soft_wrap=True)
+    screen.print(rows)
+    screen.print("It holds for this model and these questions only.")
+    screen.print(f"wrote  {checked.file}", markup=False, soft_wrap=True)
+
+
+def _interval(found: Estimated) -> str:
+    if found.value is None:
+        return "–"
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

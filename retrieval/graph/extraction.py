@@ -1,0 +1,200 @@
+"""Triples from passages by a language model: one prompt, short passages together, what a passage said kept by the call.
+
+A chunk is read by one call, short ones several to a call; where a call for several fails by its content, each is asked
+for alone. Replies are cached call by call, so an interrupted reading goes on where it stopped. What could not be read
+at all is returned with its reason, never dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrieval.chunking import count_tokens
+from retrieval.graph import resolution
+from retrieval.llm import LLM, Call, Endpoint, Reply, ask
+from retrieval.llm.structured import wire_schema
+from retrieval.text import name_key
+from retrieval.types import Chunk, Triple
+
+PROMPT_VERSION = "extract-1"
+TOGETHER, TOGETHER_TOKENS = 4, 400  # passages and their tokens in one call
+MAX_TRIPLES = 16  # of one passage and one call; more are gleaned
+TOKENS_PER_TRIPLE, MAX_TOKENS = 360, 8192  # of a reply; the former holds a triple of the longest texts
+WEIGHTS = 10
+
+INSTRUCTIONS = """You read passages and write down the facts they state, as relations between named things.
+For each passage, by its number, list the triples it states:
+- subject, object: the names of the two things, as the passage spells them in full; resolve "he", "it", "the film".
+- subject_type, object_type: what each is, in one or two words (person, film, city, date, organization, ...).
+- relation: a short verb phrase or attribute ("directed by", "place of birth").
+- description: the fact in one short sentence.
+- weight: how much the passage is about it, from 1 (in passing) to 10 (its main point).
+- tags: up to 4 key words of the fact.
+State only what the passage says. The passage's title is usually a subject."""
+GLEANING = "Some facts may be missing. List only triples that the passages state and that you have not listed yet."
+
+_NAME = {"type": "string", "maxLength": 80}
+_SENTENCE = {"type": "string", "maxLength": 160}
+_TAG = {"type": "string", "maxLength": 30}
+_TRIPLE = {
+    "type": "object",
+    "properties": {
+        "subject": _NAME,
+        "subject_type": _NAME,
+        "relation": _NAME,
+        "object": _NAME,
+        "object_type": _NAME,
+        "description": _SENTENCE,
+        "weight": {"type": "integer", "minimum": 1, "maximum": WEIGHTS},
+        "tags": {"type": "array", "items": _TAG, "maxItems": 4},
+    },
+    "required": ["subject", "subject_type", "relation", "object", "object_type", "description", "weight", "tags"],
+    "additionalProperties": False,
+}
+
+
+def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
+    """The form of a reply for so many passages with at most so many triples each."""
+    one = {
+        "type": "object",
+        "properties": {
+            "passage": {"type": "integer", "minimum": 1, "maximum": passages},
+            "triples": {"type": "array", "items": _TRIPLE, "maxItems": triples},
+        },
+        "required": ["passage", "triples"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"passages": {"type": "array", "items": one, "minItems": passages, "maxItems": passages}},
+        "required": ["passages"],
+        "additionalProperties": False,
+    }
+
+
+def recogniser(endpoint: Endpoint, gleaning: int = 0) -> str:
+    """Model, prompts and rounds: what decides the triples, for the build key."""
+    return f"{endpoint.name} {PROMPT_VERSION} {resolution.PROMPT_VERSION} gleaning {gleaning}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read: triples in the order of the chunks, and the chunks that could not be, each with the reason."""
+
+    triples: Sequence[Triple]
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TripleReader:
+    """Reads chunks with a model, `together` to a call; `gleaning` more rounds ask for what was missed."""
+
+    llm: LLM
+    gleaning: int = 0
+    together: int = TOGETHER
+    most: int = MAX_TRIPLES
+
+    def read(self, chunks: Sequence[Chunk]) -> Reading:
+        """The triples that the chunks state."""
+        parts = list(parts_of(chunks, self.together))
+        said = self._asked(parts)
+        alone = [[chunk] for part in parts if len(part) > 1 and isinstance(said[_ids(part)], str) for chunk in part]
+        said |= self._asked(alone)
+        unread: dict[str, str] = {}
+        triples: list[Triple] = []
+        for chunk, together in ((chunk, part) for part in parts for chunk in part):
+            found = said.get((chunk.id,), said[_ids(together)])
+            if isinstance(found, str):
+                unread[chunk.id] = found
+            else:
+                triples += found[chunk.id]
+        return Reading(triples, unread)
+
+    def _asked(self, parts: Sequence[Sequence[Chunk]]) -> dict[tuple[str, ...], dict[str, list[Triple]] | str]:
+        """Per part the triples of each chunk, or why there are none; gleaned where the model was asked to."""
+        found: dict[tuple[str, ...], dict[str, list[Triple]] | str] = {}
+        talks = [(part, opening(part)) for part in parts]
+        for round_ in range(self.gleaning + 1):
+            replies = ask(self.llm, [self._call(part, talk, round_) for part, talk in talks])
+            for (part, talk), reply in zip(talks, replies, strict=True):
+                _keep(found, part, reply)
+                talk += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": GLEANING}]
+            talks = [one for one, reply in zip(talks, replies, strict=True) if reply.failure is None]
+        return found
+
+    def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
+        limit = min(TOKENS_PER_TRIPLE * self.most * len(part), MAX_TOKENS)
+        form = wire_schema(schema(len(part), self.most), self.llm.endpoint.base_url)
+        sample = f"{part[0].id}+{len(part) - 1}"
+        purpose = "glean" if round_ else "extract"
+        return Call(purpose, list(talk), form, limit, sample=sample, version=PROMPT_VERSION)
+
+
+def _ids(part: Sequence[Chunk]) -> tuple[str, ...]:
+    return tuple(chunk.id for chunk in part)
+
+
+def parts_of(chunks: Sequence[Chunk], together: int) -> Iterator[list[Chunk]]:
+    """Neighbouring short chunks together, long ones alone."""
+    part: list[Chunk] = []
+    size = 0
+    for chunk in sorted(chunks, key=lambda one: one.id):
+        tokens = count_tokens(chunk.content)
+        if part and (len(part) == together or size + tokens > TOGETHER_TOKENS):
+            yield part
+            part, size = [], 0
+        part.append(chunk)
+        size += tokens
+    if part:
+        yield part
+
+
+def opening(part: Sequence[Chunk]) -> list[dict[str, str]]:
+    """What a call about some chunks begins with."""
+    passages = [f"Passage {number}: {chunk.title}\n{chunk.text}" for number, chunk in enumerate(part, 1)]
+    return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": "\n\n".join(passages)}]
+
+
+def _keep(found: dict[tuple[str, ...], dict[str, list[Triple]] | str], part: Sequence[Chunk], reply: Reply) -> None:
+    """Add a reply's triples; a failed first round is the part's failure, a failed gleaning leaves what there is."""
+    earlier = found.get(_ids(part))
+    if reply.failure is not None:
+        found.setdefault(_ids(part), reply.failure)
+        return
+    by_number: dict[int, list[dict[str, Any]]] = {}
+    for entry in reply.value["passages"]:
+        by_number.setdefault(entry["passage"], []).extend(entry["triples"])
+    if len(by_number) < len(part) and earlier is None:
+        missing = [number for number in range(1, len(part) + 1) if number not in by_number]
+        found[_ids(part)] = f"wrong schema: nothing about passage {missing} of {len(part)}"
+        return
+    kept = earlier if isinstance(earlier, dict) else {chunk.id: [] for chunk in part}
+    for number, chunk in enumerate(part, 1):
+        kept[chunk.id] += _triples(chunk, by_number.get(number, []))
+    found[_ids(part)] = kept
+
+
+def _triples(chunk: Chunk, told: Sequence[Mapping[str, Any]]) -> Iterator[Triple]:
+    """Triples with two different names, each once; strength = weight/10."""
+    seen = set()
+    for one in told:
+        subject, relation, thing = (" ".join(one[part].split()) for part in ("subject", "relation", "object"))
+        ends = name_key(subject), name_key(thing)
+        said = json.dumps([*ends, relation.lower()])
+        if not all(ends) or ends[0] == ends[1] or not relation or said in seen:
+            continue
+        seen.add(said)
+        yield Triple(
+            chunk.passage_id,
+            subject,
+            relation.lower(),
+            thing,
+            one["weight"] / WEIGHTS,
+            one["subject_type"].strip().lower(),
+            one["object_type"].strip().lower(),
+            " ".join(one["description"].split()),
+            tuple(one["tags"]),
+        )

@@ -1,0 +1,88 @@
+"""Finished calls on disk, so that none is paid twice: by the same run, by a later one, or by one that was killed.
+
+One SQLite file with a write-ahead log: a reply is committed before anybody sees it, `kill -9` loses only what was in
+flight, and several processes may share the file. The key names all that decides a reply: endpoint, model, parameters,
+messages, schema, prompt version, repeat, and which occurrence of the same request in its sample it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_random
+
+from retrieval.errors import InputError
+
+LOCK_SECONDS = 60.0
+
+
+def request_key(**parts: object) -> str:
+    """SHA-256 of everything that decides a reply."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+# Two processes that both turn a new file to write-ahead logging may be refused without SQLite's own waiting.
+@retry(
+    retry=retry_if_exception_message(match=".*locked"),
+    stop=stop_after_delay(LOCK_SECONDS),
+    wait=wait_random(0.01, 0.1),
+    reraise=True,
+)
+def connect(file: Path | str, schema: str) -> sqlite3.Connection:
+    """A connection for all threads of this process (callers hold a lock), the tables created; commits by itself."""
+    connection = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(schema)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def explained(file: Path | None) -> Iterator[None]:
+    """Turn what the disk or SQLite says into an error that names the file and the remedy."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise InputError(
+            f"{file}: {error}. Make sure that the folder can be written and the disk has room; if the file is damaged, "
+            "delete it (what it kept of calls to language models must then be paid again)"
+        ) from error
+
+
+class ReplyCache:
+    """Replies (the JSON of a chat completion) by `request_key`, in `FOLDER/llm.sqlite`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "llm.sqlite"
+        self._lock = threading.Lock()
+        with explained(self.file):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._connection = connect(
+                self.file, "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+            )
+
+    def get(self, key: str) -> Mapping[str, Any] | None:
+        """The reply kept under `key`."""
+        with explained(self.file), self._lock:
+            row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def put(self, key: str, reply: str) -> None:
+        """Keep a reply; where another process was first, its reply stays."""
+        with explained(self.file), self._lock:
+            self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, reply))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()

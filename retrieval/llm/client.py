@@ -1,0 +1,224 @@
+"""The gate through which every call to a language model goes.
+
+All state lives on one event loop in a thread of its own, so that callers may be plain functions, coroutines on any
+loop, or libraries (instructor, RAGAS) that hold what they take for openai's client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from retrieval.llm.cache import ReplyCache, request_key
+from retrieval.llm.endpoint import Endpoint
+from retrieval.llm.faults import LLMError, content_of, from_openai
+from retrieval.llm.ledger import CallLedger, CallRecord
+from retrieval.llm.loop import LoopThread
+from retrieval.llm.pacing import Pacer
+from retrieval.llm.patience import Breaker, Retries
+from retrieval.llm.scope import Scope, current_scope
+from retrieval.llm.settings import Settings
+from retrieval.llm.spending import Spent
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletion
+
+T = TypeVar("T")
+CHARS_PER_TOKEN = 3  # a low guess: what a prompt may cost is not to be underestimated
+DEFAULT_MAX_TOKENS = 4096
+
+
+class LLM:
+    """A language model. `create` is its only way; close it (or use `with`) when done."""
+
+    def __init__(
+        self, endpoint: Endpoint, cache_dir: Path | None, ledger: CallLedger, settings: Settings | None = None
+    ) -> None:
+        self.endpoint, self.ledger, self.settings = endpoint, ledger, settings or Settings()
+        self._cache = None if cache_dir is None else ReplyCache(cache_dir)
+        self._flying: dict[str, asyncio.Future[None]] = {}
+
+    def __enter__(self) -> LLM:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the loop and its connections; the ledger stays open."""
+        if "_thread" in self.__dict__:
+            if "_raw" in self.__dict__:
+                self.submit(self._raw.close()).result()
+            self._thread.close()
+            del self.__dict__["_thread"]
+        if self._cache is not None:
+            self._cache.close()
+
+    @cached_property
+    def _thread(self) -> LoopThread:
+        return LoopThread("hopbench-llm")
+
+    @cached_property
+    def _raw(self) -> AsyncOpenAI:
+        return self._client()
+
+    def _client(self) -> AsyncOpenAI:
+        import openai
+
+        # Retrying is ours alone: openai's own would multiply with it, unseen by the ledger.
+        return openai.AsyncOpenAI(
+            base_url=self.endpoint.base_url,
+            api_key=self.endpoint.api_key or "none",
+            timeout=self.settings.timeout,
+            max_retries=0,
+        )
+
+    @cached_property
+    def _pacer(self) -> Pacer:
+        return Pacer(self.settings.concurrency, self.settings.max_concurrency)
+
+    @cached_property
+    def _breaker(self) -> Breaker:
+        return self.settings.breaker()
+
+    @cached_property
+    def _retries(self) -> Retries:
+        return self.settings.retries()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the gate's loop."""
+        return self._thread.submit(work)
+
+    async def create(self, **chat: Any) -> ChatCompletion:
+        """As `openai.chat.completions.create` (without streaming); from the cache where the same call is finished.
+
+        Raises LLMError, BudgetReached. The surrounding `calling` says for whom the call is.
+        """
+        scope = current_scope()
+        key = self.key_of(chat, scope)
+        return await asyncio.wrap_future(self.submit(self.answer(chat, scope, key)))
+
+    def openai_client(self) -> AsyncOpenAI:
+        """A client for libraries: its `chat.completions.create` is this gate (nothing else of it is to be used)."""
+        client = self._client()
+        client.chat.completions.create = self.create  # type: ignore[assignment,method-assign]
+        return client
+
+    def key_of(self, chat: Mapping[str, Any], scope: Scope) -> str:
+        """The call's name in the cache; counts its occurrence."""
+        request = request_key(
+            url=self.endpoint.base_url, version=scope.version, repeat=scope.repeat, **self._wire(chat)
+        )
+        return f"{request}-{scope.occurrence(request)}"
+
+    def _wire(self, chat: Mapping[str, Any]) -> dict[str, Any]:
+        return {**{name: value for name, value in chat.items() if name != "timeout"}, "model": self.endpoint.model}
+
+    async def answer(self, chat: Mapping[str, Any], scope: Scope, key: str) -> ChatCompletion:
+        """The reply to one call, on the gate's loop: from the cache (perhaps from the same call in flight) or fresh."""
+        while key in self._flying:
+            await asyncio.wait([self._flying[key]])
+        known = self._known(key)
+        if known is not None:
+            self.ledger.record(CallRecord(*self._whose(scope), usd=0.0, outcome="cached"))
+            known.__dict__["from_cache"] = True
+            return _charged(known, scope)
+        done = self._flying[key] = self._thread.loop.create_future()
+        try:
+            completion = await self._paid(self._wire(chat), scope)
+            if self._cache is not None:
+                self._cache.put(key, completion.model_dump_json())
+                completion = self._known(key) or completion  # another process may have been first
+        finally:
+            del self._flying[key]
+            done.set_result(None)
+        return _charged(completion, scope)
+
+    def _known(self, key: str) -> ChatCompletion | None:
+        kept = None if self._cache is None else self._cache.get(key)
+        if kept is None:
+            return None
+        from openai.types.chat import ChatCompletion
+
+        return ChatCompletion.model_validate(kept)
+
+    def _whose(self, scope: Scope) -> tuple[str, str, str, str]:
+        return scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
+
+    async def _paid(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
+        """Ask the model within the budget, and write what came of it into the ledger."""
+        begun, spent, outcome = time.perf_counter(), Spent(), "unfinished"
+        guess = len(str(wire.get("messages"))) // CHARS_PER_TOKEN
+        limit = wire.get("max_tokens") or wire.get("max_completion_tokens") or DEFAULT_MAX_TOKENS
+        with self.ledger.reserve(self.endpoint.model, guess, limit):
+            try:
+                completion = await self._attempts(wire, spent)
+                outcome = "ok"
+            except LLMError as error:
+                outcome = error.kind
+                raise
+            finally:
+                seconds = time.perf_counter() - begun
+                self.ledger.record(spent.record(self._whose(scope), seconds, outcome))
+        return completion
+
+    async def _attempts(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
+        _ = self._raw  # the first call loads openai, which takes seconds: not while the pacer measures
+        faults: Counter[str] = Counter()
+        self._retries.begin()
+        while True:
+            try:
+                return await self._attempt(wire, spent)
+            except LLMError as fault:
+                faults[fault.kind] += 1
+                if not self._retries.allows(fault, faults[fault.kind]):
+                    raise
+                pause = self._retries.pause(fault, faults[fault.kind])
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
+        async with self._pacer.slot() as sent:
+            self._breaker.check()
+            spent.attempts += 1
+            try:
+                completion = await self._sent(wire)
+                spent.add(completion)
+                form = (wire.get("response_format") or {}).get("json_schema")
+                content_of(completion, form and form["schema"], wire.get("max_tokens"))
+            except LLMError as fault:
+                self._breaker.failed(fault)
+                if fault.kind == "rate limited":
+                    spent.throttled += 1
+                    self._pacer.refused(sent, fault.retry_after)
+                elif fault.kind == "timeout":
+                    self._pacer.overloaded(sent)
+                raise
+            self._breaker.answered()
+            self._pacer.answered()
+            return completion
+
+    async def _sent(self, wire: dict[str, Any]) -> ChatCompletion:
+        import openai
+
+        try:
+            # openai's timeout restarts with every byte; ours is for the whole answer.
+            async with asyncio.timeout(self.settings.timeout):
+                return await self._raw.chat.completions.create(**wire)  # type: ignore[no-any-return]
+        except TimeoutError:
+            raise LLMError("timeout", f"no answer in {self.settings.timeout:g} s") from None
+        except (openai.OpenAIError, ValueError) as error:  # ValueError: a body that is no JSON
+            # Not chained: the client's own error may quote the request's headers.
+            raise from_openai(error, self.endpoint.api_key) from None
+
+
+def _charged(completion: ChatCompletion, scope: Scope) -> ChatCompletion:
+    usage = completion.usage
+    scope.charge(usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
+    return completion

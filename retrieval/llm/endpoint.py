@@ -1,0 +1,69 @@
+"""Which model, where, and with what key: `MODEL` or `MODEL@URL`, the rest from the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from retrieval.errors import InputError
+
+DEFAULT_URL = "https://api.openai.com/v1"
+_SPEC = re.compile(r"(?P<model>\S+?)(?:@(?P<url>https?://\S+))?")
+_KEYS = {"llm": ("OPENAI_API_KEY",), "judge": ("JUDGE_API_KEY", "OPENAI_API_KEY")}
+Role = Literal["llm", "judge"]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model behind an OpenAI-compatible address. The key never shows in `repr` and is no part of `name`."""
+
+    model: str
+    base_url: str = DEFAULT_URL
+    api_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse an address that carries credentials: it is logged and kept, a key is not."""
+        address = urlsplit(self.base_url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise InputError(
+                f"the address of {self.model!r} must be http(s)://HOST/v1, as in http://localhost:8000/v1: "
+                f"check OPENAI_BASE_URL or what follows '@'"
+            )
+        if "@" in address.netloc or address.query:
+            raise InputError(
+                f"the address of {self.model!r} at {address.hostname} carries credentials or a query: put the key into "
+                "OPENAI_API_KEY (the judge's into JUDGE_API_KEY)"
+            )
+        object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
+
+    @property
+    def name(self) -> str:
+        """`MODEL@URL`: what results, caches and reports call it."""
+        return f"{self.model}@{self.base_url}"
+
+    @classmethod
+    def parse(cls, text: str, role: Role = "llm", environment: Mapping[str, str] | None = None) -> Endpoint:
+        """The endpoint that `--llm` or `--judge` names: `MODEL` (at OPENAI_BASE_URL, else OpenAI's own) or `MODEL@URL`.
+
+        The key is OPENAI_API_KEY's, for the judge JUDGE_API_KEY's if that is set. Raises InputError for a text that
+        is neither, and where OpenAI's own endpoint has no key.
+        """
+        known = os.environ if environment is None else environment
+        match = _SPEC.fullmatch(text.strip())
+        if match is None:
+            raise InputError(
+                f"--{role} {text!r}: MODEL or MODEL@URL is wanted, as in qwen3:8b@http://localhost:11434/v1"
+            )
+        url = match["url"] or known.get("OPENAI_BASE_URL") or DEFAULT_URL
+        key = next((known[name] for name in _KEYS[role] if known.get(name)), "")
+        endpoint = cls(match["model"], url, key)
+        if not key and urlsplit(endpoint.base_url).hostname == "api.openai.com":
+            raise InputError(
+                f"--{role} {endpoint.model}: {endpoint.base_url} needs a key: set {' or '.join(_KEYS[role])}, or name "
+                f"another endpoint with --{role} MODEL@URL or OPENAI_BASE_URL"
+            )
+        return endpoint

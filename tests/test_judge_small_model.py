@@ -1,0 +1,69 @@
+"""Answers and judgements by a real model on a real server: every reply is valid structured output.
+
+The model has 135 million parameters: what it says is worth nothing, and its agreement with anybody is no evidence.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eval.answers import answer_all
+from eval.benchmarks import load_benchmark
+from eval.judge import open_judge
+from eval.judge.asker import Limits
+from eval.judge.outcome import judge_labels
+from eval.judge.sample import Sample, make_sample
+from eval.judge.store import JudgementStore
+from eval.types import Benchmark, PassageRanking
+from retrieval.embedding import get_embedder
+from retrieval.llm import LLM, CallLedger, Endpoint, Settings
+from tests.llm_servers.small_model import MODEL
+
+METRICS = ("context_recall", "context_precision", "faithfulness")
+# As short as a model that rarely ends by itself needs it; greedy, so that a failure can be seen again.
+LIMITS = Limits(max_tokens=2048, temperature=0.0, items=3, chars=120)
+
+
+@pytest.fixture(scope="module")
+def two() -> Benchmark:
+    """Two questions of hopworld with two gold passages each."""
+    whole = load_benchmark("hopworld")
+    questions = tuple(question for question in whole.questions if len(question.gold) == 2)[:2]
+    return Benchmark(whole.name, whole.passages, questions)
+
+
+def rankings(benchmark: Benchmark) -> dict[str, PassageRanking]:
+    """The gold passages as context: two a question."""
+    texts = {passage.id: f"{passage.title}. {passage.text}" for passage in benchmark.passages}
+    found = {}
+    for question in benchmark.questions:
+        parts = tuple(texts[gold] for gold in question.gold)
+        ids = tuple(question.gold)
+        found[question.id] = PassageRanking(question.id, ids, (), ids, "\n\n".join(parts), context_parts=parts)
+    return found
+
+
+def test_answers_and_three_metrics_in_both_profiles(two: Benchmark, small_model_url: str, tmp_path: Path) -> None:
+    ranked = rankings(two)
+    settings = Settings(timeout=240, concurrency=1, max_concurrency=1)
+    ledger = CallLedger()
+    with (
+        LLM(Endpoint(MODEL, small_model_url), tmp_path, ledger, settings) as llm,
+        JudgementStore.open(tmp_path / "j.db") as store,
+    ):
+        answers = answer_all(llm, two, ranked)
+        assert [None, None] == [one.failure for one in answers.values()]
+        samples: list[Sample] = [make_sample(q, ranked[q.id], answers[q.id]) for q in two.questions]
+        assert all(sample.response and len(sample.contexts) == 2 for sample in samples)
+        for profile in ("full", "compact"):
+            judging = open_judge(profile, llm, get_embedder("wordllama"), store, LIMITS)
+            judged = judge_labels(judging, {"gold": samples}, {"gold": METRICS}, 1)
+            assert [] == judged.table["failure"].dropna().tolist()
+            assert judged.table["value"].between(0, 1).all()
+            assert 2 * len(METRICS) == len(judged.table)
+    totals = ledger.totals()
+    assert {"answer", *(f"judge:{metric}" for metric in METRICS)} == set(totals)
+    for one in totals.values():  # a reply that was no valid output would have been asked for again, or failed
+        assert (0, one.calls - one.cached) == (one.failed, one.attempts)

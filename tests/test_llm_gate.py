@@ -1,0 +1,241 @@
+"""The gate to language models, against a server that fails as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrieval.llm import LLM, Call, CallLedger, Endpoint, LLMError, Reply, Settings, ask, calling
+from tests.llm_servers.scripted import FAULTS, ScriptedServer
+
+KEY = "sk-planted-4711"
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer().running() as running:
+        yield running
+
+
+def opened(server: ScriptedServer, folder: Path, model: str = "m", **settings: Any) -> LLM:
+    return LLM(
+        Endpoint(model, server.url, KEY), folder / "cache", CallLedger(folder / "calls.db"), Settings(**settings)
+    )
+
+
+def call(text: str, **changes: Any) -> Call:
+    return replace(Call("test", [{"role": "user", "content": text}], SCHEMA, 100), **changes)
+
+
+def asked(
+    server: ScriptedServer, folder: Path, calls: Sequence[Call], model: str = "m", **settings: Any
+) -> list[Reply]:
+    with opened(server, folder, model, **settings) as llm:
+        replies = ask(llm, calls)
+        llm.ledger.close()
+    return replies
+
+
+def kinds(replies: Sequence[Reply]) -> list[str | None]:
+    return [reply.failure and reply.failure.partition(":")[0] for reply in replies]
+
+
+def test_a_fifth_of_the_attempts_fail_and_the_calls_do_not(tmp_path: Path) -> None:
+    shares = dict.fromkeys(FAULTS, 0.2 / len(FAULTS))
+    calls = [call(f"question {number}", sample=str(number)) for number in range(500)]
+    with (
+        ScriptedServer(faults=shares, seed=1, retry_after="0.01").running() as server,
+        opened(server, tmp_path, timeout=0.7) as llm,
+    ):
+        replies = ask(llm, calls)
+        totals = llm.ledger.totals()["test"]
+        llm.ledger.close()
+    failures = Counter(reply.failure for reply in replies if reply.failure)
+    assert sum(server.served[fault] for fault in FAULTS) > 0.15 * len(server.requests)
+    # A useless answer is asked for once more, so about (.2·3/7)² of the calls fail, each with its reason.
+    assert failures.total() <= 15
+    assert {reason.partition(":")[0] for reason in failures} <= {"truncated", "wrong schema", "empty choice"}
+    assert all(reply.value == {"answer": "text"} for reply in replies if reply.failure is None)
+    assert (500, failures.total()) == (totals.calls, totals.failed)
+    assert totals.attempts <= 1.35 * len(calls)
+    assert server.served["429"] == totals.throttled
+
+
+REASONS = {
+    "429": "rate limited",
+    "500": "server error",
+    "hang": "timeout",
+    "truncated": "truncated",
+    "schema": "wrong schema",
+    "empty": "empty choice",
+    "disconnect": "disconnected",
+    "401": "refused",
+}
+
+
+@pytest.mark.parametrize(("fault", "attempts"), [*zip(FAULTS, (3, 2, 2, 2, 2, 2, 2), strict=True), ("401", 1)])
+def test_a_lasting_fault_is_a_reply_with_its_reason(
+    server: ScriptedServer, tmp_path: Path, fault: str, attempts: int
+) -> None:
+    settings = {"timeout": 0.2, "attempts": 2, "throttled": 3}
+    bad, good = asked(server, tmp_path, [call(f"fault:{fault}")], **settings), None
+    if fault != "401":
+        good = asked(server, tmp_path, [call("fine")], **settings)
+    assert [REASONS[fault]] == kinds(bad)
+    assert attempts == server.served[fault]
+    assert good is None or [None] == kinds(good)
+
+
+def test_ten_a_second_are_kept_to(tmp_path: Path) -> None:
+    calls = [call(f"question {number}") for number in range(300)]
+    limited = ScriptedServer(per_second=10, retry_after="1", latency=0.02)
+    with limited.running() as server, opened(server, tmp_path) as llm:
+        asked_first = ask(llm, [call("loads the client")])
+        begun = time.monotonic()
+        replies = ask(llm, calls)
+        seconds = time.monotonic() - begun
+        llm.ledger.close()
+    assert [None] * 301 == kinds([*asked_first, *replies])
+    assert seconds <= 39
+    assert server.served["429"] <= 0.1 * len(server.requests)
+
+
+def test_the_cache_answers_the_same_call_only(server: ScriptedServer, tmp_path: Path) -> None:
+    plain = call("same", version="1")
+    other_schema = {**SCHEMA, "properties": {"answer": {"type": "string", "maxLength": 9}}}
+    variants = [
+        plain,
+        replace(plain, version="2"),
+        replace(plain, temperature=0.5),
+        replace(plain, schema=other_schema),
+        replace(plain, schema=None),
+        replace(plain, max_tokens=99),
+        replace(plain, repeat=1),
+        replace(plain, messages=[{"role": "user", "content": "Same"}]),
+    ]
+    for number, variant in enumerate(variants, 1):
+        assert [False, True] == [asked(server, tmp_path, [variant])[0].from_cache for _ in range(2)]
+        assert number == len(server.requests)
+    assert not asked(server, tmp_path, [plain], model="another")[0].from_cache
+    with ScriptedServer().running() as elsewhere:
+        assert not asked(elsewhere, tmp_path, [plain])[0].from_cache
+    # Who asks decides nothing: another purpose or sample has the same answer.
+    assert asked(server, tmp_path, [replace(plain, sample="s2")])[0].from_cache
+
+
+def test_the_same_request_twice_in_a_sample_is_two_calls(server: ScriptedServer, tmp_path: Path) -> None:
+    twice = [call("same", sample="s"), call("same", sample="s")]
+    asked(server, tmp_path, twice)
+    assert 2 == len(server.requests)
+    assert [True, True] == [reply.from_cache for reply in asked(server, tmp_path, twice)]
+
+
+def test_a_killed_process_repeats_no_finished_call(tmp_path: Path) -> None:
+    with ScriptedServer(latency=0.05).running() as server:
+        script = (
+            "import sys; from pathlib import Path\n"
+            "from retrieval.llm import *\n"
+            "from tests.test_llm_gate import call\n"
+            "folder = Path(sys.argv[1])\n"
+            "with LLM(Endpoint('m', sys.argv[2]), folder / 'cache', CallLedger(folder / 'calls.db')) as llm:\n"
+            "    ask(llm, [call(str(number)) for number in range(120)])\n"
+        )
+        process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path), server.url], cwd=os.getcwd())
+        while server.served["ok"] < 40:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        before = len(server.requests)
+        replies = asked(server, tmp_path, [call(str(number)) for number in range(120)])
+        kept = sum(reply.from_cache for reply in replies)
+        assert [None] * 120 == kinds(replies)
+        # What was in flight when it died (at most as many as may be at once) is all that is asked again.
+        assert before - 64 <= kept <= before
+        assert 120 - kept == len(server.requests) - before
+
+
+def test_no_key_gets_anywhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with ScriptedServer().running() as server, opened(server, tmp_path, attempts=1) as llm:
+        replies = ask(llm, [call("fine"), call("fault:500"), call("fault:401")])  # both repeat the key in their error
+        ledger = llm.ledger
+        told = [*kinds(replies), *(reply.failure for reply in replies), repr(llm.endpoint), str(ledger.totals())]
+        assert KEY not in "".join(map(str, told))
+        assert "***" in str(replies[1].failure)
+        assert not [file for file in tmp_path.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()]
+        ledger.close()
+    assert KEY not in caplog.text
+
+
+def test_the_breaker_spares_a_dead_endpoint(tmp_path: Path) -> None:
+    with ScriptedServer().running() as server:
+        pass
+    begun = time.monotonic()
+    replies = asked(server, tmp_path, [call(str(number)) for number in range(120)], breaker_failures=5)
+    assert {"breaker open"} == set(kinds(replies))
+    assert all("last: disconnected" in str(reply.failure) for reply in replies)
+    assert time.monotonic() - begun < 20
+
+
+def test_a_refused_key_is_told_once(server: ScriptedServer, tmp_path: Path) -> None:
+    replies = asked(server, tmp_path, [call("fault:401"), *(call(str(n)) for n in range(50))], concurrency=1)
+    assert ["refused", *["breaker open"] * 50] == kinds(replies)
+    assert 1 == len(server.requests)
+
+
+def test_the_budget_stops_before_it_is_exceeded(server: ScriptedServer, tmp_path: Path) -> None:
+    # gpt-4o: 100 tokens out cost at most 100·10/1e6 = $.001, the prompt under $.0001: two calls fit into $.0025.
+    ledger = CallLedger(tmp_path / "calls.db", budget=0.0025)
+    with LLM(Endpoint("gpt-4o", server.url), None, ledger, Settings(concurrency=1)) as llm:
+        replies = ask(llm, [call(f"question {number}") for number in range(50)])
+    spent, totals = ledger.spent, ledger.totals()["test"]
+    ledger.close()
+    assert {None, "budget reached"} == set(kinds(replies))
+    assert ledger.reached
+    assert 0 < spent <= 0.0025
+    # Each answered call: 2 words in, 2 words out ('{"answer": "text"}').
+    done = kinds(replies).count(None)
+    assert totals.usd == pytest.approx(done * (2 * 2.5 + 2 * 10) / 1e6)
+
+
+def test_instructor_goes_through_the_gate_and_does_not_multiply_retries(server: ScriptedServer, tmp_path: Path) -> None:
+    import instructor
+    from instructor.core.exceptions import InstructorRetryException
+    from pydantic import BaseModel
+
+    class Said(BaseModel):
+        answer: str
+
+    async def said(llm: LLM, text: str) -> Said:
+        client = instructor.from_openai(llm.openai_client(), mode=instructor.Mode.JSON_SCHEMA)
+        talk = [{"role": "user", "content": text}]
+        return await client.chat.completions.create(model="ignored", messages=talk, response_model=Said)
+
+    with opened(server, tmp_path, attempts=3) as llm:
+        with calling(purpose="judge", sample="s1", version="v") as scope:
+            assert "text" == asyncio.run(said(llm, "fine")).answer
+        assert (1, "m") == (scope.calls, server.requests[0]["model"])
+        with pytest.raises(InstructorRetryException) as caught:
+            asyncio.run(said(llm, "fault:500"))
+        assert isinstance(caught.value.__cause__, LLMError)
+        assert {"judge", "other"} == set(llm.ledger.totals())
+        llm.ledger.close()
+    assert {"ok": 1, "500": 3} == server.served

@@ -1,0 +1,127 @@
+"""The language-model stages of entity_expansion and dual_level, through their seams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eval.trial import batches, run_trial
+from retrieval.budget import Budget
+from retrieval.errors import IncompleteError
+from retrieval.index import Index
+from retrieval.llm import LLM, CallLedger, Endpoint, Settings
+from retrieval.question_model import QuestionModel
+from retrieval.strategies.base import Strategy
+from retrieval.strategies.dual_level import DualLevel
+from retrieval.strategies.entity_expansion import EntityExpansion
+from retrieval.types import Question
+from tests.graphs import ASKED, WORLD, built_index, plan_of
+from tests.llm_servers.scripted import Body, ScriptedServer
+
+NAMED = {"director of Ed Wood": ["Ed Wood", "Tim Burton", "Nobody known"], "Johnny Depp": ["Johnny Depp"]}
+
+OFFERED = ["Geffen Company", "Michael Keaton", "Zebra"]  # the graph knows the first two
+
+
+def says(body: Body) -> str:
+    """Entities and keywords by what the question holds; the same synonyms for all; a summary in capitals."""
+    prompt, text = (part["content"] for part in body["messages"])
+    names = next((found for part, found in NAMED.items() if part in text), [])
+    if "other names" in prompt:
+        return json.dumps({"names": OFFERED})
+    if "keywords" in prompt:
+        return json.dumps({"high_level": ["birth", "film makers"] if names else [], "low_level": names})
+    return json.dumps({"entities": names}) if "named things" in prompt else text.upper()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply=says).running() as running:
+        yield running
+
+
+@pytest.fixture
+def llm(server: ScriptedServer, tmp_path: Path) -> Iterator[LLM]:
+    ledger = CallLedger()
+    with LLM(
+        Endpoint("m", server.url), tmp_path / "cache", ledger, Settings(attempts=1, breaker_failures=99)
+    ) as opened:
+        yield opened
+    ledger.close()
+
+
+@pytest.fixture
+def index(llm: LLM, tmp_path: Path) -> Index:
+    built = built_index(plan_of(WORLD), tmp_path)
+    QuestionModel(llm).install(built)
+    return built
+
+
+def trial(index: Index, strategy: Strategy, questions: list[Question] = ASKED):  # type: ignore[no-untyped-def]
+    return run_trial("label", strategy, batches(index, questions), Budget())
+
+
+def test_the_models_entities_are_seeds_and_what_the_graph_lacks_is_none(index: Index, server: ScriptedServer) -> None:
+    outcome = trial(index, EntityExpansion(use_synonyms=False))
+    assert ["e:ed wood", "e:tim burton"] == outcome.notes["q1"]["entities"]
+    assert ["e:johnny depp"] == outcome.notes["q2"]["entities"]
+    assert "fallback" in outcome.notes["q3"]
+    # One call a question, each of so many tokens as the server counts: words of both messages, words of the reply.
+    assert (5, 5) == (outcome.counters.llm_calls, len(server.requests))
+    assert outcome.counters.tokens > 5 * 30
+
+
+def test_a_label_is_charged_what_the_cache_answers_too(index: Index, server: ScriptedServer) -> None:
+    first, second = (trial(index, EntityExpansion(use_synonyms=False)) for _ in range(2))
+    assert 5 == len(server.requests)
+    assert (first.counters.llm_calls, first.counters.tokens) == (second.counters.llm_calls, second.counters.tokens)
+
+
+def test_synonyms_enter_by_their_cosine_only(index: Index) -> None:
+    asked = [Question("q2", "Which river flows past the birthplace of Johnny Depp?")]
+    settings = {"min_entities": 20, "use_related": False}
+    seed, *offered = index.embedder.embed(["Johnny Depp", *OFFERED[:-1]])
+    cosines = [round(float(seed @ vector), 5) for vector in offered]
+    between = (max(cosines) + sorted(cosines)[-2]) / 2  # one of the two names that the graph knows passes
+    assert 0 < between < 1
+    outcome = trial(index, EntityExpansion(**settings, synonym_threshold=between), asked)
+    nearest = OFFERED[cosines.index(max(cosines))]
+    assert [f"e:{nearest.lower()}"] == outcome.notes["q2"]["synonyms"]
+    assert [] == trial(index, EntityExpansion(**settings, synonym_threshold=1.0), asked).notes["q2"]["synonyms"]
+    assert 2 == outcome.counters.llm_calls  # stage 1 and one seed of stage 3
+
+
+def test_keywords_and_summaries_serve_both_levels(index: Index, server: ScriptedServer) -> None:
+    outcome = trial(index, DualLevel())
+    assert 5 == sum(ranking.failure is None for ranking in outcome.rankings.values())
+    prompts = [body["messages"][0]["content"] for body in server.requests]
+    assert 5 == sum("keywords" in prompt for prompt in prompts)
+    summaries = sum("entities that belong together" in prompt for prompt in prompts)
+    assert summaries > 0
+    assert 5 + summaries == outcome.counters.llm_calls
+
+
+def test_a_question_without_a_usable_reply_is_a_failed_row(index: Index) -> None:
+    bad = Question("bad", "Who is fault:schema?")
+    outcome = trial(index, EntityExpansion(), [*ASKED, bad])
+    failed = {question: ranking.failure for question, ranking in outcome.rankings.items() if ranking.failure}
+    assert ["bad"] == list(failed)
+    assert failed["bad"].startswith("QuestionFailed: wrong schema")
+
+
+def test_an_endpoint_that_is_gone_stops_the_run_resumably(index: Index) -> None:
+    with pytest.raises(IncompleteError, match="server error"):
+        trial(index, EntityExpansion(), [replace(ASKED[0], text="Who is fault:500?")])
+
+
+def test_a_community_without_a_summary_keeps_its_text_and_is_counted(llm: LLM, tmp_path: Path) -> None:
+    renamed = [replace(one, title=one.title.replace("Tim Burton", "Tim fault:empty")) for one in WORLD]
+    built = built_index(plan_of(renamed), tmp_path)
+    QuestionModel(llm).install(built)
+    outcome = trial(built, DualLevel(mode="global"))
+    assert outcome.counters.terminations["community without summary"] > 0
+    assert all(ranking.failure is None for ranking in outcome.rankings.values())
