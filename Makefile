@@ -31,9 +31,12 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# What each strategy costs, and how it grows with the corpus; the largest world has 100,000 passages.
+# What each strategy costs, how it grows with the corpus (the largest world has 100,000 passages), and what one more
+# trial of a sweep costs, on HotpotQA where it is at hand.
+HOPBENCH_BENCHMARKS ?= ../shared/benchmarks
+DEV := $(wildcard $(HOPBENCH_BENCHMARKS)/hotpotqa-dev500)
 bench: setup
-	$(BIN)/hopbench bench
+	$(BIN)/hopbench bench --trials-on $(or $(DEV),hopworld)
 
 # A real Neo4j without Docker (Java 17, Maven), for this checkout alone. It ends with the calling terminal, with the
 # process PARENT=PID, or by neo4j-stop.

@@ -9,19 +9,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from eval.metrics import all_metrics
+from flows.completeness import incomplete_labels, warnings_of
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
 from flows.steps import Steps, run_flow
 from flows.tracking import Tracker
-from retrieval.errors import IncompleteError
 
 if TYPE_CHECKING:
     from eval.evaluate import Evaluation, Ranker
+    from eval.types import Benchmark
+    from eval.unfinished import Unfinished
+    from flows.models import Models
     from flows.options import RunOptions
+    from retrieval.graph.build import GraphPlan
+    from retrieval.index import Index
+    from retrieval.strategies.base import Strategy
 
-MAX_FAILED = 0.05
 FIXED_STEPS = 5  # fingerprint, candidates, score, compare, write; building adds its own
 
 
@@ -78,61 +82,109 @@ def run(
         runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
         tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}"))
         # Both servers are starting now; what needs neither goes on here.
-        from eval.evaluate import Plan, evaluate
-        from eval.results import write_results
-        from eval.unfinished import Unfinished
-        from flows.build_graph import built_graph, open_index
-        from flows.models import open_models
-        from flows.run_record import run_facts, tracked_run, tracked_trials, tracking_key
+        begun = _Begun.open(options, home, benchmark, strategies, report, runtime, tracker, stack)
+        shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
+        finished = run_flow(
+            flow, lambda steps: begun.whole(steps, remark), runtime=runtime, parameters=shown, tags=[benchmark.name]
+        )
+        tracker.close()
+    begun.kept.clear()
+    return finished
 
-        begun = time.time()
+
+@dataclass(frozen=True)
+class _Begun:
+    """A run whose index is open: what its flow works on."""
+
+    options: RunOptions
+    home: Home
+    benchmark: Benchmark
+    strategies: Mapping[str, Strategy]
+    report: Report
+    runtime: PrefectRuntime | None
+    tracker: Tracker
+    at: float
+    graph: GraphPlan
+    index: Index
+    models: Models
+    kept: Unfinished
+
+    @classmethod
+    def open(
+        cls,
+        options: RunOptions,
+        home: Home,
+        benchmark: Benchmark,
+        strategies: Mapping[str, Strategy],
+        report: Report,
+        runtime: PrefectRuntime | None,
+        tracker: Tracker,
+        stack: ExitStack,
+    ) -> _Begun:
+        """Embed and index, and open the models."""
+        from eval.unfinished import Unfinished
+        from flows.build_graph import open_index
+        from flows.models import open_models
+
+        at = time.time()
         report.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
         report.begin("embed and index")
-        plan = options.graph_plan(benchmark, home)
-        index = open_index(options, plan, home)
-        kept = Unfinished(options.out / ".unfinished")
+        graph = options.graph_plan(benchmark, home)
+        index = open_index(options, graph, home)
         models = stack.enter_context(open_models(options.models, index.embedder, home))
-        plan = options.with_reader(plan, models.reading.reader)
+        graph = options.with_reader(graph, models.reading.reader)
         models.serve(index)
+        kept = Unfinished(options.out / ".unfinished")
+        return cls(options, home, benchmark, strategies, report, runtime, tracker, at, graph, index, models, kept)
 
-        def build(steps: Steps) -> tuple[Any, list[str]]:
-            return built_graph(plan, index, home, ReportedSteps(steps, report))
+    def whole(self, flow_steps: Steps, remark: Callable[[Finished], Remarks] | None) -> Finished:
+        """The flow's body: graph, trials, scores, remarks, files, tracking."""
+        from flows.run_record import tracking_key
 
-        def whole(flow_steps: Steps) -> Finished:
-            steps = ReportedSteps(flow_steps, report)
-            record, warnings = run_flow("build_graph", build, runtime=runtime, parameters={"graph": plan.namespace})
-            todo = Plan(
-                benchmark,
-                index,
-                record,
-                strategies,
-                options.ragas,
-                options.seed,
-                reading=models.reading,
-                batch=options.batch,
-            )
-            evaluation = evaluate(todo, kept, steps, _ranker(options, home, runtime))
-            warnings += options.models.warnings() + _warnings(evaluation)
-            key = tracking_key(options, begun)
-            found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, tracker.run_ids)
-            remarks = steps("remark", lambda: remark(found)) if remark else Remarks()
-            warnings += remarks.warnings
-            facts = run_facts(options, evaluation, warnings, datetime.fromtimestamp(begun, UTC), models.calls())
-            files = steps("write", lambda: write_results(evaluation, options.out, {**facts, **remarks.facts}))
-            for payload in [
-                *tracked_trials(evaluation, options, begun, remarks.label_tags),
-                tracked_run(evaluation, options, begun, files, remarks.tags, models.calls()),
-            ]:
-                tracker.log(payload)
-            for key in remarks.expired:
-                tracker.drop_artifacts(key)
-            return found
+        steps = ReportedSteps(flow_steps, self.report)
+        evaluation, warnings = self._evaluated(steps)
+        warnings += self.options.models.warnings() + warnings_of(evaluation)
+        key = tracking_key(self.options, self.at)
+        found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
+        remarks = steps("remark", lambda: remark(found)) if remark else Remarks()
+        warnings += remarks.warnings
+        self._recorded(found, remarks, steps)
+        return found
 
-        shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
-        finished = run_flow(flow, whole, runtime=runtime, parameters=shown, tags=[benchmark.name])
-        tracker.close()
-    kept.clear()
-    return finished
+    def _evaluated(self, steps: ReportedSteps) -> tuple[Evaluation, list[str]]:
+        from eval.evaluate import Plan, evaluate
+        from flows.build_graph import built_graph
+
+        def build(inner: Steps) -> tuple[Any, list[str]]:
+            return built_graph(self.graph, self.index, self.home, ReportedSteps(inner, self.report))
+
+        shown = {"graph": self.graph.namespace}
+        record, warnings = run_flow("build_graph", build, runtime=self.runtime, parameters=shown)
+        plan = Plan(
+            self.benchmark,
+            self.index,
+            record,
+            self.strategies,
+            self.options.ragas,
+            self.options.seed,
+            reading=self.models.reading,
+            batch=self.options.batch,
+        )
+        return evaluate(plan, self.kept, steps, _ranker(self.options, self.home, self.runtime)), warnings
+
+    def _recorded(self, found: Finished, remarks: Remarks, steps: ReportedSteps) -> None:
+        """Write the run's files and hand them to the tracker."""
+        from eval.results import write_results
+        from flows.run_record import run_facts, tracked_run, tracked_trials
+
+        evaluation, options, calls = found.evaluation, self.options, self.models.calls()
+        facts = run_facts(options, evaluation, found.warnings, datetime.fromtimestamp(self.at, UTC), calls)
+        files = steps("write", lambda: write_results(evaluation, options.out, {**facts, **remarks.facts}))
+        for payload in tracked_trials(evaluation, options, self.at, remarks.label_tags):
+            self.tracker.log(payload)
+        self.tracker.log(tracked_run(evaluation, options, self.at, files, remarks.tags, calls))
+        for key in remarks.expired:
+            self.tracker.drop_artifacts(key)
 
 
 def _ranker(options: RunOptions, home: Home, runtime: PrefectRuntime | None) -> Ranker | None:
@@ -149,48 +201,3 @@ def _writable(options: RunOptions) -> None:
     probe = options.out / ".writable"
     write_atomically(probe, b"")
     probe.unlink()
-
-
-def _warnings(evaluation: Evaluation) -> list[str]:
-    failed = [
-        f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
-        for label, trial in evaluation.trials.items()
-        if trial.failures
-    ]
-    unsaid = [
-        f"{label}: {failures} of {len(answers)} questions have no answer"
-        for label, answers in evaluation.read.answers.items()
-        if (failures := sum(one.failure is not None for one in answers.values()))
-    ]
-    unjudged = [f"{label}: {metric} covers {share:.1%} of the questions" for label, metric, share in _gaps(evaluation)]
-    return failed + unsaid + unjudged
-
-
-def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
-    """Label, metric and coverage of what a reader or a judge could not tell of every question."""
-    said = [*all_metrics("answer"), *all_metrics("judge")]
-    return [
-        (label, metric, summary["measured"][metric])
-        for label, summary in evaluation.summaries.items()
-        for metric in said
-        if summary["measured"].get(metric, 1.0) < 1.0
-    ]
-
-
-def incomplete_labels(evaluation: Evaluation) -> list[str]:
-    """The labels that failed, or were not answered or judged, on over 5% of the questions."""
-    failed = [
-        label for label, trial in evaluation.trials.items() if trial.failures > MAX_FAILED * max(1, len(trial.rankings))
-    ]
-    gaps = [label for label, _, share in _gaps(evaluation) if share < 1.0 - MAX_FAILED]
-    return list(dict.fromkeys([*failed, *gaps]))
-
-
-def refuse_incomplete(finished: Finished) -> None:
-    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions."""
-    if finished.incomplete:
-        raise IncompleteError(
-            f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(finished.incomplete)}: "
-            "the reasons stand in questions.parquet (failure, answer_failure, judge_failure) and in the report; the "
-            "same command asks again what a model did not answer"
-        )

@@ -13,6 +13,8 @@ from retrieval.errors import InputError
 
 if TYPE_CHECKING:
     from flows.bench import Built, Cost
+    from flows.home import Home
+    from retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
     "milliseconds a question": lambda cost: cost.ms,
@@ -25,17 +27,32 @@ LEAST = 1000  # passages of a world that has enough to ask
 
 def bench_command(
     strategies: Annotated[str, typer.Option(help="Labels, separated by commas, as for run.")] = "all,all:tuned",
-    sizes: Annotated[str, typer.Option(help="Passages of each world, separated by commas.")] = SIZES,
+    sizes: Annotated[str, typer.Option(help="Passages of each world, separated by commas, or none.")] = SIZES,
     questions: Annotated[int, typer.Option(min=10, max=200, help="Questions put to each world.")] = 100,
+    trials_on: Annotated[
+        str | None, typer.Option(metavar="DATASET", help="Also measure one more trial of a sweep there, over 200.")
+    ] = None,
 ) -> None:
     """Measure seconds, round trips and rows of every strategy on worlds of growing size (hopworld's generator)."""
-    from flows.bench import Built, growth
-    from flows.cli.output import console
     from flows.home import Home
+    from flows.options import GraphOptions
     from retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
-    Home.resolve().apply_environment()
+    home = Home.resolve()
+    home.apply_environment()
+    if trials_on is not None:
+        GraphOptions(dataset=trials_on).benchmark()  # refused before anything is measured
+    if wanted:
+        _growth(wanted, labels, questions)
+    if trials_on is not None:
+        _trials(trials_on, home)
+
+
+def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int) -> None:
+    from flows.bench import Built, growth
+    from flows.cli.output import console
+
     screen = console()
     found: list[Built | Cost] = []
     with tempfile.TemporaryDirectory(prefix="hopbench-bench-") as folder, screen.status("") as status:
@@ -48,13 +65,28 @@ def bench_command(
     _print_costs([one for one in found if not isinstance(one, Built)], wanted)
 
 
+def _trials(dataset: str, home: Home) -> None:
+    from flows.cli.output import add_row, console, table
+    from flows.sweep_cost import GRIDS, marginal_cost
+
+    heads = ("first", "one more", "longest")
+    rows = table("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))
+    for strategy in GRIDS:
+        cost = marginal_cost(dataset, strategy, home)
+        spent = (f"{seconds:.2f}" for seconds in (cost.first, cost.mean, cost.longest))
+        add_row(rows, strategy, str(cost.questions), str(cost.trials + 1), *spent)
+    console().print(rows)
+
+
 def _sizes(text: str) -> list[int]:
+    if text == "none":
+        return []
     try:
         sizes = sorted({int(part) for part in text.split(",")})
     except ValueError:
         sizes = []
     if not sizes or sizes[0] < LEAST or sizes[-1] > 1_000_000:
-        raise InputError(f"--sizes {text}: give whole numbers from {LEAST} to 1000000, such as {SIZES}")
+        raise InputError(f"--sizes {text}: give whole numbers from {LEAST} to 1000000, such as {SIZES}, or none")
     return sizes
 
 

@@ -42,13 +42,14 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
 
     tuned = preset(strategy.name)
     values = tuned.parameters if tuned else {}
+    is_tuned = tuned is not None or strategy.name in WITHOUT_SOURCE  # without a source the defaults are tuned values
     parameters = {}
     for name, spec in strategy.parameters().items():
         bounds = spec.metadata["bounds"]
         parameters[name] = {
             "type": type(spec.default).__name__,
             "default": spec.default,
-            "tuned": values.get(name, spec.default) if tuned else None,
+            "tuned": values.get(name, spec.default) if is_tuned else None,
             "low": bounds.low,
             "high": bounds.high,
             "choices": list(bounds.choices),

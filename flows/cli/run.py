@@ -131,7 +131,8 @@ def run_command(
 def _execute(options: RunOptions) -> None:
     from flows.cli.progress import terminal_progress
     from flows.cli.table import print_finished
-    from flows.evaluate import refuse_incomplete, run
+    from flows.completeness import refuse_incomplete
+    from flows.evaluate import run
 
     with terminal_progress() as progress:
         finished = run(options, "evaluate", progress)

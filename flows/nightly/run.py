@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flows.evaluate import MAX_FAILED, Finished, run
+from flows.completeness import MAX_FAILED
+from flows.evaluate import Finished, run
 from flows.home import Home
 from flows.nightly.lock import only_nightly
 from flows.nightly.nights import unfinished

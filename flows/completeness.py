@@ -1,0 +1,60 @@
+"""Whether a run is complete: what failed, what no model answered, and when that is too much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eval.metrics import all_metrics
+from retrieval.errors import IncompleteError
+
+if TYPE_CHECKING:
+    from eval.evaluate import Evaluation
+    from flows.evaluate import Finished
+
+MAX_FAILED = 0.05
+
+
+def warnings_of(evaluation: Evaluation) -> list[str]:
+    """What failed, was not answered or not judged, each label in its own words."""
+    failed = [
+        f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
+        for label, trial in evaluation.trials.items()
+        if trial.failures
+    ]
+    unsaid = [
+        f"{label}: {failures} of {len(answers)} questions have no answer"
+        for label, answers in evaluation.read.answers.items()
+        if (failures := sum(one.failure is not None for one in answers.values()))
+    ]
+    unjudged = [f"{label}: {metric} covers {share:.1%} of the questions" for label, metric, share in _gaps(evaluation)]
+    return failed + unsaid + unjudged
+
+
+def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
+    """Label, metric and coverage of what a reader or a judge could not tell of every question."""
+    said = [*all_metrics("answer"), *all_metrics("judge")]
+    return [
+        (label, metric, summary["measured"][metric])
+        for label, summary in evaluation.summaries.items()
+        for metric in said
+        if summary["measured"].get(metric, 1.0) < 1.0
+    ]
+
+
+def incomplete_labels(evaluation: Evaluation) -> list[str]:
+    """The labels that failed, or were not answered or judged, on over 5% of the questions."""
+    failed = [
+        label for label, trial in evaluation.trials.items() if trial.failures > MAX_FAILED * max(1, len(trial.rankings))
+    ]
+    gaps = [label for label, _, share in _gaps(evaluation) if share < 1.0 - MAX_FAILED]
+    return list(dict.fromkeys([*failed, *gaps]))
+
+
+def refuse_incomplete(finished: Finished) -> None:
+    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions."""
+    if finished.incomplete:
+        raise IncompleteError(
+            f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(finished.incomplete)}: "
+            "the reasons stand in questions.parquet (failure, answer_failure, judge_failure) and in the report; the "
+            "same command asks again what a model did not answer"
+        )
