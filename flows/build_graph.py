@@ -26,7 +26,7 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
         from retrieval.graph.neo4j_search import NATIVE, native_dense
 
         index.search, index.native = NATIVE, native_dense
-    _ = index.lexical  # computed here, where it overlaps with the start of servers
+    _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
     return index
 
 

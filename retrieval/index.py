@@ -19,6 +19,7 @@ from retrieval.embedding.base import Embedder, Vectors
 from retrieval.fusion import Scored
 from retrieval.graph.store import GraphStore, Record, rows_of
 from retrieval.search import DEPTH, Candidates, LexicalIndex, cosines, dense_top
+from retrieval.text import Tagger
 from retrieval.types import Chunk, Counters, Question
 
 KEPT_ROWS = 20_000_000
@@ -103,6 +104,11 @@ class Index:
     def lexical(self) -> LexicalIndex:
         """BM25 over the chunks."""
         return LexicalIndex([chunk.content for chunk in self.chunks])
+
+    @cached_property
+    def tagger(self) -> Tagger:
+        """The tagger that gave the graph's edges their tags: fitted on the chunks' contents."""
+        return Tagger(chunk.content for chunk in self.chunks)
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:

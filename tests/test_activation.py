@@ -16,7 +16,6 @@ from retrieval.graph import cypher
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch, Index
 from retrieval.strategies.activation import Activation
-from retrieval.strategies.activation_reading import chunk_tagger
 from retrieval.types import Chunk, Counters, Question, Ranking, Step
 from tests.activation_graphs import WORDS, TaggedGraph, activations, energy, spread, tagged_graphs
 from tests.entity_graphs import cosines_of, index_of
@@ -49,7 +48,7 @@ def test_paths_energies_and_ends_are_those_of_the_source_read_anew(one: TaggedGr
 
     ends: Counter[str] = Counter()
     for ranking, initial in zip(rankings, strategy.initial(batch), strict=True):
-        tags = chunk_tagger(index).tags(next(q.text for q in ASK if q.id == ranking.question_id), strategy.max_tags)
+        tags = index.tagger.tags(next(q.text for q in ASK if q.id == ranking.question_id), strategy.max_tags)
         expected = {}
         for seed, activation in initial[: strategy.seeds]:
             if activation > 0:

@@ -25,7 +25,7 @@ from retrieval.graph import cypher
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch
 from retrieval.strategies.activation_energy import Branch, Exploration
-from retrieval.strategies.activation_reading import chunk_tagger, frontier_row, neighbourhoods
+from retrieval.strategies.activation_reading import frontier_row, neighbourhoods
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.types import Counters, Hit, Ranking
@@ -83,7 +83,7 @@ class Activation(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Spread from all seeds of all questions together, a round trip a level."""
         initial = self.initial(batch)
-        tagger = chunk_tagger(batch.index)
+        tagger = batch.index.tagger
         tags = [tagger.tags(question.text, self.max_tags) for question in batch.questions]
         spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
         for _ in range(self.max_depth):
@@ -106,7 +106,7 @@ class Activation(Strategy):
 
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
         """Document 3's own query for the first level of the best seed; there the engine computes the energies."""
-        (scored,), tagger = self.initial(batch), chunk_tagger(batch.index)
+        (scored,), tagger = self.initial(batch), batch.index.tagger
         tags = tagger.tags(batch.questions[0].text, self.max_tags)
         seeds = [{"node_id": chunk, "activation": r} for chunk, r in scored[:1] if r > 0]
         if not seeds:

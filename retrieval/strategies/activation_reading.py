@@ -8,16 +8,8 @@ from typing import Any
 from retrieval.graph.store import Record
 from retrieval.index import Index
 from retrieval.strategies.activation_energy import NOT_COUNTED, Exploration, Neighbourhood, floored_jaccard
-from retrieval.text import Tagger
 
 COLUMNS = ("source", "degree", "kind", "target", "weight", "tags")
-
-
-def chunk_tagger(index: Index) -> Tagger:
-    """The tagger that gave the graph's edges their tags: fitted on the chunks' contents, once per index."""
-    if "tagger" not in index.shared:
-        index.shared["tagger"] = Tagger(chunk.content for chunk in index.chunks)
-    return index.shared["tagger"]  # type: ignore[no-any-return]
 
 
 def frontier_row(q: int, spreads: Sequence[Exploration], index: Index) -> dict[str, Any]:
