@@ -12,8 +12,9 @@ from flows.home import Home
 from flows.options import GraphOptions
 from flows.steps import Steps
 from retrieval.chunking import chunk_passages
-from retrieval.graph.build import GraphPlan, build_graph
+from retrieval.graph.build import build_graph
 from retrieval.graph.fingerprint import export, fingerprint
+from retrieval.graph.plan import GraphPlan
 from retrieval.graph.store import GraphStore
 from retrieval.index import Index
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eval.unfinished import Unfinished
     from flows.models import Models
     from flows.options import RunOptions
-    from retrieval.graph.build import GraphPlan
+    from retrieval.graph.plan import GraphPlan
     from retrieval.index import Index
     from retrieval.strategies.base import Strategy
 

@@ -14,11 +14,11 @@ from flows.home import Home
 from flows.models import ModelOptions
 from retrieval.errors import InputError, UnknownNameError
 from retrieval.graph.neo4j_connection import Connection
+from retrieval.graph.plan import BuildSettings, GraphPlan
 from retrieval.graph.spacy_names import recogniser
 
 if TYPE_CHECKING:
     from retrieval.embedding import Embedder
-    from retrieval.graph.build import GraphPlan
     from retrieval.graph.store import GraphStore
     from retrieval.llm import LLM
 
@@ -145,8 +145,6 @@ class GraphOptions:
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
-        from retrieval.graph.build import BuildSettings, GraphPlan  # loads pandas
-
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples else self.extractor
         named = {"spacy": recogniser, "llm": self._reader_name}.get(extractor, str)

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from retrieval.chunking import chunk_passages
 from retrieval.embedding.base import Embedder, Vectors
-from retrieval.graph.build import BuildSettings, GraphPlan, build_graph
+from retrieval.graph.build import build_graph
 from retrieval.graph.kglite_store import KgliteStore
 from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.neo4j_store import Neo4jStore
+from retrieval.graph.plan import BuildSettings, GraphPlan
 from retrieval.graph.schema import (
     CHUNK,
     CONTAINS,

@@ -14,10 +14,11 @@ import pytest
 from eval.extraction import agreement
 from retrieval.embedding.base import Vectors
 from retrieval.errors import IncompleteError, InputError, ParameterError
-from retrieval.graph.build import BuildSettings, GraphPlan, build_graph
+from retrieval.graph.build import build_graph
 from retrieval.graph.extraction import TripleReader, recogniser
 from retrieval.graph.fingerprint import export
 from retrieval.graph.kglite_store import KgliteStore
+from retrieval.graph.plan import BuildSettings, GraphPlan
 from retrieval.graph.resolution import resolve_names
 from retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO
 from retrieval.llm import LLM, CallLedger, Endpoint, Settings

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from retrieval.errors import InputError, ParameterError
-from retrieval.graph.build import BuildSettings, GraphPlan, build_graph
+from retrieval.graph.build import build_graph
 from retrieval.graph.fingerprint import export, fingerprint
 from retrieval.graph.kglite_store import KgliteStore
+from retrieval.graph.plan import BuildSettings, GraphPlan
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.types import Passage, Triple
 from tests import build_to_kill

@@ -15,13 +15,14 @@ from eval.benchmarks import load_benchmark, load_triples
 from retrieval.embedding import get_embedder
 from retrieval.errors import InputError, StoreError
 from retrieval.graph import cypher
-from retrieval.graph.build import GraphPlan, build_graph
+from retrieval.graph.build import build_graph
 from retrieval.graph.copy import copy_graph
 from retrieval.graph.fingerprint import export, fingerprint
 from retrieval.graph.kglite_store import KgliteStore
 from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.neo4j_search import native_dense
 from retrieval.graph.neo4j_store import Neo4jStore
+from retrieval.graph.plan import GraphPlan
 from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, ENTITY, NODE_COLUMNS
 from retrieval.index import Batch, Index, ReadCache
 from retrieval.search import dense_top

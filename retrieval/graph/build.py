@@ -1,26 +1,23 @@
 """Builds a graph in stages that are kept as they finish, so that an interrupted build goes on where it stopped.
 
 Stages: embed (kept by the embedding cache), extract, similar (tables kept by `staging`), write (one atomic step of
-the store). The build key names everything that decides the content; the fingerprint is what came out.
+the store). The plan's build key names everything that decides the content; the fingerprint is what came out.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import pandas as pd
 
-from retrieval.chunking import MAX_TOKENS, chunk_passages
-from retrieval.embedding.base import Embedder
-from retrieval.errors import IncompleteError, InputError, ParameterError
-from retrieval.graph.extraction import TripleReader
+from retrieval.chunking import chunk_passages
+from retrieval.errors import IncompleteError, InputError
 from retrieval.graph.fingerprint import fingerprint
+from retrieval.graph.plan import GraphPlan
 from retrieval.graph.resolution import resolve_names
 from retrieval.graph.rules import rule_tables
 from retrieval.graph.schema import (
@@ -43,10 +40,8 @@ from retrieval.graph.store import GraphStore
 from retrieval.graph.triples import triple_tables
 from retrieval.llm.faults import LASTING
 from retrieval.text import Tagger
-from retrieval.types import Chunk, Passage, Triple
+from retrieval.types import Chunk
 
-BUILDER_VERSION = 3
-EXTRACTORS = ("rules", "spacy", "triples", "llm")
 GAPS = "gaps"
 MAX_UNREAD = 0.05  # share of chunks that a graph may lack because a model could not read them
 T = TypeVar("T")
@@ -58,80 +53,6 @@ class Steps(Protocol):
     def __call__(self, name: str, fn: Callable[[], T], /) -> T:
         """Run `fn` under this name."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildSettings:
-    """What decides a graph's content beside its corpus and triples.
-
-    `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
-    `extraction.recogniser()`).
-    """
-
-    extractor: str = "rules"
-    recogniser: str = ""
-    similar_top_k: int = 10
-    similar_floor: float = 0.3
-    max_tokens: int = MAX_TOKENS
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be built."""
-        if self.extractor not in EXTRACTORS:
-            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
-        if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
-            found = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
-            raise ParameterError(f"{found}: 'spacy' and 'llm' need one, no other has one")
-        if not 1 <= self.similar_top_k <= 1000:
-            raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
-        if not 0.0 <= self.similar_floor <= 1.0:
-            raise ParameterError(f"similar_floor {self.similar_floor} is outside 0..1")
-        if not 1 <= self.max_tokens <= 1_000_000:
-            raise ParameterError(f"max_tokens {self.max_tokens} is outside 1..1000000")
-
-
-@dataclass(frozen=True)
-class GraphPlan:
-    """A graph to be built, or found built: its inputs and the key that names them.
-
-    `reader` is the model of the extractor `llm`, wanted only where the graph has still to be built.
-    """
-
-    name: str
-    passages: Sequence[Passage]
-    settings: BuildSettings
-    embedder: Embedder
-    triples: Sequence[Triple] = ()
-    reader: TripleReader | None = None
-
-    @property
-    def build_key(self) -> str:
-        """SHA-256 of corpus, triples, settings, embedder and builder version."""
-        return _digest(
-            {
-                "builder": BUILDER_VERSION,
-                "corpus": corpus_digest(self.passages),
-                "triples": _digest(sorted(map(str, self.triples))),
-                "settings": asdict(self.settings),
-                "embedder": self.embedder.name,
-            }
-        )
-
-    @property
-    def namespace(self) -> str:
-        """The benchmark's name and the beginning of the build key: two builds never share one."""
-        safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
-        return f"{safe}-{self.build_key[:12]}"
-
-
-def corpus_digest(passages: Sequence[Passage]) -> str:
-    """SHA-256 of the passages, in any order."""
-    return _digest(sorted([p.id, p.title, p.text] for p in passages))
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(
-        json.dumps(value, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
-    ).hexdigest()
 
 
 def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps) -> Mapping[str, object]:
