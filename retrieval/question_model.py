@@ -22,7 +22,7 @@ from retrieval.llm import LLM, Call, Reply, ask
 from retrieval.llm.faults import LASTING
 from retrieval.llm.structured import wire_schema
 from retrieval.question_entities import MODEL, QUESTION_ENTITIES, SYNONYMS
-from retrieval.strategies.dual_level import KEYWORDS, Keywords
+from retrieval.question_keywords import KEYWORDS, Keywords
 from retrieval.types import Counters
 
 PROMPT_VERSION = "question-1"

@@ -12,7 +12,8 @@ from retrieval.graph import cypher
 from retrieval.graph.schema import GraphTables
 from retrieval.index import Batch, Index
 from retrieval.linking import Linker
-from retrieval.strategies.dual_level import KEYWORDS, DualLevel, Keywords
+from retrieval.question_keywords import KEYWORDS, Keywords
+from retrieval.strategies.dual_level import DualLevel
 from retrieval.types import Counters, Question, Ranking, Step
 from tests.entity_graphs import index_of, with_names
 from tests.graphs import graph_tables

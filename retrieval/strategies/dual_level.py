@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch
 from retrieval.linking import Linker, linker
-from retrieval.question_entities import question_entities
+from retrieval.question_keywords import KEYWORDS, Keywords, QuestionKeywords, surface_keywords
 from retrieval.search import Candidates, dense_top
 from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
@@ -45,32 +45,20 @@ from retrieval.strategies.dual_level_levels import (
 from retrieval.strategies.timing import stage
 from retrieval.types import Counters, Hit, Ranking
 
-KEYWORDS = "question_keywords"
 NOTHING_SAID = Descriptions({}, {}, 0)
 BLOCK = 64  # questions compared with all entities at a time
 
 
-@dataclass(frozen=True, slots=True)
-class Keywords:
-    """What a question asks for: entities it means (ids), and the texts compared with entities and with communities."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """A batch and what both levels read of it: the graph, its names and wording, and what each question asks for."""
 
-    entities: Sequence[str]
-    low: str
-    high: str
-
-
-class QuestionKeywords(Protocol):
-    """Finds low- and high-level keywords; LightRAG asks a language model, which goes into `Index.shared[KEYWORDS]`."""
-
-    def __call__(self, batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
-        """The keywords of each question; `reader` resolves names to entities."""
-        ...
-
-
-def surface_keywords(batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
-    """The question's own entities, and the question itself as both texts."""
-    found = question_entities(batch)(batch, counters, reader)
-    return [Keywords(ids, one.text, one.text) for ids, one in zip(found, batch.questions, strict=True)]
+    batch: Batch
+    counters: Counters
+    graph: Adjacency
+    reader: Linker
+    asked: Sequence[Keywords]
+    worded: Descriptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,70 +107,68 @@ class DualLevel(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Both levels for the whole batch, then fused question by question."""
         with stage(counters, "keywords"):
-            graph, reader = adjacency(batch, counters), linker(batch, counters)
-            find: QuestionKeywords = batch.index.shared.get(KEYWORDS, surface_keywords)
-            asked = find(batch, counters, reader)
-            worded = descriptions(batch, counters) if self._worded() else NOTHING_SAID
+            task = self._task(batch, counters)
         with stage(counters, "local"):
-            near = self._local(batch, counters, graph, reader, asked, worded) if self.mode != "global" else None
+            near = self._local(task) if self.mode != "global" else None
         with stage(counters, "global"):
-            far = self._global(batch, counters, graph, reader, asked, worded) if self.mode != "local" else None
+            far = self._global(task) if self.mode != "local" else None
         with stage(counters, "fusion"):
             initial = self.initial(batch)
-            evidence = Evidence(batch.index, graph, far[0] if far else None)
-            nothing = [Level()] * len(asked)
+            evidence = Evidence(batch.index, task.graph, far[0] if far else None)
+            nothing = [Level()] * len(task.asked)
             levels = zip(near or nothing, far[1] if far else nothing, strict=True)
             return [self._fused(batch, q, *pair, initial[q], evidence) for q, pair in enumerate(levels)]
 
-    def _worded(self) -> bool:
-        """Whether either level reads what the graph says of entities and relations."""
-        return self.mode != "local" or self.entity_text == "described"
+    def _task(self, batch: Batch, counters: Counters) -> _Task:
+        reader = linker(batch, counters)
+        find: QuestionKeywords = batch.index.shared.get(KEYWORDS, surface_keywords)
+        reads_wording = self.mode != "local" or self.entity_text == "described"
+        return _Task(
+            batch=batch,
+            counters=counters,
+            graph=adjacency(batch, counters),
+            reader=reader,
+            asked=find(batch, counters, reader),
+            worded=descriptions(batch, counters) if reads_wording else NOTHING_SAID,
+        )
 
-    def _local(
-        self,
-        batch: Batch,
-        counters: Counters,
-        graph: Adjacency,
-        reader: Linker,
-        asked: Sequence[Keywords],
-        worded: Descriptions,
-    ) -> list[Level]:
-        vectors = self._entity_vectors(batch, graph, reader, worded)
-        found = []
-        for q, near in enumerate(_nearest(_text_vectors(batch, [one.low for one in asked]), vectors, self.entities)):
+    def _local(self, task: _Task) -> list[Level]:
+        graph, asked = task.graph, task.asked
+        questions, found = _text_vectors(task.batch, [one.low for one in asked]), []
+        for q, near in enumerate(_nearest(questions, self._entity_vectors(task), self.entities)):
             named = [graph.entity_row[one] for one in asked[q].entities if one in graph.entity_row]
             sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
-            level = chunks_of_entities(batch, q, graph.mentions, sources, values, self.local_order)
-            counters.edges_touched += level.touched
+            level = chunks_of_entities(task.batch, q, graph.mentions, sources, values, self.local_order)
+            task.counters.edges_touched += level.touched
             found.append(level)
         return found
 
-    def _entity_vectors(self, batch: Batch, graph: Adjacency, reader: Linker, worded: Descriptions) -> Vectors:
+    def _entity_vectors(self, task: _Task) -> Vectors:
         """Embeddings of the graph's entities, (m, d) in the adjacency's order, once per index."""
-        said = worded.entities if self.entity_text == "described" else {}
-        key = f"entity_vectors {self.entity_text}"
-        if key not in batch.index.shared:
-            names = ((reader.name_of[entity], said.get(entity, "")) for entity in graph.entities)
+        said = task.worded.entities if self.entity_text == "described" else {}
+        key, index = f"entity_vectors {self.entity_text}", task.batch.index
+        if key not in index.shared:
+            names = ((task.reader.name_of[entity], said.get(entity, "")) for entity in task.graph.entities)
             texts = [f"{name}. {text}" if text else name for name, text in names]
-            batch.index.shared[key] = batch.index.embedder.embed(texts)
-        return batch.index.shared[key]  # type: ignore[no-any-return]
+            index.shared[key] = index.embedder.embed(texts)
+        return index.shared[key]  # type: ignore[no-any-return]
 
-    def _global(
-        self,
-        batch: Batch,
-        counters: Counters,
-        graph: Adjacency,
-        reader: Linker,
-        asked: Sequence[Keywords],
-        worded: Descriptions,
-    ) -> tuple[Communities, list[Level]]:
-        settings = {"resolution": self.resolution, "min_strength": self.min_strength}
-        known = communities(batch, counters, graph, reader, worded, max_size=self.max_community, **settings)
-        questions = _text_vectors(batch, [one.high for one in asked])
-        found = []
+    def _global(self, task: _Task) -> tuple[Communities, list[Level]]:
+        known = communities(
+            task.batch,
+            task.counters,
+            task.graph,
+            task.reader,
+            task.worded,
+            max_size=self.max_community,
+            resolution=self.resolution,
+            min_strength=self.min_strength,
+        )
+        questions, found = _text_vectors(task.batch, [one.high for one in task.asked]), []
         for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):
-            level = chunks_of_communities(batch, q, known.chunks, *self._passing(near, [], self.communities))
-            counters.edges_touched += level.touched
+            best = self._passing(near, [], self.communities)
+            level = chunks_of_communities(task.batch, q, known.chunks, *best)
+            task.counters.edges_touched += level.touched
             found.append(level)
         return known, found
 
