@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.graph.similarity import top_columns
+from retrieval.graph.similarity import kth_at_least, top_columns
 
 DEPTH = 100
 FLOAT32_DECIMALS = 6  # what survives a different order of summation in another batch
@@ -74,7 +74,7 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
         return [Candidates(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
     rough = questions @ chunks.T
     depth = min(depth, len(chunks))
-    least = np.partition(rough, len(chunks) - depth, axis=1)[:, len(chunks) - depth] - ROUGH
+    least = kth_at_least(rough, depth)[:, 0] - ROUGH
     found = []
     for question, scores, threshold in zip(questions, rough, least, strict=True):
         (rows,) = np.nonzero(scores >= threshold)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from retrieval.graph import similarity
-from retrieval.graph.similarity import nearest_pairs, similar_table, top_columns
+from retrieval.graph.similarity import kth_at_least, nearest_pairs, similar_table, top_columns
 from retrieval.text import Tagger
 from retrieval.types import Chunk
 
@@ -70,13 +70,14 @@ def test_one_chunk_has_no_neighbour() -> None:
 coordinates = st.lists(st.tuples(*[st.integers(-3, 3)] * 3).filter(any), min_size=1, max_size=12)
 
 
-@given(coordinates, st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8]), st.integers(1, 5))
-def test_it_equals_brute_force_in_blocks_of_any_size(
-    rows: list[tuple[float, ...]], top_k: int, floor: float, block: int
+@given(coordinates, st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8]), st.integers(1, 5), st.integers(1, 5))
+def test_it_equals_brute_force_in_blocks_and_tiles_of_any_size(
+    rows: list[tuple[float, ...]], top_k: int, floor: float, block: int, tile: int
 ) -> None:
     vectors = unit(*rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "BLOCK_ROWS", block)
+        patch.setattr(similarity, "TILE_COLUMNS", tile)
         pairs = nearest_pairs(vectors, top_k=top_k, floor=floor)
 
     expected = brute(vectors, top_k, floor)
@@ -94,6 +95,31 @@ def test_top_columns_sorts_by_value_then_column(rows: list[list[int]], k: int) -
 
     expected = [(i, j) for i, row in enumerate(rows) for j in sorted(range(4), key=lambda j: (-row[j], j))[:k]]
     assert expected == list(zip(found_rows.tolist(), found_columns.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("values", [3, 10_000])
+def test_the_bound_of_the_kth_best_leaves_every_winner_in(values: int) -> None:
+    # 4,000 columns in 1,024 groups of 3; with 3 values nearly every cell ties.
+    scores = np.random.default_rng(0).integers(0, values, (5, 4000)).astype(np.float32)
+    ordered = -np.sort(-scores, axis=1)
+    for k in (1, 10, 60):
+        bound = kth_at_least(scores, k)[:, 0]
+        assert (bound <= ordered[:, k - 1]).all()
+        assert (bound >= ordered[:, 2 * k]).all()  # and is close
+        rows, columns = top_columns(scores, k)
+        by_hand = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        assert by_hand.tolist() == columns.reshape(5, k).tolist()
+        assert np.repeat(np.arange(5), k).tolist() == rows.tolist()
+
+
+def test_whole_tiles_give_the_bits_of_one_product() -> None:
+    # Edges must not depend on the tiles: 6 decimals are kept, of products whose last bits depend on how they are cut.
+    vectors = unit(*np.random.default_rng(1).standard_normal((3000, 64)).tolist())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similarity, "TILE_COLUMNS", 1024)
+        assert [(0, 1024), (1024, 3000)] == similarity._tiles(3000)
+        tiled = nearest_pairs(vectors, top_k=5, floor=0.1)
+    assert tiled == nearest_pairs(vectors, top_k=5, floor=0.1)
 
 
 def test_an_edge_stands_once_with_sorted_ends_and_the_tags_both_share() -> None:

@@ -14,6 +14,11 @@ from retrieval.text import Tagger
 from retrieval.types import Chunk
 
 BLOCK_ROWS = 512
+TILE_COLUMNS = 16_384  # 32 MB of scores, whatever the corpus
+GROUPS = 1024
+ROUNDING = 2e-6  # similarities are compared when rounded to 6 decimals: cells this close may still change places
+
+_Cells = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.floating[Any]]]
 
 
 def similar_table(
@@ -36,29 +41,75 @@ def similar_table(
 
 def nearest_pairs(vectors: NDArray[np.float32], *, top_k: int, floor: float) -> dict[tuple[int, int], float]:
     """Pairs (i < j) of row indices of an (n, d) matrix that are in one of both ends' top k, with their cosine."""
-    count = len(vectors)
     pairs: dict[tuple[int, int], float] = {}
-    for begin in range(0, count, BLOCK_ROWS):
-        block = np.round(vectors[begin : begin + BLOCK_ROWS] @ vectors.T, 6)
-        block[np.arange(len(block)), np.arange(begin, begin + len(block))] = -np.inf
-        for row, column in zip(*top_columns(block, top_k), strict=True):
-            similarity = float(block[row, column])
-            if similarity >= floor:
-                first, second = sorted((begin + int(row), int(column)))
-                pairs[first, second] = min(round(similarity, 6), 1.0)
-    return dict(sorted(pairs.items()))
+    for begin in range(0, len(vectors), BLOCK_ROWS):
+        rows, columns, found = _nearest(vectors, begin, top_k, floor)
+        ends = np.sort(np.stack([rows, columns], axis=1), axis=1).tolist()
+        pairs.update(zip(map(tuple, ends), map(float, found), strict=True))
+    return {pair: min(round(similarity, 6), 1.0) for pair, similarity in sorted(pairs.items())}
+
+
+def _nearest(vectors: NDArray[np.float32], begin: int, k: int, floor: float) -> _Cells:
+    """The k nearest of each row of one block, itself left out: (row, column, cosine); tile by tile, for the cache.
+
+    A cell that its tile shows to be out of reach is never rounded or sorted: of n columns some k for each tile remain.
+    """
+    block = vectors[begin : begin + BLOCK_ROWS]
+    here = np.arange(len(block))
+    least = np.full((len(block), 1), floor - ROUNDING, np.float32)
+    parts: list[_Cells] = []
+    for left, right in _tiles(len(vectors)):
+        scores = block @ vectors[left:right].T
+        own = here[(begin + here >= left) & (begin + here < right)]
+        scores[own, begin + own - left] = -np.inf
+        least = np.maximum(least, kth_at_least(scores, k) - ROUNDING)
+        rows, columns = _cells(scores >= least)
+        parts.append((rows, columns + left, np.round(scores[rows, columns], 6)))
+    found, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    rows, columns, values = _best(found, columns, values, k)
+    keep = values.astype(np.float64) >= floor
+    return begin + rows[keep], columns[keep], values[keep]
+
+
+def _tiles(count: int) -> list[tuple[int, int]]:
+    """Column ranges of TILE_COLUMNS; the rest belongs to the last one, since tiny products are summed differently."""
+    starts = range(0, max(count - TILE_COLUMNS, 0) + 1, TILE_COLUMNS)
+    return list(zip(starts, [*starts[1:], count], strict=True))
 
 
 def top_columns(scores: NDArray[np.floating[Any]], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The k best columns of each row of an (m, n) matrix, ties to the lower column: (row indices, column indices)."""
-    k = min(k, scores.shape[1])
     if k == 0:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
-    threshold = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
-    rows, columns = np.nonzero(scores >= threshold)
-    values = scores[rows, columns]
+    rows, columns = _cells(scores >= kth_at_least(scores, k))
+    rows, columns, _ = _best(rows, columns, scores[rows, columns], k)
+    return rows, columns
+
+
+def _cells(mask: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """np.nonzero of an (m, n) matrix, several times as fast where few cells are set."""
+    rows, columns = np.divmod(np.flatnonzero(mask), max(mask.shape[1], 1))
+    return rows, columns
+
+
+def _best(rows: NDArray[np.intp], columns: NDArray[np.intp], values: NDArray[np.floating[Any]], k: int) -> _Cells:
+    """The k best cells of each row, sorted by row, value (descending) and column."""
     order = np.lexsort((columns, -values, rows))
-    rows, columns = rows[order], columns[order]
-    position = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    keep = position < k
-    return rows[keep], columns[keep]
+    rows, columns, values = rows[order], columns[order], values[order]
+    keep = np.arange(len(rows)) - np.searchsorted(rows, rows) < k
+    return rows[keep], columns[keep], values[keep]
+
+
+def kth_at_least(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.floating[Any]]:
+    """A lower bound (m, 1) of each row's k-th best value, close to it; -inf where there are fewer than k columns.
+
+    The k-th best among the maxima of disjoint groups of columns is such a bound, and one pass over the matrix finds it,
+    where selecting the k-th best itself would take twice the product that made the matrix.
+    """
+    groups = max(GROUPS, 16 * k)
+    size = scores.shape[1] // groups
+    if size > 1:
+        scores = scores[:, : size * groups].reshape(len(scores), size, groups).max(axis=1)
+    if scores.shape[1] < k:
+        return np.full((len(scores), 1), -np.inf, scores.dtype)
+    return np.partition(scores, -k, axis=1)[:, -k : scores.shape[1] - k + 1]
