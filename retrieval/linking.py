@@ -37,6 +37,7 @@ class Linker:
         self._names: dict[tuple[str, ...], tuple[str, float]] = {}
         self._full: dict[tuple[str, ...], list[str]] = {}
         self._title_entity: dict[tuple[str, ...], str] = {}
+        self._longest_from: dict[str, int] = {}
         self.name_of = {entity: name for entity, name, _, _ in sorted(names)}
         self._keys_of = {entity: [name_key(one) for one in (name, *aliases)] for entity, name, _, aliases in names}
         for entity, name, kind, aliases in sorted(names):
@@ -48,6 +49,9 @@ class Linker:
             if split_qualifier(title)[1]:
                 self._full.setdefault(name_key(title), []).append(chunk)
                 self._title_entity[name_key(title)] = "e:" + " ".join(name_key(split_qualifier(title)[0]))
+        for key in (*self._names, *self._full):
+            if key:
+                self._longest_from[key[0]] = max(self._longest_from.get(key[0], 0), len(key))
 
     def _offer(self, key: tuple[str, ...], entity: str, weight: float) -> None:
         if key and weight > self._names.get(key, ("", 0.0))[1]:
@@ -75,7 +79,8 @@ class Linker:
         return found
 
     def _longest(self, words: Sequence[Token], start: int, max_words: int, capitals: bool) -> Link | None:
-        for length in range(min(max_words, len(words) - start), 0, -1):
+        longest = self._longest_from.get(words[start].folded, 0)
+        for length in range(min(max_words, len(words) - start, longest), 0, -1):
             span = words[start : start + length]
             key = tuple(word.folded for word in span)
             if key in self._full:

@@ -143,3 +143,14 @@ def test_best_rows_of_several_rows() -> None:
     found = best_rows(np.array([[1.0, 3.0, 2.0], [5.0, 5.0, 5.0]]), 2)
 
     assert [[1, 2], [0, 1]] == [row.tolist() for row in found]
+
+
+@given(text=st.text(max_size=60) | st.sampled_from(["The Ohio River's 3rd bridge, IT is", "naïve CAFÉ a_b x 12"]))
+def test_words_are_those_of_bm25s(text: str) -> None:
+    """BM25 reads questions without bm25s's progress bar, and no otherwise."""
+    import bm25s
+
+    index = LexicalIndex(CONTENTS)
+    (expected,) = bm25s.tokenize([text], stopwords="en", show_progress=False, return_ids=False)
+
+    assert expected == index._tokens(text)

@@ -99,10 +99,11 @@ class Strategy(ABC):
         if not batch.questions:
             return []
         rankings = self.search(batch, counters)
-        for ranking, initial in zip(rankings, self.initial(batch), strict=True):
+        for number, ranking in enumerate(rankings):
             seeds = set(ranking.seeds)
             hits = [hit for place, hit in enumerate(ranking.hits) if place < KEEP or hit.chunk_id in seeds]
-            ranking.hits = _filled(hits, initial) if self.fill else hits
+            short = self.fill and len(hits) < FILL_TO
+            ranking.hits = _filled(hits, self.initial(batch)[number]) if short else hits
         return rankings
 
     @abstractmethod
@@ -120,8 +121,6 @@ class Strategy(ABC):
 
 def _filled(hits: list[Hit], initial: Scored) -> list[Hit]:
     """Append the initial ranking's chunks that are not there yet until there are 20 hits."""
-    if len(hits) >= FILL_TO:
-        return hits
     present = {hit.chunk_id for hit in hits}
     lowest = min((hit.score for hit in hits), default=0.0)
     missing = [(chunk, score) for chunk, score in initial if chunk not in present]

@@ -12,8 +12,8 @@ from retrieval.search import FLOAT32_DECIMALS
 from retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
 from retrieval.strategies.hoprank.evidence import Evidence
 from retrieval.strategies.hoprank.pool import Pool
-from retrieval.strategies.hoprank.question import ReadQuestion
-from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, ranges
+from retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
+from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct, ranges
 
 
 class Candidates:
@@ -30,12 +30,12 @@ class Candidates:
 
     def rows(self, chunks: NDArray[Any]) -> Numbers:
         """The rows of chunks; chunks that are no candidates yet become ones."""
-        new = np.unique(chunks[self._row[chunks] < 0])
+        new = distinct(chunks[self._row[chunks] < 0])
         if len(new):
             self._row[new] = len(self.base) + np.arange(len(new))
             facts = self._facts(new)
             self.covered = np.concatenate([self.covered, facts.covered])
-            self.base = np.concatenate([self.base, np.stack([feature(facts) for feature in BASE_FEATURES], axis=1)])
+            self.base = np.concatenate([self.base, columns([feature(facts) for feature in BASE_FEATURES])])
         return np.asarray(self._row[chunks])
 
     def features(self, chunks: NDArray[Any]) -> Floats:
@@ -67,6 +67,6 @@ class Candidates:
         position, owner = ranges(*words.of_titles(chunks))
         number = words.numbers[position]
         idf = words.idf[number] * ~words.stop[number]
-        found = np.isin(number, self.question.numbers)
+        found = self.question.which(number) != UNKNOWN
         total = np.bincount(owner, idf, len(chunks))
         return np.asarray(np.bincount(owner, idf * found, len(chunks)) / np.where(total > 0, total, 1.0))

@@ -13,7 +13,7 @@ from retrieval.search import FLOAT32_DECIMALS
 from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.edges import Edges
 from retrieval.strategies.hoprank.mentions import NOWHERE
-from retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
 
 BEFORE, AFTER = 6, 4
 TINY = 1e-9
@@ -48,9 +48,6 @@ def facts_of(candidates: Candidates, edges: Edges) -> EdgeFacts:
     mentions = candidates.seen.mentions
     anchor, target = candidates.rows(edges.anchor), candidates.rows(edges.target)
     around = _Surroundings(candidates, edges)
-    known = edges.mention != NOWHERE
-    home = np.where(known, mentions.chunk[edges.mention], edges.anchor) if len(mentions.chunk) else edges.anchor
-    first, last = mentions.of_chunk[home], mentions.of_chunk[home + 1]
     residual, alike = _cosines(candidates, edges)
     return EdgeFacts(
         candidates=candidates,
@@ -62,8 +59,8 @@ def facts_of(candidates: Candidates, edges: Edges) -> EdgeFacts:
         sentence=around.sentence(edges.mention),
         far_window=around.window(edges.far),
         far_sentence=around.sentence(edges.far),
-        place=np.where(known, edges.mention - first, 0).astype(np.float64),
-        count=np.where(known, last - first, 1).astype(np.float64),
+        place=_of_mention(edges.mention, mentions.place, 0.0),
+        count=_of_mention(edges.mention, mentions.count, 1.0),
         residual=residual,
         alike=alike,
     )
@@ -74,17 +71,20 @@ class _Surroundings:
 
     def __init__(self, candidates: Candidates, edges: Edges) -> None:
         mentions, words, question = candidates.seen.mentions, candidates.seen.words, candidates.question
-        used = np.unique(np.concatenate([edges.mention, edges.far]))
-        self._used = used = used[used != NOWHERE]
+        used = distinct(np.concatenate([edges.mention, edges.far]))
+        used = used[used != NOWHERE]
         self._used = used = used[mentions.start[used] != NOWHERE]
-        start = mentions.start[used]
-        sentence, which = np.unique(words.sentence_of(start), return_inverse=True)
+        start, behind = mentions.start[used], mentions.start[used] + mentions.length[used]
+        home = candidates.seen.sentence[used]
+        sentence = distinct(home)
+        which = sentence.searchsorted(home)
         begin, end = words.of_sentences(sentence)
-        self._sentence = question.open_share(question.covered(words, begin, end))[which]
-        low = np.maximum(start - BEFORE, begin[which])
-        high = np.minimum(start + mentions.length[used] + AFTER, end[which])
-        near = question.covered(words, low, start) | question.covered(words, start + mentions.length[used], high)
-        self._window = question.open_share(near)
+        low, high = np.maximum(start - BEFORE, begin[which]), np.minimum(behind + AFTER, end[which])
+        parts = (begin, low, behind), (end, start, high)
+        covered = question.covered(words, *map(np.concatenate, parts))
+        whole, before, after = np.split(covered, (len(begin), len(begin) + len(used)))
+        self._sentence = question.open_share(whole)[which]
+        self._window = question.open_share(before | after)
 
     def window(self, mention: Numbers) -> Floats:
         """In the words before and after each mention, 0 for none."""
@@ -95,19 +95,18 @@ class _Surroundings:
         return self._of(mention, self._sentence)
 
     def _of(self, mention: Numbers, values: Floats) -> Floats:
-        place = np.searchsorted(self._used, mention)
-        place[place == len(self._used)] = 0
-        known = self._used[place] == mention if len(self._used) else np.zeros(len(mention), bool)
-        found = np.zeros(len(mention))
-        found[known] = values[place[known]]
-        return found
+        if not len(values):
+            return np.zeros(len(mention))
+        place = self._used.searchsorted(mention)
+        place[place == len(values)] = 0
+        return np.where(self._used[place] == mention, values[place], 0.0)
 
 
 def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
     """Each target's cosine with what of the question its anchor leaves over, and with the anchor itself."""
     vectors, question = candidates.seen.vectors, candidates.vector
-    anchors, anchor = np.unique(edges.anchor, return_inverse=True)
-    targets, target = np.unique(edges.target, return_inverse=True)
+    anchors, targets = distinct(edges.anchor), distinct(edges.target)
+    anchor, target = anchors.searchsorted(edges.anchor), targets.searchsorted(edges.target)
     known = vectors[anchors]
     rest = question - (known @ question)[:, None] * known
     rest /= np.linalg.norm(rest, axis=1, keepdims=True) + TINY
@@ -133,7 +132,7 @@ def early(facts: EdgeFacts) -> Floats:
 
 def focus(facts: EdgeFacts) -> Floats:
     """1/√(mentions in that chunk)."""
-    return np.asarray(facts.count**-0.5)
+    return np.asarray(1.0 / np.sqrt(facts.count))
 
 
 def gain(facts: EdgeFacts) -> Floats:
@@ -154,7 +153,8 @@ def rarity(facts: EdgeFacts) -> Floats:
 
 def asked(facts: EdgeFacts) -> Floats:
     """1 where the question names the entity."""
-    return np.isin(facts.edges.entity, list(facts.candidates.question.entities)).astype(np.float64)
+    named = np.array(list(facts.candidates.question.entities), np.int64)
+    return np.asarray((facts.edges.entity[:, None] == named).any(axis=1), np.float64)
 
 
 def target_dense(facts: EdgeFacts) -> Floats:
@@ -169,7 +169,7 @@ def target_bm25(facts: EdgeFacts) -> Floats:
 
 def narrow(facts: EdgeFacts) -> Floats:
     """1/√fan: among how many chunks the entity leads."""
-    return np.asarray(facts.edges.fan**-0.5)
+    return np.asarray(1.0 / np.sqrt(facts.edges.fan))
 
 
 def trust(facts: EdgeFacts) -> Floats:
@@ -191,9 +191,7 @@ def in_title(facts: EdgeFacts) -> Floats:
     """1 where the mention (for `shared` the target's) stands in a title."""
     seen = facts.candidates.seen
     deciding = np.where(facts.edges.far != NOWHERE, facts.edges.far, facts.edges.mention)
-    start = _of_mention(deciding, seen.mentions.start, NOWHERE)
-    titles = seen.words.sentence_of(start) == seen.words.chunk_start[_of_mention(deciding, seen.mentions.chunk, 0)]
-    return np.asarray(titles & (start != NOWHERE), np.float64)
+    return _of_mention(deciding, seen.in_title, 0.0)
 
 
 def residual(facts: EdgeFacts) -> Floats:
@@ -208,10 +206,9 @@ def alike(facts: EdgeFacts) -> Floats:
 
 def _of_mention(mention: Numbers, values: NDArray[Any], otherwise: float) -> NDArray[Any]:
     """A column of the mentions, `otherwise` for NOWHERE."""
-    known = mention != NOWHERE
-    found = np.full(len(mention), otherwise, values.dtype)
-    found[known] = values[mention[known]]
-    return found
+    if not len(values):
+        return np.full(len(mention), otherwise, values.dtype)
+    return np.where(mention != NOWHERE, values[mention], otherwise)
 
 
 EDGE_FEATURES: tuple[Callable[[EdgeFacts], Floats], ...] = (

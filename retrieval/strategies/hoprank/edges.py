@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,20 @@ class Edges:
 
     def where(self, chosen: NDArray[Any]) -> Edges:
         """Some of the edges."""
-        return Edges(*(getattr(self, column.name)[chosen] for column in fields(self)))
+        return Edges(*(column[chosen] for column in self._columns()))
+
+    def _columns(self) -> tuple[Numbers, ...]:
+        return self.anchor, self.target, self.kind, self.entity, self.mention, self.far, self.fan
+
+    @classmethod
+    def none(cls) -> Edges:
+        """No edge."""
+        return cls(*np.zeros((7, 0), np.int64))
 
     @classmethod
     def joined(cls, *parts: Edges) -> Edges:
         """Edges of several parts, in their order."""
-        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
+        return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
 
 
 def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,9 +11,9 @@ from retrieval.embedding.base import Vectors
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.index import Batch
 from retrieval.linking import Linker, linker
-from retrieval.strategies.hoprank.mentions import Mentions, locate
+from retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
 from retrieval.strategies.hoprank.walk import Walk
-from retrieval.strategies.hoprank.words import Floats, Words
+from retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from retrieval.types import Counters
 
 
@@ -31,6 +32,17 @@ class Evidence:
     def chunks(self) -> int:
         """How many chunks there are."""
         return len(self.vectors)
+
+    @cached_property
+    def sentence(self) -> Numbers:
+        """In which sentence each mention stands, (r,); meaningless for one without a place."""
+        return self.words.sentence_of(self.mentions.start)
+
+    @cached_property
+    def in_title(self) -> Floats:
+        """1 for each mention that stands in a title, (r,)."""
+        titles = self.sentence == self.words.chunk_start[self.mentions.chunk]
+        return np.asarray(titles & (self.mentions.start != NOWHERE), np.float64)
 
 
 def evidence(batch: Batch, counters: Counters) -> tuple[Evidence, Linker]:

@@ -46,6 +46,16 @@ class Mentions:
         return np.searchsorted(self.chunk, np.arange(len(self.own) + 1))
 
     @cached_property
+    def place(self) -> Floats:
+        """Each mention's place among its chunk's, from 0, (r,)."""
+        return np.asarray(np.arange(len(self.chunk)) - self.of_chunk[self.chunk], np.float64)
+
+    @cached_property
+    def count(self) -> Floats:
+        """How many mentions each mention's chunk has, (r,)."""
+        return np.asarray(np.diff(self.of_chunk)[self.chunk], np.float64)
+
+    @cached_property
     def by_entity(self) -> Numbers:
         """Mention numbers sorted by entity, (r,)."""
         return np.argsort(self.entity, kind="stable")

@@ -12,7 +12,7 @@ from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
 from retrieval.strategies.hoprank.edges import KINDS, Edges, edges_from
 from retrieval.strategies.hoprank.mentions import NOWHERE
 from retrieval.strategies.hoprank.weights import EdgeModel
-from retrieval.strategies.hoprank.words import Floats, Numbers
+from retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
 
 TOP = 4  # anchors that do not compete with each other
 SURE = 0.999999
@@ -56,8 +56,7 @@ class Reached:
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
         self._asked = np.zeros(candidates.seen.chunks, bool)
-        nothing = np.zeros(0, np.int64)
-        self.edges = edges_from(nothing, candidates.seen.mentions, candidates.in_pool)
+        self.edges = Edges.none()
         self.features: Floats = np.zeros((0, len(EDGE_FEATURES)))
 
     def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
@@ -68,9 +67,11 @@ class Reached:
             found = edges_from(new, self._candidates.seen.mentions, self._candidates.in_pool)
             facts = facts_of(self._candidates, found)
             self.edges = Edges.joined(self.edges, found)
-            values = np.stack([feature(facts) for feature in EDGE_FEATURES], axis=1)
+            values = columns([feature(facts) for feature in EDGE_FEATURES])
             self.features = np.concatenate([self.features, values])
-        chosen = np.isin(self.edges.anchor, anchors)
+        asked = np.zeros_like(self._asked)
+        asked[anchors] = True
+        chosen = np.flatnonzero(asked[self.edges.anchor])
         return self.edges.where(chosen), self.features[chosen]
 
 
@@ -95,18 +96,18 @@ def follow(
     first, probability = anchor_probabilities(ranked.scores, anchors)
     starting = ranked.chunks[first]
     edges, features = reached.leaving(starting)
-    chance = np.zeros(len(edges))
+    logits = np.zeros(len(edges))
     for kind, model in enumerate(models):
-        chosen = edges.kind == kind
-        chance[chosen] = sigmoid(model.logit(features[chosen]))
+        chosen = np.flatnonzero(edges.kind == kind)
+        logits[chosen] = model.logit(features[chosen])
     of_anchor = np.zeros(candidates.seen.chunks)
     of_anchor[starting] = probability
     before = of_anchor[edges.anchor]
-    value = before * chance
-    chunks = np.unique(np.concatenate([candidates.pool.chunks, edges.target]))
-    target = np.searchsorted(chunks, edges.target)
+    value = before * sigmoid(logits)
+    chunks = distinct(np.concatenate([candidates.pool.chunks, edges.target]))
+    target = chunks.searchsorted(edges.target)
     best = np.full(len(chunks), NOWHERE, np.int64)
-    order = np.lexsort((-np.arange(len(edges)), value))
+    order = len(value) - 1 - value[::-1].argsort(kind="stable")
     best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
     return Paths(chunks, path_features(edges, target, value, len(chunks)), edges, before, value, best)
 
@@ -116,14 +117,19 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int) -> Fl
 
     Noisy-or is 1 − Π(1 − v), v the best path from each anchor.
     """
-    by_kind = np.zeros((size, len(KINDS)))
-    np.maximum.at(by_kind, (target, edges.kind), value)
-    anchors, anchor = np.unique(edges.anchor, return_inverse=True)
-    best = np.zeros((size, len(anchors)))
-    np.maximum.at(best, (target, anchor), value)
+    anchors = distinct(edges.anchor)
+    by_kind = _best(target, edges.kind, value, (size, len(KINDS)))
+    best = _best(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
     doubt = np.log1p(-np.minimum(best, SURE)).sum(axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), 1.0 - np.exp(doubt)])
     return np.concatenate([values, np.log(values + SMALL)], axis=1)
+
+
+def _best(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:
+    """The largest value in each cell, 0 without any; by cell numbers, which numpy takes ten times as fast as pairs."""
+    found = np.zeros(shape[0] * shape[1])
+    np.maximum.at(found, row * shape[1] + column, value)
+    return found.reshape(shape)
 
 
 PATH_FEATURES = tuple(prefix + name for prefix in ("path_", "log_path_") for name in (*KINDS, "any", "several"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from retrieval.fusion import DECIMALS, RRF_K
 from retrieval.index import Batch
-from retrieval.search import best_rows
-from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.hoprank.base_features import Scales
 from retrieval.strategies.hoprank.evidence import Evidence
 from retrieval.strategies.hoprank.question import ReadQuestion
-from retrieval.strategies.hoprank.words import Floats, Numbers
+from retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 
 WALK_SEEDS = 3
 
@@ -40,21 +40,31 @@ def pool_of(
     bm25 = batch.index.lexical.scores(batch.questions[number].text)
     mass, touched = seen.walk.mass(_walk_seeds(seen, question, batch, number))
     link = np.zeros(seen.chunks)
-    link[list(question.chunks)] = list(question.chunks.values())
-    (near,) = best_rows(mass[None, :], walked)
-    parts = (lexical.rows[:depth], dense.rows[:depth], near[mass[near] > 0], np.flatnonzero(link))
+    named = np.array(list(question.chunks), np.int64)
+    link[named] = list(question.chunks.values())
+    met = np.flatnonzero(mass)
+    near = met[(-mass[met]).argsort(kind="stable")[:walked]]
+    parts = (lexical.rows[:depth], dense.rows[:depth], near, named[link[named] > 0])
     cosines = dense.scores[:depth]
     scales = Scales(*map(float, (bm25.max(), cosines[0], cosines[-1], mass.max())))
-    return Pool(np.unique(np.concatenate(parts)).astype(np.int64), bm25, mass, link, scales, touched)
+    return Pool(distinct(np.concatenate(parts)), bm25, mass, link, scales, touched)
+
+
+def _fused(*rankings: NDArray[np.intp]) -> tuple[Numbers, Floats]:
+    """The best `WALK_SEEDS` chunks of RRF with their scores: `hybrid_rankings`' first, without the other 197."""
+    rows = np.concatenate(rankings)
+    chunks = distinct(rows)
+    shares = np.concatenate([1.0 / (RRF_K + 1 + np.arange(len(ranking))) for ranking in rankings])
+    scores = np.bincount(chunks.searchsorted(rows), shares, len(chunks)).round(DECIMALS)
+    best = (-scores).argsort(kind="stable")[:WALK_SEEDS]  # equal ones by row, and so by id
+    return chunks[best], np.asarray(scores[best], np.float64)
 
 
 def _walk_seeds(seen: Evidence, question: ReadQuestion, batch: Batch, number: int) -> Floats:
     """Half the mass on the best chunks of RRF, half on the linked entities by rarity; all on one without the other."""
     seeds = np.zeros(seen.walk.entities + seen.chunks)
-    best = hybrid_rankings(batch, fusion="rrf")[number][:WALK_SEEDS]
-    total = sum(score for _, score in best)
-    for chunk, score in best:
-        seeds[seen.walk.entities + batch.index.row_of[chunk]] = score / total
+    chunks, scores = _fused(batch.dense[number].rows, batch.lexical[number].rows)
+    seeds[seen.walk.entities + chunks] = scores / scores.sum()
     linked = list(question.entities)
     if linked:
         seeds[linked] = seen.rarity[linked] / seen.rarity[linked].sum()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,30 +37,47 @@ class ReadQuestion:
     entities: Mapping[int, float]
     chunks: Mapping[int, float]
 
-    @property
+    @cached_property
     def open_idf(self) -> Floats:
         """The idf of words outside linked entities, 0 for the others, (w,)."""
         return np.asarray(self.idf * ~self.linked)
 
+    @cached_property
+    def _shares(self) -> Floats:
+        return np.asarray(self.idf / (self.idf.sum() + TINY))
+
+    @cached_property
+    def _open_shares(self) -> Floats:
+        return np.asarray(self.open_idf / (self.open_idf.sum() + TINY))
+
+    @cached_property
+    def column(self) -> NDArray[np.int16]:
+        """Which of the question's words each word number up to its largest is, UNKNOWN for others."""
+        known = np.flatnonzero(self.numbers != UNKNOWN)
+        column = np.full(self.numbers.max(initial=UNKNOWN) + 2, UNKNOWN, np.int16)
+        column[self.numbers[known]] = known
+        return column
+
+    def which(self, numbers: NDArray[Any]) -> NDArray[np.int16]:
+        """Which of the question's words each word number is, UNKNOWN for others."""
+        return self.column.take(numbers, mode="clip")  # the last column is no word
+
     def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
         """Which question words stand in each of k ranges of word positions, (k, w)."""
-        column = np.full(len(words.vocabulary), UNKNOWN, np.int16)
-        known = self.numbers != UNKNOWN
-        column[self.numbers[known]] = np.flatnonzero(known)
         positions, owner = ranges(begin, end)
-        found = column[words.numbers[positions]]
-        hit = found != UNKNOWN
+        found = self.which(words.numbers[positions])
+        hit = np.flatnonzero(found != UNKNOWN)
         inside = np.zeros((len(begin), len(self.numbers)), bool)
         inside[owner[hit], found[hit]] = True
         return inside
 
     def share(self, covered: Flags) -> Floats:
         """Σ idf of the covered words / Σ idf of all, (k,)."""
-        return np.asarray(covered @ self.idf / (self.idf.sum() + TINY))
+        return np.asarray(covered @ self._shares)
 
     def open_share(self, covered: Flags) -> Floats:
         """The same over the words outside linked entities: what the question asks beyond what it names."""
-        return np.asarray(covered @ self.open_idf / (self.open_idf.sum() + TINY))
+        return np.asarray(covered @ self._open_shares)
 
 
 def read_question(text: str, seen: Evidence, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:

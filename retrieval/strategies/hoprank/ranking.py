@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.mentions import NOWHERE
 from retrieval.strategies.hoprank.paths import Paths, Ranked
 from retrieval.strategies.hoprank.weights import score_names
+from retrieval.strategies.hoprank.words import Floats
 from retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
@@ -29,19 +30,39 @@ def ranking(question: Question, candidates: Candidates, passed: Passed, index: I
     seeds = pool.chunks[np.argsort(-pool.scores, kind="stable")[: max(anchors, 1)]].tolist()
     scores = last.scores.round(DECIMALS)
     best = np.lexsort((last.chunks, -scores))[:KEEP]
-    names = score_names()[: last.features.shape[1]]
-    shares = (last.features[best] * last.weights).round(DECIMALS).tolist()
+    column = {name: number for number, name in enumerate(score_names()[: last.features.shape[1]])}
+    shares = (last.features[best] * last.weights).round(DECIMALS)
+    led = np.zeros(len(best), bool) if paths is None else paths.best[best] != NOWHERE
     ways = _Ways(candidates, passed, index, seeds)
     hits: list[Hit] = []
-    for row, share in zip(best.tolist(), shares, strict=True):
-        chunk = int(last.chunks[row])
+    rows = zip(last.chunks[best].tolist(), scores[best].tolist(), led.tolist(), shares, strict=True)
+    for chunk, score, reached, share in rows:
         path = ways.to(chunk) if len(hits) < EXPLAINED else ()
-        led = paths is not None and paths.best[row] != NOWHERE
-        origin = "graph" if led and chunk not in seeds else "seed"
-        components = dict(zip(names, share, strict=True))
-        hits.append(Hit(index.chunks[chunk].id, float(scores[row]), origin, components, path))
+        origin = "graph" if reached and chunk not in seeds else "seed"
+        hits.append(Hit(index.chunks[chunk].id, score, origin, Shares(column, share), path))
     named = [candidates.seen.graph.entities[entity] for entity in candidates.question.entities]
     return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], {"entities": named})
+
+
+class Shares(Mapping[str, float]):
+    """What each feature contributed to a hit's score, (f,) read by name: most hits are never asked for it."""
+
+    __slots__ = ("_column", "_values")
+
+    def __init__(self, column: Mapping[str, int], values: Floats) -> None:
+        self._column, self._values = column, values
+
+    def __getitem__(self, name: str) -> float:
+        return float(self._values[self._column[name]])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._column)
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class _Ways:
@@ -69,7 +90,7 @@ class _Ways:
         """The weight of a mention edge, looked up in its sorted row: scipy's own indexing takes ten times as long."""
         mentions = self._seen.graph.mentions
         begin, end = mentions.indptr[entity], mentions.indptr[entity + 1]
-        place = begin + np.searchsorted(mentions.indices[begin:end], chunk)
+        place = begin + mentions.indices[begin:end].searchsorted(chunk)
         return round(float(mentions.data[place]), DECIMALS)
 
     def _steps(self, anchor: int, entity: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, Step]:
@@ -83,5 +104,5 @@ class _Ways:
 
 
 def _best_edge(paths: Paths, chunk: int) -> int:
-    row = int(np.searchsorted(paths.chunks, chunk))
+    row = int(paths.chunks.searchsorted(chunk))
     return int(paths.best[row]) if row < len(paths.chunks) and paths.chunks[row] == chunk else NOWHERE

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from retrieval.graph.adjacency import Adjacency
-from retrieval.strategies.hoprank.words import Floats, Numbers, ranges
+from retrieval.strategies.hoprank.words import Floats, Numbers, distinct, ranges
 from retrieval.strategies.pagerank import transitions
 
 RESTART, STEPS, LEAST = 0.3, 8, 1e-4
@@ -39,13 +39,18 @@ class Walk:
         self, seeds: Floats, restart: float = RESTART, steps: int = STEPS, least: float = LEAST
     ) -> tuple[Floats, int]:
         """The chunks' mass (n,) after `steps` steps from seeds (m + n,), and how many edges were touched."""
-        mass, touched = seeds, 0
-        for _ in range(steps):
-            nodes = np.flatnonzero(mass)
+        mass, touched = seeds.copy(), 0
+        seeded = nodes = np.flatnonzero(seeds)
+        back = restart * seeds[seeded]
+        for _ in range(steps):  # whatever a step does, it does for nodes with mass alone
+            held = mass[nodes]
             begin, end = self.start[nodes], self.start[nodes + 1]
-            passing = mass[nodes] >= least * (end - begin)
+            passing = held >= least * (end - begin)
             edges, giver = ranges(begin[passing], end[passing])
-            given = mass[nodes[passing]][giver] * self.share[edges]
-            mass = restart * seeds + (1.0 - restart) * np.bincount(self.target[edges], given, len(seeds))
+            target = self.target[edges]
+            mass[nodes] = 0.0
+            np.add.at(mass, target, (1.0 - restart) * held[passing][giver] * self.share[edges])
+            mass[seeded] += back
+            nodes = distinct(np.concatenate([seeded, target]))
             touched += len(edges)
         return mass[self.entities :], touched

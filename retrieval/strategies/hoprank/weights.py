@@ -55,6 +55,7 @@ class Weights:
         return len(self.first) + edges + sum(map(len, self.passes))
 
 
+@cache
 def feature_names() -> dict[str, Sequence[str]]:
     """What each number of a weights file belongs to, in order."""
     from retrieval.strategies.hoprank.base_features import BASE_FEATURES
