@@ -45,9 +45,10 @@ class Candidates:
 
     def _facts(self, chunks: Numbers) -> ChunkFacts:
         words, question, pool = self.seen.words, self.question, self.pool
-        sentence, owner = ranges(words.chunk_start[chunks], words.chunk_start[chunks + 1])
+        begin, end = words.chunk_start[chunks], words.chunk_start[chunks + 1]
+        sentence, _ = ranges(begin, end)
         by_sentence = question.covered(words, *words.of_sentences(sentence))
-        first = np.flatnonzero(np.diff(owner, prepend=-1))
+        first = (end - begin).cumsum() - (end - begin)  # a chunk has a sentence at least, its title
         cosine = (self.seen.vectors[chunks] @ self.vector).astype(np.float64)
         return ChunkFacts(
             question=question,

@@ -82,8 +82,8 @@ class _Surroundings:
         low, high = np.maximum(start - BEFORE, begin[which]), np.minimum(behind + AFTER, end[which])
         parts = (begin, low, behind), (end, start, high)
         covered = question.covered(words, *map(np.concatenate, parts))
-        whole, before, after = np.split(covered, (len(begin), len(begin) + len(used)))
-        self._sentence = question.open_share(whole)[which]
+        before, after = covered[len(begin) : -len(used) or None], covered[len(begin) + len(used) :]
+        self._sentence = question.open_share(covered[: len(begin)])[which]
         self._window = question.open_share(before | after)
 
     def window(self, mention: Numbers) -> Floats:
