@@ -122,22 +122,23 @@ class GraphExpansion(Strategy):
             own = cosines(batch.index.vectors, expansion.rows, batch.vectors[q])
         combined = hybrid_score(own, graphs, self.chunk_weight)
         kept = self._kept(own, graphs, np.round(combined, DECIMALS))
-        places = {expansion.ids[place]: place for place in kept}
+        ids = [batch.index.chunks[row].id for row in expansion.rows[kept].tolist()]
         scores = {chunk: hybrid_score(vector, 0.0, self.chunk_weight) for chunk, vector in vectors.items()}
-        scores |= dict(zip(places, combined[kept].tolist(), strict=True))
+        scores |= dict(zip(ids, combined[kept].tolist(), strict=True))
         if self.initial_weight:
             initial = self.initial(batch)[q]
             scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
-        shown = dict(zip(places, zip(kept, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
+        shown = dict(zip(ids, zip(kept, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
         hits = []
         for chunk, score in ordered(scores):
             if chunk not in shown:
                 hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
                 continue
-            place, vector, graph = shown[chunk]
-            way = expansion.at(place)
+            number, vector, graph = shown[chunk]
+            way, steps = expansion.way(chunk, number)
             parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path}
-            hits.append(Hit(chunk, score, "graph", {**parts, "depth": way.depth}, expansion.path(chunk)))
+            parts["depth"] = way.depth
+            hits.append(Hit(chunk, score, "graph", parts, steps))
         notes = {"expanded": len(graphs), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
         return Ranking(batch.questions[q].id, hits, expansion.seeds, notes)
 
@@ -145,6 +146,9 @@ class GraphExpansion(Strategy):
         """The places of the best `max_expanded` expanded chunks with enough evidence; equal ones by id."""
         judged = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
         (places,) = np.nonzero(judged >= self.min_score)
+        beyond = len(places) - self.max_expanded
+        if beyond > 0 and self.max_expanded:  # what may be among the best is sorted, not all
+            places = places[combined[places] >= np.partition(combined[places], beyond)[beyond]]
         order = np.argsort(-combined[places], kind="stable")  # rows, and so ids, ascend
         best: list[int] = places[order[: self.max_expanded]].tolist()
         return best

@@ -1,8 +1,8 @@
-"""The routes of document 1's expansion: what one hop's rows reach, and the edges that led there."""
+"""The routes of document 1's expansion: what one hop's edges reach, and the edges that led there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,13 +64,38 @@ class Edges(NamedTuple):
         starts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
         return Edges(starts, self.targets[kept], self.weights[kept])
 
-    def of(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
-        """The edges of some nodes, node by node: the node's place among `nodes`, the target, the weight."""
+    def of(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """The edges of some nodes, node by node: the node's place among `nodes`, and the edge's number."""
         begins = self.starts[nodes]
         sizes = self.starts[nodes + 1] - begins
         owners = np.repeat(np.arange(len(nodes)), sizes)
-        places = np.arange(len(owners)) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
-        return owners, self.targets[places], self.weights[places]
+        return owners, np.arange(len(owners)) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+
+
+class Marks:
+    """Room for a note on each of `size` nodes, used for one question after another: none pays for all the nodes."""
+
+    def __init__(self, size: int) -> None:
+        self._places = np.zeros(size, np.int64)
+        self._values = np.zeros(size, np.float64)
+
+    def firsts(self, nodes: Ints) -> Ints:
+        """Where each node stands first."""
+        places = np.arange(len(nodes))
+        self._places[nodes[::-1]] = places[::-1]  # of several values for a node the last one stays
+        return np.flatnonzero(self._places[nodes] == places)
+
+    def places(self, nodes: Ints, values: Ints, wanted: Ints) -> Ints:
+        """Of each wanted node the value that stands beside it in `nodes`, −1 where it is not there."""
+        self._places[wanted] = -1
+        self._places[nodes] = values
+        return self._places[wanted]
+
+    def values(self, nodes: Ints, values: Floats, wanted: Ints) -> Floats:
+        """As `places`, 0 where it is not there."""
+        self._values[wanted] = 0.0
+        self._values[nodes] = values
+        return self._values[wanted]
 
 
 class Ways(NamedTuple):
@@ -84,10 +109,10 @@ class Ways(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Chunks that one hop newly reaches from the frontier (`rows`, ascending), each with the best that led to it.
+    """Chunks that one hop leads to from a frontier (`rows`, ascending), each with the best that led to it.
 
-    `similarities` with the frontier chunk `similar_to` (a place; −1: none) and, of the best carried route, `carried`;
-    `ways` is the place of the best entity way (−1: none), `mentions` the weight of its last edge.
+    `similarities` with the frontier chunk `similar_to` (a place; −1: none), and `carried_by` that of the best carried
+    route; `paths` of the best entity way `ways` (a place among `routes`; −1: none), by the mention edge `mentions`.
     """
 
     rows: Ints
@@ -95,8 +120,10 @@ class Found(NamedTuple):
     similar_to: Ints
     carried_by: Ints
     carried_similarities: Floats
+    paths: Floats
     ways: Ints
-    mentions: Floats
+    mentions: Ints
+    routes: Ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,81 +155,89 @@ class Hop:
             Edges.make([kinds["M"].get(entity) for entity in entities], row_of),
         )
 
-    def above(self, min_similarity: float, min_strength: float) -> tuple[Hop, int]:
-        """What the hop would have been, read with these thresholds, and how many edges it would have read."""
+    def above(self, min_similarity: float, min_strength: float) -> Hop:
+        """What the hop would have been, read with these thresholds."""
         similar, related = self.similar.above(min_similarity), self.related.above(min_strength)
-        sizes = np.diff(self.mentions.starts)[np.unique(related.targets)]
-        edges = len(similar.targets) + len(self.named.targets) + len(related.targets) + int(sizes.sum())
-        return Hop(self.chunks, self.entities, similar, self.named, related, self.mentions), edges
+        return Hop(self.chunks, self.entities, similar, self.named, related, self.mentions)
 
-    def reach(
-        self, frontier: Sequence[str], carried: Floats, known: NDArray[np.bool_], product: bool
-    ) -> tuple[Found, Ways]:
-        """What one question newly reaches from its frontier, in the order of ids; `known` marks what it has."""
+    def edges(self, min_similarity: float, min_strength: float) -> int:
+        """How many edges would have been read with these thresholds."""
+        related = self.related.targets[self.related.weights >= min_strength]
+        named = np.zeros(len(self.entities), bool)
+        named[related] = True
+        mentioned = int(np.diff(self.mentions.starts)[named].sum())
+        similar = int((self.similar.weights >= min_similarity).sum())
+        return similar + len(self.named.targets) + len(related) + mentioned
+
+    def reach(self, frontier: Sequence[str], carried: Floats, product: bool, marks: tuple[Marks, Marks]) -> Found:
+        """What one question reaches from its frontier, which it may have already; `marks` on chunks and on entities."""
         nodes = np.array([self.chunks[chunk] for chunk in frontier], np.int64)
-        ways = self._ways(nodes, carried if product else np.ones(len(nodes)))
-        places, rows, weights = self.mentions.of(ways.entities)
-        rows, firsts = np.unique(rows, return_index=True)  # the first is the best way's
-        places, weights = places[firsts], weights[firsts]
-        sources, near, similarities = self.similar.of(nodes)
-        best = _firsts(near, (-similarities, sources))
-        going = _firsts(near, (-carried[sources], -similarities, sources))
-        every = np.union1d(rows, near[best])
-        every = every[~known[every]]
-        here, there = _places(near[best], every), _places(rows, every)
-        found = Found(
+        ways = self._ways(nodes, carried if product else np.ones(len(nodes)), marks[1])
+        owners, edges = self.mentions.of(ways.entities)
+        first = marks[0].firsts(self.mentions.targets[edges])  # the best way's
+        owners, edges = owners[first], edges[first]
+        mentioned = self.mentions.targets[edges]
+        near, best, going = self._nearest(nodes, carried, marks[0])
+        every = np.concatenate([mentioned, near])
+        every = np.sort(every[marks[0].firsts(every)])
+        return Found(
             every,
-            np.where(here >= 0, similarities[best][here], 0.0) if len(best) else np.zeros(len(every)),
-            np.where(here >= 0, sources[best][here], -1) if len(best) else np.full(len(every), -1),
-            np.where(here >= 0, sources[going][here], -1) if len(best) else np.full(len(every), -1),
-            np.where(here >= 0, similarities[going][here], 0.0) if len(best) else np.zeros(len(every)),
-            np.where(there >= 0, places[there], -1) if len(rows) else np.full(len(every), -1),
-            np.where(there >= 0, weights[there], 0.0) if len(rows) else np.zeros(len(every)),
+            marks[0].values(near, best[1], every),
+            marks[0].places(near, best[0], every),
+            marks[0].places(near, going[0], every),
+            marks[0].values(near, going[1], every),
+            marks[0].values(mentioned, ways.paths[owners], every),
+            marks[0].places(mentioned, owners, every),
+            marks[0].places(mentioned, edges, every),
+            ways,
         )
-        return found, ways
 
-    def _ways(self, nodes: Ints, carried: Floats) -> Ways:
+    def _nearest(
+        self, nodes: Ints, carried: Floats, marks: Marks
+    ) -> tuple[Ints, tuple[Ints, Floats], tuple[Ints, Floats]]:
+        """Similar chunks, and the frontier chunk (a place) and similarity of the nearest, and of the best carried."""
+        sources, edges = self.similar.of(nodes)
+        near, similarities = self.similar.targets[edges], self.similar.weights[edges]
+        order = np.argsort(-similarities, kind="stable")  # equal ones by source, as they come
+        best = order[marks.firsts(near[order])]
+        best = best[np.argsort(near[best])]
+        order = order[np.argsort(-carried[sources[order]], kind="stable")]
+        going = order[marks.firsts(near[order])]
+        going = going[np.argsort(near[going])]
+        return near[best], (sources[best], similarities[best]), (sources[going], similarities[going])
+
+    def _ways(self, nodes: Ints, carried: Floats, marks: Marks) -> Ways:
         """The best way to each related entity; equal ones go to the smaller ids."""
-        sources, vias, _ = self.named.of(nodes)
-        best = _firsts(vias, (-carried[sources], sources))
+        sources, edges = self.named.of(nodes)
+        vias = self.named.targets[edges]
+        order = np.argsort(-carried[sources], kind="stable")
+        best = order[marks.firsts(vias[order])]
+        best = best[np.lexsort((vias[best], sources[best]))]
         sources, vias = sources[best], vias[best]
-        places, entities, strengths = self.related.of(vias)
-        paths = strengths * carried[sources[places]]
-        first = _firsts(entities, (-paths, sources[places], vias[places]))
+        owners, edges = self.related.of(vias)
+        entities, strengths = self.related.targets[edges], self.related.weights[edges]
+        paths = strengths * carried[sources[owners]]
+        order = np.argsort(-paths, kind="stable")
+        first = order[marks.firsts(entities[order])]
         first = first[np.lexsort((entities[first], -paths[first]))]
-        own = places[first]
+        own = owners[first]
         return Ways(paths[first], entities[first], sources[own], vias[own], strengths[first])
 
 
-def _firsts(groups: Ints, keys: Sequence[NDArray[np.generic]]) -> Ints:
-    """The place of the first of each group by the keys, most important key first; groups ascend."""
-    order = np.lexsort((*reversed(keys), groups))
-    ordered = groups[order]
-    first = np.ones(len(ordered), bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return np.asarray(order[first])
-
-
-def _places(some: Ints, every: Ints) -> Ints:
-    """Where each of `every` stands in `some` (ascending); −1 where it does not."""
-    places = np.searchsorted(some, every)
-    inside = places < len(some)
-    inside[inside] = some[places[inside]] == every[inside]
-    return np.where(inside, places, -1)
-
-
-def steps_to(chunk: str, reached: Mapping[str, Reached], *, going_on: bool = False) -> tuple[Step, ...]:
+def steps_to(
+    chunk: str, here: Reached, reached: Callable[[str], Reached], *, going_on: bool = False
+) -> tuple[Step, ...]:
     """The edges from a seed to a chunk: the route that made its graph score, or the one from which hops go on."""
-    here = reached[chunk]
     if not here.depth:
         return ()
     similar = here.carried_from if going_on else here.similar_to if here.similarity >= here.path else ""
+    source = reached(similar or here.source)
     if similar:
         weight = here.carried_similarity if going_on else here.similarity
-        return *steps_to(similar, reached, going_on=going_on), Step(SIMILAR_TO, similar, chunk, weight, weight)
+        return *steps_to(similar, source, reached, going_on=going_on), Step(SIMILAR_TO, similar, chunk, weight, weight)
     return (
-        *steps_to(here.source, reached, going_on=True),
-        Step(MENTIONED_IN, here.source, here.via, 1.0, reached[here.source].carried),
+        *steps_to(here.source, source, reached, going_on=True),
+        Step(MENTIONED_IN, here.source, here.via, 1.0, source.carried),
         Step(RELATED_TO, here.via, here.entity, here.strength, here.path),
         Step(MENTIONED_IN, here.entity, chunk, here.mention, here.path),
     )

@@ -1,20 +1,26 @@
-"""Document 1's expansion of a whole batch, a round trip a depth; what it reaches does not depend on the scoring."""
+"""Document 1's expansion of a whole batch, a round trip a depth; what it reaches does not depend on the scoring.
+
+Trials share the first hop whatever their thresholds: there the best way to a chunk is one edge of each kind, so what
+was reached down to the lowest thresholds holds the best of every higher one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import cast
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from retrieval.graph import cypher
 from retrieval.index import Batch
-from retrieval.strategies.graph_expansion_routes import Floats, Found, Hop, Ints, Reached, Ways, steps_to
+from retrieval.strategies.graph_expansion_routes import Floats, Found, Hop, Ints, Marks, Reached, steps_to
 from retrieval.types import Counters, Step
 
 NEVER = 2.0  # above every similarity and strength: a threshold that no edge passes
+SEED = Reached(0, carried=1.0)
+Frontier = tuple[Sequence[str], Floats]  # chunk ids in order, each with what its route carries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,152 +35,177 @@ class Walk:
 
 
 @dataclass(slots=True)
-class Expansion:
-    """What one question reached: `rows` (index rows, ascending) are the chunks beside its seeds, called `ids`.
+class Leg:
+    """One question's hop from its `frontier` (chunk ids in order, each with what its route carried).
 
-    `strengths` are max(similarity, path) of each, `depths` where it was reached. What led to the chunks of the last hop
-    is put into `reached` only when it is asked for: most of them are never shown.
+    `shown` holds what was put into words of it, for all walks that share it: by place, and by what a walk lets pass.
     """
 
-    seeds: list[str]
-    reached: dict[str, Reached]
+    hop: Hop
+    depth: int
+    frontier: Sequence[str]
+    carried: Floats
+    found: Found
+    shown: dict[tuple[int, bool, bool], tuple[Reached, tuple[Step, ...]]] = field(default_factory=dict)
+
+    def reached(self, place: int, near: bool, led: bool) -> Reached:
+        """The chunk in a place of what was found, if its SIMILAR_TO edge (`near`) and its way (`led`) count."""
+        found, here = self.found, Reached(self.depth)
+        if near:
+            going = found.carried_by.item(place)
+            here.similarity = found.similarities.item(place)
+            here.similar_to = self.frontier[found.similar_to.item(place)]
+            here.carried, here.carried_from = self.carried.item(going), self.frontier[going]
+            here.carried_similarity = found.carried_similarities.item(place)
+        if led:
+            routes, way = found.routes, found.ways.item(place)
+            here.path, here.strength = routes.paths.item(way), routes.strengths.item(way)
+            here.entity = self.hop.entities[routes.entities.item(way)]
+            here.via = self.hop.entities[routes.vias.item(way)]
+            here.source = self.frontier[routes.sources.item(way)]
+            here.mention = self.hop.mentions.weights.item(found.mentions.item(place))
+            if here.path > here.carried:
+                here.carried, here.carried_from = here.path, ""
+        return here
+
+
+@dataclass(slots=True)
+class Passed:
+    """What a walk lets pass of a leg: whether each found chunk's SIMILAR_TO edge (`near`) and its way (`led`) count."""
+
+    leg: Leg
+    near: NDArray[np.bool_]
+    led: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, leg: Leg, walk: Walk) -> Passed:
+        """What passes the thresholds on the leg's last edges."""
+        found = leg.found
+        near = (found.similar_to >= 0) & (found.similarities >= walk.min_similarity)
+        led = found.ways >= 0
+        led[led] = found.routes.strengths[found.ways[led]] >= walk.min_strength
+        return cls(leg, near, led)
+
+    def new(self, known: Ints) -> Ints:
+        """The places of what passes and is not among the `known` rows."""
+        rows, fresh = self.leg.found.rows, self.near | self.led
+        at = np.searchsorted(rows, known)
+        inside = at < len(rows)
+        at, known = at[inside], known[inside]
+        fresh[at[rows[at] == known]] = False
+        return np.flatnonzero(fresh)
+
+    def strengths(self, places: Ints) -> Floats:
+        """max(similarity, path) of each."""
+        found = self.leg.found
+        return self._larger(found.similarities, found.paths, places)
+
+    def carried(self, places: Ints) -> Floats:
+        """What the best carried route to each carries."""
+        return self._larger(self.leg.carried[self.leg.found.carried_by], self.leg.found.paths, places)
+
+    def _larger(self, near: Floats, led: Floats, places: Ints) -> Floats:
+        near, led = np.where(self.near[places], near[places], 0.0), np.where(self.led[places], led[places], 0.0)
+        return np.asarray(np.maximum(near, led))
+
+
+@dataclass(slots=True)
+class Expansion:
+    """What one question reached: `rows` (index rows, ascending) are the chunks beside its seeds.
+
+    `strengths` are max(similarity, path) of each, `depths` where it was reached, `places` where it stands in that leg.
+    """
+
+    seeds: Sequence[str]
+    row_of: Mapping[str, int]
+    legs: list[Passed] = field(default_factory=list)
     rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     strengths: Floats = field(default_factory=lambda: np.zeros(0))
     depths: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    ids: Sequence[str] = ()
-    last: _Last | None = None
-    steps: dict[str, tuple[Step, ...]] = field(default_factory=dict)
+    places: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def at(self, place: int) -> Reached:
-        """How the chunk in that place was reached."""
-        chunk = self.ids[place]
-        known = self.reached.get(chunk)
-        if known is None:
-            known = self.reached[chunk] = cast("_Last", self.last).to(chunk)  # only the last hop leaves any out
-        return known
+    def add(self, passed: Passed) -> Ints:
+        """Take a leg's new chunks in; returns their places there."""
+        places = passed.new(np.concatenate([self.rows, [self.row_of[seed] for seed in self.seeds]]))
+        rows = np.concatenate([self.rows, passed.leg.found.rows[places]])
+        order = np.argsort(rows, kind="stable")
+        self.legs.append(passed)
+        self.rows = rows[order]
+        self.strengths = np.concatenate([self.strengths, passed.strengths(places)])[order]
+        self.depths = np.concatenate([self.depths, np.full(len(places), passed.leg.depth)])[order]
+        self.places = np.concatenate([self.places, places])[order]
+        return places
 
-    def path(self, chunk: str) -> tuple[Step, ...]:
-        """The edges from a seed to the chunk."""
-        if chunk not in self.steps:
-            self.steps[chunk] = steps_to(chunk, self.reached)
-        return self.steps[chunk]
+    def way(self, chunk: str, number: int) -> tuple[Reached, tuple[Step, ...]]:
+        """How the chunk, the `number`-th in the order of rows, was reached; and the edges from a seed to it."""
+        passed, place = self.legs[self.depths.item(number) - 1], self.places.item(number)
+        seen = place, passed.near.item(place), passed.led.item(place)
+        if seen not in passed.leg.shown:
+            here = passed.leg.reached(*seen)
+            passed.leg.shown[seen] = here, steps_to(chunk, here, self._reached)
+        return passed.leg.shown[seen]
+
+    def _reached(self, chunk: str) -> Reached:
+        if chunk in self.seeds:
+            return SEED
+        return self.way(chunk, int(np.searchsorted(self.rows, self.row_of[chunk])))[0]
 
 
 def walked(
     batch: Batch, counters: Counters, name: str, seeds: Sequence[list[str]], key: Hashable, walk: Walk
 ) -> list[Expansion]:
     """The expansion of each question from its seeds (`key` names them), kept for trials that only score otherwise."""
-    return batch.kept.of((name, key, walk), counters, lambda spent: _walked(batch, spent, name, seeds, walk))
+    return batch.kept.of((name, key, walk), counters, lambda spent: _walked(batch, spent, name, seeds, key, walk))
 
 
-def _walked(batch: Batch, counters: Counters, name: str, seeds: Sequence[list[str]], walk: Walk) -> list[Expansion]:
-    found = [Expansion(chunks, {chunk: Reached(0, carried=1.0) for chunk in chunks}) for chunks in seeds]
-    frontiers: list[list[str]] = [sorted(chunks) for chunks in seeds]
+def _walked(
+    batch: Batch, counters: Counters, name: str, seeds: Sequence[list[str]], key: Hashable, walk: Walk
+) -> list[Expansion]:
+    found = [Expansion(chunks, batch.index.row_of) for chunks in seeds]
+    frontiers = {q: (sorted(chunks), np.ones(len(chunks))) for q, chunks in enumerate(seeds)}
+    least = walk.min_similarity, walk.min_strength
+    floors = batch.floor(name, "min_similarity", least[0]), batch.floor(name, "min_strength", least[1])
     for depth in range(1, walk.depth + 1):
-        going = [q for q, ids in enumerate(frontiers) if ids and len(found[q].reached) - len(seeds[q]) < walk.enough]
+        going = {q: ids for q, ids in frontiers.items() if ids[0] and len(found[q].rows) < walk.enough}
         if not going:
             break
-        ids = sorted({chunk for q in going for chunk in frontiers[q]})
-        hop = _hop(batch, counters, name, ids, walk)
+        hop = _hop(batch, counters, going, floors, walk)
+        make = partial(_legs, batch, hop if depth == 1 else hop.above(*least), going, depth, walk)
+        legs = batch.kept.of(("legs", key, *floors), Counters(), make) if depth == 1 else make(Counters())
         for q in going:
-            frontiers[q] = _reach(batch, found[q], hop, frontiers[q], depth, walk)
-    for one in found:
-        _close(one)
+            passed = Passed.of(legs[q], walk)
+            places = found[q].add(passed)
+            if depth < walk.depth:
+                rows = passed.leg.found.rows[places].tolist()
+                frontiers[q] = [batch.index.chunks[row].id for row in rows], passed.carried(places)
     return found
 
 
-def _hop(batch: Batch, counters: Counters, name: str, ids: Sequence[str], walk: Walk) -> Hop:
+def _hop(
+    batch: Batch, counters: Counters, going: Mapping[int, Frontier], floors: tuple[float, float], walk: Walk
+) -> Hop:
     """One round trip, read down to the floors and charged what passes the thresholds."""
-    floors = {
-        "min_similarity": batch.floor(name, "min_similarity", walk.min_similarity),
-        "min_strength": batch.floor(name, "min_strength", walk.min_strength),
-    }
+    ids = sorted({chunk for frontier, _ in going.values() for chunk in frontier})
 
     def read(_: Counters) -> Hop:
-        return Hop.read(batch.read_uncharged(cypher.EXPANSION_HOP, ids=ids, **floors)[0], ids, batch.index.row_of)
+        records, _rows = batch.read_uncharged(
+            cypher.EXPANSION_HOP, ids=ids, min_similarity=floors[0], min_strength=floors[1]
+        )
+        return Hop.read(records, ids, batch.index.row_of)
 
-    hop = batch.kept.of(("hop", tuple(ids), *floors.values()), Counters(), read)
-    hop, edges = hop.above(walk.min_similarity, walk.min_strength)
+    hop = batch.kept.of(("hop", tuple(ids), *floors), Counters(), read)
+    edges = hop.edges(walk.min_similarity, walk.min_strength)
     counters.round_trips += 1
     counters.rows += edges
     counters.edges_touched += edges
     return hop
 
 
-def _reach(batch: Batch, one: Expansion, hop: Hop, frontier: Sequence[str], depth: int, walk: Walk) -> list[str]:
-    """One question's hop: adds what it newly reaches, and returns that in the order of ids."""
-    known = np.zeros(len(batch.index.chunks), bool)
-    known[[batch.index.row_of[chunk] for chunk in one.reached]] = True
-    carried = np.array([one.reached[chunk].carried for chunk in frontier])
-    found, ways = hop.reach(frontier, carried, known, walk.path_strength == "product")
-    paths = np.where(found.ways >= 0, ways.paths[found.ways], 0.0) if len(ways.paths) else np.zeros(len(found.rows))
-    ids = [batch.index.chunks[row].id for row in found.rows.tolist()]
-    one.rows = np.concatenate([one.rows, found.rows])
-    one.strengths = np.concatenate([one.strengths, np.maximum(found.similarities, paths)])
-    one.depths = np.concatenate([one.depths, np.full(len(found.rows), depth)])
-    one.ids = [*one.ids, *ids]
-
-    if depth < walk.depth:
-        every = _Led(hop, frontier, carried, depth, found, ways)
-        one.reached.update((chunk, every.to(place)) for place, chunk in enumerate(ids))
-    else:
-        one.last = _Last(lambda: _Led(hop, frontier, carried, depth, found, ways), ids)
-    return ids
-
-
-class _Led:
-    """What led to each chunk of one question's hop; plain lists, as single values of arrays are slow to read."""
-
-    def __init__(
-        self, hop: Hop, frontier: Sequence[str], carried: Floats, depth: int, found: Found, ways: Ways
-    ) -> None:
-        self._entities, self._frontier, self._depth = hop.entities, frontier, depth
-        self._carried = carried.tolist()
-        self._found = list(zip(*(column.tolist() for column in found), strict=True))
-        self._ways = list(zip(*(column.tolist() for column in ways), strict=True))
-
-    def to(self, place: int) -> Reached:
-        """The chunk in a place of what the hop found."""
-        _, similarity, near, going, going_similarity, way, mention = self._found[place]
-        here = Reached(self._depth)
-        if near >= 0:
-            here.similarity, here.similar_to = similarity, self._frontier[near]
-            here.carried, here.carried_from = self._carried[going], self._frontier[going]
-            here.carried_similarity = going_similarity
-        if way >= 0:
-            here.path, entity, source, via, here.strength = self._ways[way]
-            here.entity, here.via = self._entities[entity], self._entities[via]
-            here.source, here.mention = self._frontier[source], mention
-            if here.path > here.carried:
-                here.carried, here.carried_from = here.path, ""
-        return here
-
-
-@dataclass
-class _Last:
-    """What the last hop reached, put into lists when it is first asked for."""
-
-    make: Callable[[], _Led]
-    ids: Sequence[str]
-
-    def to(self, chunk: str) -> Reached:
-        """What led to a chunk."""
-        return self._led.to(self._places[chunk])
-
-    @cached_property
-    def _led(self) -> _Led:
-        return self.make()
-
-    @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {chunk: place for place, chunk in enumerate(self.ids)}
-
-
-def _close(one: Expansion) -> None:
-    """Put what the hops reached in the order of rows."""
-    order = np.argsort(one.rows, kind="stable")
-    one.rows, one.strengths, one.depths = one.rows[order], one.strengths[order], one.depths[order]
-    one.ids = [one.ids[place] for place in order.tolist()]
+def _legs(batch: Batch, hop: Hop, going: Mapping[int, Frontier], depth: int, walk: Walk, _: Counters) -> dict[int, Leg]:
+    marks, product = (Marks(len(batch.index.chunks)), Marks(len(hop.entities))), walk.path_strength == "product"
+    return {
+        q: Leg(hop, depth, ids, carried, hop.reach(ids, carried, product, marks)) for q, (ids, carried) in going.items()
+    }
 
 
 def evidence(expansion: Expansion, losses: Mapping[int, float]) -> Floats:
