@@ -12,7 +12,7 @@ from retrieval.types import Chunk
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 # Trials on one corpus put the same passages into their contexts again and again.
-_counted = lru_cache(maxsize=1 << 15)(count_tokens)
+counted = lru_cache(maxsize=1 << 15)(count_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Budget:
         """As `fit`, with the context in its parts: the graph block where there is one, then a text per chunk read."""
         block = first_tokens(graph_context, self.tokens)
         parts = [block] if block else []
-        left = self.tokens - _counted(block)
+        left = self.tokens - counted(block)
         read = []
         for chunk, text in self._cut(ranked, left):
             read.append(chunk)
@@ -47,13 +47,13 @@ class Budget:
             if left <= 0:
                 return
             text = first_tokens(chunk.content, left)
-            left -= _counted(text)
+            left -= counted(text)
             yield chunk, text
 
 
 def first_tokens(text: str, limit: int) -> str:
     """The beginning of a text with at most `limit` tokens."""
-    if len(text) <= limit or _counted(text) <= limit:  # a token has at least one character
+    if len(text) <= limit or counted(text) <= limit:  # a token has at least one character
         return text
     for number, match in enumerate(_TOKEN.finditer(text)):
         if number == limit:

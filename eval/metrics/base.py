@@ -111,7 +111,8 @@ class Batch:
         import ir_measures  # costs .2 s, which `hopbench strategies` need not pay
 
         # trec_eval sorts by score and breaks ties by id; the negated rank keeps the strategy's own total order.
-        run = {r.question_id: {p: -float(i) for i, p in enumerate(r.ranked_ids)} for r in self.rankings}
+        ranks = [-float(i) for i in range(max((len(r.ranked_ids) for r in self.rankings), default=0))]
+        run = {r.question_id: dict(zip(r.ranked_ids, ranks, strict=False)) for r in self.rankings}
         qrels = {q.id: dict.fromkeys(q.gold, 1) for q in self.questions if q.gold}
         values = {name: np.full(len(self.questions), np.nan) for name in IR_MEASURES}
         if qrels:

@@ -98,7 +98,12 @@ class GraphExpansion(Strategy):
             enough=max(self.max_expanded, 0) if self.max_depth > 1 else min(self.max_expanded, 1),
         )
         expansions = walked(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), walk)
-        rankings = [self._scored(batch, q, expansion) for q, expansion in enumerate(expansions)]
+        near = batch.kept.of(
+            ("cosines of seeds", self.initial_ranking, self.initial_k),
+            Counters(),
+            lambda _: [batch.cosines(q, chunks) for q, chunks in enumerate(seeds)],
+        )
+        rankings = [self._scored(batch, q, *each) for q, each in enumerate(zip(expansions, near, strict=True))]
         counters.observed.update(name for ranking in rankings for name in self._observed(ranking))
         return rankings
 
@@ -113,10 +118,9 @@ class GraphExpansion(Strategy):
         if any(hit.origin == "graph" for hit in ranking.hits[:10]):
             yield "an expanded chunk stands in the top 10"
 
-    def _scored(self, batch: Batch, q: int, expansion: Expansion) -> Ranking:
+    def _scored(self, batch: Batch, q: int, expansion: Expansion, vectors: Mapping[str, float]) -> Ranking:
         lost = {depth: penalty(depth, self.depth_penalty) for depth in range(1, self.max_depth + 1)}
         graphs = np.round(evidence(expansion, lost), DECIMALS)
-        vectors = batch.cosines(q, expansion.seeds)
         own = np.zeros(len(graphs))
         if self.vector_scores == "all":
             own = cosines(batch.index.vectors, expansion.rows, batch.vectors[q])
@@ -128,14 +132,14 @@ class GraphExpansion(Strategy):
         if self.initial_weight:
             initial = self.initial(batch)[q]
             scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
-        shown = dict(zip(ids, zip(kept, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
+        ways = expansion.ways(ids, np.array(kept, np.int64))
+        shown = dict(zip(ids, zip(ways, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
         hits = []
         for chunk, score in ordered(scores):
             if chunk not in shown:
                 hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
                 continue
-            number, vector, graph = shown[chunk]
-            way, steps = expansion.way(chunk, number)
+            (way, steps), vector, graph = shown[chunk]
             parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path}
             parts["depth"] = way.depth
             hits.append(Hit(chunk, score, "graph", parts, steps))

@@ -136,19 +136,27 @@ class Expansion:
         self.places = np.concatenate([self.places, places])[order]
         return places
 
-    def way(self, chunk: str, number: int) -> tuple[Reached, tuple[Step, ...]]:
-        """How the chunk, the `number`-th in the order of rows, was reached; and the edges from a seed to it."""
-        passed, place = self.legs[self.depths.item(number) - 1], self.places.item(number)
-        seen = place, passed.near.item(place), passed.led.item(place)
-        if seen not in passed.leg.shown:
-            here = passed.leg.reached(*seen)
-            passed.leg.shown[seen] = here, steps_to(chunk, here, self._reached)
-        return passed.leg.shown[seen]
+    def ways(self, chunks: Sequence[str], numbers: Ints) -> list[tuple[Reached, tuple[Step, ...]]]:
+        """How some chunks, by their numbers in the order of rows, were reached; and the edges from a seed to each."""
+        depths, places = self.depths[numbers], self.places[numbers]
+        found: list[tuple[Reached, tuple[Step, ...]]] = [(SEED, ())] * len(chunks)
+        for depth, passed in enumerate(self.legs, 1):
+            own = np.flatnonzero(depths == depth)
+            at, shown = places[own], passed.leg.shown
+            for n, *seen in zip(
+                *(column.tolist() for column in (own, at, passed.near[at], passed.led[at])), strict=True
+            ):
+                known = shown.get(tuple(seen))
+                if known is None:
+                    here = passed.leg.reached(*seen)
+                    known = shown[tuple(seen)] = here, steps_to(chunks[n], here, self._reached)
+                found[n] = known
+        return found
 
     def _reached(self, chunk: str) -> Reached:
         if chunk in self.seeds:
             return SEED
-        return self.way(chunk, int(np.searchsorted(self.rows, self.row_of[chunk])))[0]
+        return self.ways([chunk], np.searchsorted(self.rows, [self.row_of[chunk]]))[0][0]
 
 
 def walked(
