@@ -1,0 +1,62 @@
+"""What trials share changes nothing of them: rankings, provenance and costs are those of the trial alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.build_graph import built_graph, open_index
+from flows.home import Home
+from flows.options import GraphOptions
+from flows.steps import plain_steps
+from retrieval.index import Batch, Index
+from retrieval.strategies.graph_expansion import GraphExpansion
+from retrieval.types import Counters, Question, Ranking
+
+FLOORS = {("graph_expansion", "min_similarity"): 0.5, ("graph_expansion", "min_strength"): 0.3}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, list[Question]]:
+    """hopworld-tune with twelve of its questions, far apart."""
+    home = Home(tmp_path_factory.mktemp("home")).prepare()
+    options = GraphOptions(dataset="hopworld-tune")
+    benchmark = options.benchmark()
+    graph = options.graph_plan(benchmark, home)
+    index = open_index(options, graph, home)
+    built_graph(graph, index, home, plain_steps)
+    index.floors.update(FLOORS)
+    every = max(1, len(benchmark.questions) // 12)
+    return index, [question.question for question in benchmark.questions[::every]]
+
+
+def configurations(depth: int) -> list[GraphExpansion]:
+    values = ((0.5, 0.3, "product", 10), (0.7, 0.5, "product", 10), (0.8, 0.4, "max", 10), (0.6, 0.7, "product", 3))
+    found = [
+        GraphExpansion(max_depth=depth, min_similarity=near, min_strength=led, path_strength=path, initial_k=k)
+        for near, led, path, k in values
+    ]
+    removed = [GraphExpansion(max_depth=depth, **{name: False}) for name in ("use_similar", "use_related")]
+    return sorted([*found, *removed], key=lambda one: one.shared_work())
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_trials_that_share_their_walks_are_those_that_ran_alone(
+    depth: int, world: tuple[Index, list[Question]]
+) -> None:
+    index, questions = world
+    shared = Batch(index, questions)
+    expanded = 0
+    for strategy in configurations(depth):
+        alone = ranked(strategy, Batch(index, questions, alone=True))
+        together = ranked(strategy, shared)
+        assert alone == together, strategy
+        assert alone == ranked(strategy, shared)  # kept by now
+        expanded += sum(hit.origin == "graph" for ranking in together[0] for hit in ranking.hits)
+    assert expanded > 200
+
+
+def ranked(strategy: GraphExpansion, batch: Batch) -> tuple[list[Ranking], Counters]:
+    counters = Counters()
+    rankings = strategy.rank(batch, counters)
+    counters.stage_seconds.clear()
+    return rankings, counters
