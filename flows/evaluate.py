@@ -88,6 +88,7 @@ def run(
             flow, lambda steps: begun.whole(steps, remark), runtime=runtime, parameters=shown, tags=[benchmark.name]
         )
         tracker.close()
+    finished.warnings.extend(tracker.notes)
     begun.kept.clear()
     return finished
 

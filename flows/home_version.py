@@ -1,7 +1,7 @@
 """The home's version: an older home is brought up to date before it is used, a newer one is refused.
 
-The ledger, Prefect's and MLflow's databases have versions of their own and look after themselves; a graph's builder
-version is part of its build key. What is left are the records of nights.
+The ledger and Prefect's database have versions of their own and look after themselves, MLflow's is looked after by
+`tracking_schema`, and a graph's builder version is part of its build key. What is left are the records of nights.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import io
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,7 @@ def sweep(
             parameters={"file": plan.file.name, "out": out.name},
         )
         tracker.close()
+        swept = replace(swept, warnings=[*swept.warnings, *tracker.notes])
         if champion:
             _enthrone(ledger, swept, drainer, tracker)
     return swept

@@ -6,7 +6,7 @@
         tracker.log(RunPayload("run-1", "nightly", artifacts=(Artifact(report),)))
     tracker.run_ids["run-1"]
 
-`flows.tracking_writer`, the process that this starts, is the only importer of mlflow.
+`flows.tracking_writer`, the process that this starts, is the only one that writes there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,17 @@ from flows.home import Home
 from flows.tracking_payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
 from retrieval.errors import IncompleteError
 
-__all__ = ["Artifact", "Dataset", "RunPayload", "Scalar", "Status", "Tracker", "TrackingError", "tracking_uri"]
+__all__ = [
+    "Artifact",
+    "Dataset",
+    "RunPayload",
+    "Scalar",
+    "Status",
+    "Tracker",
+    "TrackingError",
+    "tracking_uri",
+    "writers_lock",
+]
 
 MAX_REASONS = 5
 
@@ -41,6 +51,11 @@ def tracking_uri(home: Home) -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home.mlflow_db}"
 
 
+def writers_lock(home: Home) -> Path:
+    """Held while a schema, an experiment or a run may come into being."""
+    return home.scratch / "mlflow.lock"
+
+
 class Tracker:
     """Hands runs to the writer process in the order they are logged; `log` never waits for MLflow."""
 
@@ -51,6 +66,7 @@ class Tracker:
         self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._run_ids: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
+        self.notes: list[str] = []  # what else the writer has to say; complete when closed
         self._closed = False
         self._courier = Thread(target=self._deliver, name="tracking", daemon=True)
         self._courier.start()
@@ -66,7 +82,7 @@ class Tracker:
                 [
                     sys.executable,
                     *("-P", "-m", "flows.tracking_writer"),
-                    *(experiment, home.mlartifacts.as_uri(), str(home.scratch / "mlflow.lock")),
+                    *(experiment, home.mlartifacts.as_uri(), str(writers_lock(home)), str(home.mlflow_db)),
                 ],
                 # In the environment, not the arguments: a URI may hold a password. MLflow leaves locks in TMPDIR.
                 env=os.environ | {"MLFLOW_TRACKING_URI": uri, "TMPDIR": str(home.scratch)},
@@ -150,6 +166,8 @@ class Tracker:
         if not line:
             return f"the writer ended with code {self._process.wait()}"
         answer = json.loads(line)
+        if answer["note"] is not None and answer["note"] not in self.notes:
+            self.notes.append(answer["note"])
         if answer["error"] is None and answer["key"] is not None:
             self._run_ids[answer["key"]] = answer["run_id"]
         return cast("str | None", answer["error"])

@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from flows.home import Home
-from flows.tracking import tracking_uri
+from flows.tracking import tracking_uri, writers_lock
 from flows.tracking_payload import redact, secrets
 from retrieval.errors import InputError
+from retrieval.locking import exclusive
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -38,17 +39,25 @@ class TrackingReader:
     """Reads the store that MLFLOW_TRACKING_URI names, else the home's own database."""
 
     home: Home
+    note: str | None = None  # what was done to the database first
     _folders: dict[str, Path] = field(default_factory=dict)
 
     @cached_property
     def client(self) -> MlflowClient:
-        """The client; importing it takes seconds. Raises InputError where nothing was ever tracked."""
+        """The client; importing it takes seconds.
+
+        Raises InputError where nothing was ever tracked, or by another MLflow whose database is not ours to upgrade.
+        """
         uri = tracking_uri(self.home)
         if uri == f"sqlite:///{self.home.mlflow_db}" and not self.home.mlflow_db.is_file():
             raise InputError(f"no run was tracked in {self.home.root} yet: name the --out folders of runs")
         self.home.apply_environment()
         from mlflow import MlflowClient
 
+        from flows.tracking_schema import bring_up_to_date
+
+        with exclusive(writers_lock(self.home)):
+            self.note = bring_up_to_date(uri, self.home.mlflow_db)
         return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
     def run(self, run_id: str) -> TrackedRun:

@@ -1,9 +1,9 @@
-"""The one process that writes MLflow: `python -m flows.tracking_writer EXPERIMENT ARTIFACTS LOCK`.
+"""The one process that writes MLflow: `python -m flows.tracking_writer EXPERIMENT ARTIFACTS LOCK OWN`.
 
 `import mlflow` takes 5 s and its first run on an empty database 3 s more, so this happens beside the main process.
 Each line of standard input is a message of `flows.tracking_payload.to_message`; each is answered by one line
-`{"key", "run_id", "error"}`. Standard input that closes without an `end` message means that the main process was
-killed: runs still open are then marked KILLED.
+`{"key", "run_id", "error", "note"}`. Standard input that closes without an `end` message means that the main process
+was killed: runs still open are then marked KILLED.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, redact, secrets
+from retrieval.errors import HopBenchError
 from retrieval.locking import exclusive
 
 if TYPE_CHECKING:
@@ -34,12 +35,16 @@ METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
 class Writer:
     """Creates and updates the runs of one experiment; `uri` is a tracking server or an SQLAlchemy database.
 
+    `own` is the home's database, whose schema we look after; `note` says what was done to it.
+
     `lock` is held while a schema, an experiment or a run may come into being: MLflow's own lock lets two first starts
     migrate one database together, and two writers of one key would each create its run.
     """
 
-    def __init__(self, uri: str, experiment: str, artifacts: str, lock: Path) -> None:
+    def __init__(self, uri: str, experiment: str, artifacts: str, lock: Path, own: Path) -> None:
         self._uri = uri
+        self._own = own
+        self.note: str | None = None
         self._experiment = experiment
         self._artifacts = artifacts
         self._lock = lock
@@ -67,8 +72,14 @@ class Writer:
         return str(self.client.create_experiment(self._experiment, artifact_location=location))
 
     def prepare(self) -> str:
-        """Create the database's schema and the experiment where they are missing; returns the experiment's id."""
+        """Create the database's schema and the experiment where they are missing; returns the experiment's id.
+
+        Brings the schema of an older MLflow up to date first.
+        """
+        from flows.tracking_schema import bring_up_to_date
+
         with exclusive(self._lock):
+            self.note = bring_up_to_date(self._uri, self._own)
             return self.experiment_id
 
     def write(self, message: dict[str, Any]) -> str:
@@ -176,9 +187,14 @@ def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
     """Do what one message asks; a failure is part of the answer, so that later runs are still written."""
     key = message.get("key")
     try:
-        return {"key": key, "run_id": _obey(writer, message), "error": None}
+        return {"key": key, "run_id": _obey(writer, message), "error": None, "note": writer.note}
     except Exception as error:  # the reason travels to the main process, which raises it
-        return {"key": key, "run_id": None, "error": redact(f"{type(error).__name__}: {error}", secrets())}
+        return {"key": key, "run_id": None, "error": redact(_reason(error), secrets()), "note": writer.note}
+
+
+def _reason(error: Exception) -> str:
+    """An error made for users in its own words, any other one with its kind."""
+    return str(error) if isinstance(error, HopBenchError) else f"{type(error).__name__}: {error}"
 
 
 def _obey(writer: Writer, message: dict[str, Any]) -> str | None:
@@ -208,13 +224,13 @@ def serve(writer: Writer, lines: Iterable[str], answers: TextIO) -> None:
         writer.end("KILLED")
 
 
-def main(experiment: str, artifacts: str, lock: str) -> None:
+def main(experiment: str, artifacts: str, lock: str, own: str) -> None:
     """Serve standard input for the store that MLFLOW_TRACKING_URI names."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints must not look like an answer
-    writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock))
+    writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock), Path(own))
     serve(writer, sys.stdin, answers)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.run import command_line
+from flows.cli.run_flags import command_line
 from flows.cli.serve import without_webhook
 from flows.nightly.notify import check_webhook, post, shown
 from flows.processes import is_gone, process_tag

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flows.home import Home
-from flows.tracking import Artifact, Dataset, RunPayload, Tracker, TrackingError, tracking_uri
+from flows.tracking import Artifact, Dataset, RunPayload, Tracker, TrackingError, tracking_uri, writers_lock
 from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, MAX_PARAM, mlflow_name, redact, secrets, to_message
 from flows.tracking_writer import Writer, answer, serve
 from retrieval.errors import InputError
@@ -133,7 +133,7 @@ def test_the_same_key_updates(home: Home, client: MlflowClient) -> None:
     first = RunPayload("once", "once", params={"k": 10}, metrics={"recall@5": 0.5}, ended_at=1000.0)
     later = RunPayload("once", "once", metrics={"recall@5": 0.75}, tags={"champion": "yes"}, ended_at=2000.0)
     for payload in (first, first, later):  # each by a writer that remembers nothing
-        writer = Writer(tracking_uri(home), "again", home.mlartifacts.as_uri(), home.scratch / "mlflow.lock")
+        writer = Writer(tracking_uri(home), "again", home.mlartifacts.as_uri(), writers_lock(home), home.mlflow_db)
         writer.write(to_message(payload))
     (run,) = runs(client, "again")
     assert (run.data.params, run.data.metrics) == ({"k": "10"}, {"recall_at_5": 0.75})
@@ -164,7 +164,9 @@ def test_what_was_not_written_is_told_and_the_rest_is_written(home: Home, client
 
 
 def test_a_store_that_does_not_open_is_an_answer(tmp_path: Path) -> None:
-    reply = answer(Writer("nonsense://me:pw@nowhere", "none", "", tmp_path / "lock"), {"op": "prepare"})
+    reply = answer(
+        Writer("nonsense://me:pw@nowhere", "none", "", tmp_path / "lock", tmp_path / "own"), {"op": "prepare"}
+    )
     assert reply["run_id"] is None
     assert "nonsense://[redacted]@nowhere" in str(reply["error"])
 
@@ -259,7 +261,7 @@ def test_an_error_stays_itself_and_nothing_is_left_outside_the_home(
 def test_input_that_closes_without_an_end_kills_what_is_open() -> None:
     class Recorder(Writer):
         def __init__(self) -> None:
-            super().__init__("", "", "", Path())
+            super().__init__("", "", "", Path(), Path())
             self.calls: list[str] = []
 
         def write(self, message: dict[str, Any]) -> str:
@@ -275,7 +277,7 @@ def test_input_that_closes_without_an_end_kills_what_is_open() -> None:
     serve(killed, [run], answers)
     serve(finished, [run, end], answers)
     assert (killed.calls, finished.calls) == (["k", "KILLED"], ["k", "FINISHED"])
-    assert json.loads(answers.getvalue().splitlines()[0]) == {"key": "k", "run_id": "id", "error": None}
+    assert json.loads(answers.getvalue().splitlines()[0]) == {"key": "k", "run_id": "id", "error": None, "note": None}
 
 
 def test_a_benchmark_has_one_champion_however_it_is_named(home: Home, client: MlflowClient) -> None:

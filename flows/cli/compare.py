@@ -46,6 +46,8 @@ def compare_command(
     sources = Sources(Home.resolve(), dataset)
     found = resolve_sides(sides, sources)
     chosen = choose_baseline(sides, found, baseline, sources)
+    if sources.note:
+        typer.echo(f"note: {sources.note}", err=True)
     first = next((side.run for side in found if isinstance(side.run, RunFolder)), found[0].run)
     types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
     rows = {side.name: side.rows for side in found}

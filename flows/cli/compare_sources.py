@@ -1,4 +1,4 @@
-"""What a side of a comparison comes from: a run's folder, a run in MLflow, a trial in the ledger."""
+"""Finds what an argument of a comparison names: a run's folder, a run in MLflow, a label, the champion."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from eval.benchmarks import load_benchmark
 from eval.types import Benchmark
+from flows.cli.ledger_trial import LedgerTrial
 from flows.cli.run_folder import RunFolder
 from flows.home import Home
 from retrieval.errors import InputError, UnknownNameError
@@ -17,7 +18,6 @@ from retrieval.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from eval.ledger import TrialRecord
     from flows.tracking_reader import TrackedRun, TrackingReader
 
 CHAMPION = "champion"
@@ -42,59 +42,6 @@ class Source(Protocol):
     def benchmark(self, dataset: str | None = None) -> Benchmark: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
-class LedgerTrial:
-    """A trial of the ledger: a sweep's, or the champion."""
-
-    trial: TrialRecord
-    label: str
-    name: str
-
-    @property
-    def place(self) -> str:
-        """The trial's own name."""
-        return f"trial {self.trial.trial_id}"
-
-    @property
-    def short(self) -> str:
-        """How it was asked for."""
-        return self.name
-
-    @property
-    def shown(self) -> str:
-        """Its place: two trials never share one."""
-        return self.place
-
-    @property
-    def digest(self) -> str:
-        """Digest of its benchmark."""
-        return str(self.trial.settings["dataset"])
-
-    @property
-    def results(self) -> Mapping[str, Any]:
-        """What results.json says of a benchmark, as far as the ledger knows."""
-        questions = len(self.trial.settings["questions"])
-        return {"benchmark": {"name": "(ledger)", "questions": questions, "digest": self.digest}}
-
-    @property
-    def labels(self) -> list[str]:
-        """Its one label."""
-        return [self.label]
-
-    def rows(self, label: str) -> pd.DataFrame:
-        """Its rows by question id."""
-        return self.trial.questions
-
-    def benchmark(self, dataset: str | None = None) -> Benchmark:
-        """The benchmark, where the user says where it is."""
-        if dataset is None:
-            raise InputError(f"{self.place} does not say where its benchmark is: name it with --dataset")
-        found = load_benchmark(dataset)
-        if found.digest != self.digest:
-            raise InputError(f"{dataset} is not the benchmark of {self.place} (digest {self.digest[:12]})")
-        return found
-
-
 @dataclass
 class Sources:
     """Finds what an argument means; folders, runs and trials are read once.
@@ -114,6 +61,11 @@ class Sources:
         from flows.tracking_reader import TrackingReader
 
         return TrackingReader(self.home)
+
+    @property
+    def note(self) -> str | None:
+        """What was done to MLflow's database before it could be asked."""
+        return self.tracked.note if "tracked" in self.__dict__ else None
 
     def ordered(self, texts: Sequence[str]) -> list[str]:
         """Folders and run ids first, then labels, the champion last: what comes later may need the benchmark."""

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from flows.cli.graph_copy import copy_command
+from flows.cli.graph_flags import Config, Dataset, Embedder, Extractor, NoPrefect, Store, Triples
 from flows.cli.model_flags import Gleaning, Llm
-from flows.cli.run import Config, Dataset, Embedder, Extractor, NoPrefect, Store, Triples
 from flows.home import Home
 from flows.options import GraphOptions
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.run import Config, Dataset, Embedder, Extractor, Triples
+from flows.cli.graph_flags import Config, Dataset, Embedder, Extractor, Triples
 from flows.home import Home
 from flows.options import GraphOptions, check_store, open_store
 from retrieval.errors import InputError

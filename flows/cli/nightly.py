@@ -7,72 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.model_flags import (
-    BudgetUsd,
-    DryRun,
-    Gleaning,
-    Judge,
-    JudgeMetrics,
-    JudgeOn,
-    JudgeProfile,
-    Llm,
-    Repeats,
-    metric_names,
-)
-from flows.cli.run import (
-    Batch,
-    Changes,
-    Config,
-    Dataset,
-    Embedder,
-    Extractor,
-    Limit,
-    Mapping,
-    NoPrefect,
-    Runner,
-    Seed,
-    Store,
-    Strategies,
-    Triples,
-    VectorIndex,
-    Workers,
-    command_line,
-    estimate,
-)
-from flows.models import ModelOptions
-from flows.options import RunOptions
+from flows.cli.flag_groups import takes
+from flows.cli.graph_flags import Dataset
+from flows.cli.run_flags import RunFlags, estimate
 
 if TYPE_CHECKING:
     from flows.nightly.options import NightlyOptions
+    from flows.options import RunOptions
 
 
+@takes(RunFlags)
 def nightly_command(
+    flags: RunFlags,
     dataset: Dataset = "hopworld",
     out: Annotated[Path | None, typer.Option(help="Folder for the files of this night (default: under home).")] = None,
-    strategies: Strategies = "all",
-    changes: Changes = None,
-    store: Store = "kglite",
-    embedder: Embedder = "wordllama",
-    extractor: Extractor = "rules",
-    triples: Triples = None,
-    mapping: Mapping = None,
-    neo4j_vector_index: VectorIndex = False,
-    limit: Limit = None,
-    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
-    llm: Llm = None,
-    gleaning: Gleaning = 0,
-    judge: Judge = None,
-    judge_on: JudgeOn = "all",
-    judge_profile: JudgeProfile = "full",
-    judge_metrics: JudgeMetrics = "all",
-    repeats: Repeats = 1,
-    budget: BudgetUsd = None,
-    dry_run: DryRun = False,
-    seed: Seed = 0,
-    no_prefect: NoPrefect = False,
-    runner: Runner = "",
-    workers: Workers = None,
-    batch: Batch = None,
     keep: Annotated[
         int | None, typer.Option(help="Nights of this benchmark to keep; older ones go, with their graphs and files.")
     ] = None,
@@ -86,44 +34,14 @@ def nightly_command(
     accept: Annotated[
         bool, typer.Option("--accept", help="Take tonight as the new baseline, whatever it shows.")
     ] = False,
-    config: Config = None,
+    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
     from flows.nightly.options import NightlyOptions
 
     night = NightlyOptions(keep=keep, latency_factor=latency_factor, webhook=webhook, accept=accept)
-    options = RunOptions(
-        dataset=dataset,
-        store=store,
-        embedder=embedder,
-        extractor=extractor,
-        triples=triples,
-        mapping=mapping,
-        neo4j_vector_index=neo4j_vector_index,
-        limit=limit,
-        out=out or Path(),
-        strategies=strategies,
-        changes=tuple(changes or ()),
-        ragas=ragas,
-        seed=seed,
-        prefect=not no_prefect,
-        runner=runner,
-        workers=workers,
-        batch=batch,
-        llm=llm,
-        gleaning=gleaning,
-        models=ModelOptions(
-            llm=llm,
-            judge=judge,
-            judge_on=judge_on,
-            judge_profile=judge_profile,
-            judge_metrics=metric_names(judge_metrics),
-            repeats=repeats,
-            budget=budget,
-        ),
-        command=command_line("nightly"),
-    )
-    if dry_run:
+    options = flags.options("nightly", dataset=dataset, out=out or Path(), ragas=ragas)
+    if flags.dry_run:
         estimate(options)
         return
     _execute(options, night, out)
