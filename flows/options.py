@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from retrieval.llm import LLM
 
 STORES = ("kglite", "neo4j")
-EXTRACTORS = ("rules", "spacy", "llm")
+EXTRACTORS = ("rules", "spacy", "rules+triples", "llm")
 BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
 RUNNERS = ("threads", "processes", "dask")
 
@@ -115,6 +115,10 @@ class GraphOptions:
         if self.extractor == "llm" and not self.triples:
             self._reader_name()
         self._check_neo4j_flags()
+        if self.extractor == "rules+triples" and not self.triples:
+            raise InputError(
+                "--extractor rules+triples adds ready triples to the rules' graph: --triples FILE names them"
+            )
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
         from retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
@@ -146,7 +150,7 @@ class GraphOptions:
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
-        extractor = "triples" if triples else self.extractor
+        extractor = "triples" if triples and self.extractor != "rules+triples" else self.extractor
         named = {"spacy": recogniser, "llm": self._reader_name}.get(extractor, str)
         numbers: dict[str, Any] = self.build_numbers()
         settings = BuildSettings(extractor=extractor, recogniser=named(), **numbers)

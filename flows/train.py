@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from flows.home import Home
 from flows.options import GraphOptions
 from flows.report_progress import Report
 from flows.steps import plain_steps
-from retrieval.errors import InputError
+from retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from eval.training.folds import Figures
@@ -27,6 +28,8 @@ class TrainOptions:
     out: Path | None
     embedders: Sequence[str] = ("wordllama",)
     folds: int = 5
+    triples: Sequence[str] = ()
+    passes: int = 2
     without: Sequence[str] = ()
 
 
@@ -47,6 +50,7 @@ def train(options: TrainOptions, report: Report) -> Trained:
     names = [benchmark.name for benchmark in benchmarks]
     if not names or len(set(names)) < len(names):
         raise InputError(f"--dataset {', '.join(names) or 'is not given'}: name at least one data set, each once")
+    triples = _triples(options.triples, names)
     for embedder in options.embedders:
         GraphOptions(dataset="", embedder=embedder).open_embedder(home)
     home.prepare()
@@ -54,11 +58,12 @@ def train(options: TrainOptions, report: Report) -> Trained:
     from eval.training.hoprank import Trainer
     from retrieval.strategies.hoprank.weights import to_json
 
-    trainer = Trainer(without=frozenset(options.without))
+    trainer = Trainer(passes=options.passes, without=frozenset(options.without))
     group = [
         lesson
         for name, benchmark in zip(options.datasets, benchmarks, strict=True)
-        for lesson in _lessons(name, benchmark, options.embedders, home, report)
+        for graph in _graphs(name, triples.get(benchmark.name))
+        for lesson in _lessons(graph, benchmark, options.embedders, home, report)
     ]
     figures = cross_validated(trainer, group, options.folds, report.begin) if options.folds else []
     figures += left_out(trainer, group, report.begin)
@@ -67,7 +72,7 @@ def train(options: TrainOptions, report: Report) -> Trained:
     if options.out is not None:
         from eval.files import write_atomically
 
-        provenance = _provenance(options, benchmarks, group, figures)
+        provenance = _provenance(options, benchmarks, triples, group, figures)
         write_atomically(options.out, to_json(replace(weights, provenance=provenance)).encode())
     warnings = [
         f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it"
@@ -77,15 +82,36 @@ def train(options: TrainOptions, report: Report) -> Trained:
     return Trained(figures, warnings, weights.size)
 
 
-def _lessons(dataset: str, benchmark: Benchmark, embedders: Sequence[str], home: Home, report: Report) -> list[Lesson]:
-    """The lessons of one data set with every embedder; no mention depends on it, so one graph serves all."""
+def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
+    """Data set → file of `NAME=FILE`; refuses another form, a set that is not learned from, and a file not there."""
+    found: dict[str, Path] = {}
+    for one in given:
+        name, equals, file = one.partition("=")
+        if not equals or not Path(file).is_file():
+            raise InputError(f"--triples {one}: write NAME=FILE, with a file that is there")
+        if name not in names:
+            raise UnknownNameError("data set under --triples", name, names)
+        found[name] = Path(file)
+    return found
+
+
+def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
+    """The rules' graph of a data set, and the one with triples beside."""
+    rules = GraphOptions(dataset=dataset)
+    return [rules, replace(rules, extractor="rules+triples", triples=triples)] if triples else [rules]
+
+
+def _lessons(
+    graph: GraphOptions, benchmark: Benchmark, embedders: Sequence[str], home: Home, report: Report
+) -> list[Lesson]:
+    """The lessons of one graph with every embedder; no mention depends on it, so one graph serves all."""
     from eval.training.lessons import lessons
     from flows.build_graph import built_graph, open_index
     from retrieval.index import Index
     from retrieval.strategies.hoprank import HopRank
 
     report.begin(f"graph of {benchmark.name}")
-    options = GraphOptions(dataset=dataset, embedder=embedders[0])
+    options = replace(graph, embedder=embedders[0])
     plan = options.graph_plan(benchmark, home)
     first = open_index(options, plan, home)
     built_graph(plan, first, home, plain_steps)
@@ -98,7 +124,11 @@ def _lessons(dataset: str, benchmark: Benchmark, embedders: Sequence[str], home:
 
 
 def _provenance(
-    options: TrainOptions, benchmarks: Sequence[Benchmark], group: Sequence[Lesson], figures: Sequence[Figures]
+    options: TrainOptions,
+    benchmarks: Sequence[Benchmark],
+    triples: Mapping[str, Path],
+    group: Sequence[Lesson],
+    figures: Sequence[Figures],
 ) -> dict[str, Any]:
     from eval.training.losses import L2
     from eval.version import code_version
@@ -108,7 +138,9 @@ def _provenance(
             b.name: {"digest": b.digest, "questions": len(b.questions), "role": b.role} for b in benchmarks
         },
         "embedders": sorted({lesson.embedder for lesson in group}),
+        "triples": {name: sha256(file.read_bytes()).hexdigest() for name, file in triples.items()},
         "without": sorted(options.without),
+        "passes": options.passes,
         "l2": L2,
         "folds": options.folds,
         "code_version": code_version(),

@@ -19,7 +19,7 @@ from retrieval.strategies.hoprank import HopRank
 from retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
 from retrieval.strategies.hoprank.evidence import Evidence, evidence
 from retrieval.strategies.hoprank.mentions import NOWHERE
-from retrieval.strategies.hoprank.paths import PATH_FEATURES, anchor_probabilities, path_features
+from retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
 from retrieval.strategies.hoprank.walk import Walk
 from retrieval.strategies.hoprank.weights import feature_names, from_json, shipped, to_json
 from retrieval.strategies.hoprank.words import Words, ranges
@@ -127,7 +127,7 @@ def test_the_top_four_do_not_compete() -> None:
 def test_path_features_by_hand() -> None:
     """Candidate 0 is reached from anchor 7 (.5 forward, .2 shared) and from anchor 8 (.4 shared); 1 not at all."""
     zero = np.zeros(3, np.int64)
-    edges = Edges(np.array([7, 7, 8]), zero, np.array([FORWARD, SHARED, SHARED]), zero, zero, zero, zero)
+    edges = Edges(np.array([7, 7, 8]), zero, np.array([FORWARD, SHARED, SHARED]), zero, zero, zero, zero, zero)
 
     values = path_features(edges, zero, np.array([0.5, 0.2, 0.4]), 2)
 
@@ -135,7 +135,7 @@ def test_path_features_by_hand() -> None:
     plain = [0.5, 0.0, 0.4, 0.0, 0.5, several]  # forward, reverse, shared, same title, any, several
     assert [*plain, *(math.log(x + 0.001) for x in plain)] == pytest.approx(values[0].tolist())
     assert [*[0.0] * 6, *[math.log(0.001)] * 6] == pytest.approx(values[1].tolist())
-    assert len(PATH_FEATURES) == values.shape[1]
+    assert len(PATH_FEATURES) == values.shape[1] + len(OVER_TRIPLES)
 
 
 def test_components_add_up_to_the_score(index: Index) -> None:
@@ -144,7 +144,7 @@ def test_components_add_up_to_the_score(index: Index) -> None:
         for ranking in ranked(index, *(one.text for one in ASKED), label=label):
             for hit in ranking.hits:
                 if hit.origin != "fill":
-                    assert list(coefficients) == list(hit.components)
+                    assert list(coefficients)[: len(hit.components)] == list(hit.components)  # those of triples last
                     assert hit.score == pytest.approx(sum(hit.components.values()), abs=1e-6)
 
 
@@ -205,7 +205,7 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
     ("spoil", "message"),
     [
         (lambda content: content["features"]["base"].reverse(), "other base features"),
-        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/1'"),
+        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/2'"),
         (lambda content: content["first"].pop(), r"holds \[9, 17"),
         (lambda content: content.update(passes=[]), "numbers per model"),
         (lambda content: content["edges"][0].update(bias="x"), "no weights file"),
@@ -244,6 +244,6 @@ def test_weights_survive_their_file_and_decide_the_identity(tmp_path: Path) -> N
 def test_the_shipped_weights_fit_this_version_and_say_where_they_come_from() -> None:
     provenance = shipped().provenance
 
-    assert {"base", "edge", "path", "kinds"} == set(feature_names())
+    assert {"base", "edge", "triple", "path", "kinds"} == set(feature_names())
     assert {"2wiki-train500", "hotpotqa-train200", "musique-train100"} == set(provenance["learned_from"])
     assert {"tune"} == {one["role"] for one in provenance["learned_from"].values()}

@@ -237,4 +237,4 @@ def test_no_edges_have_no_features(index: Index) -> None:
 
     assert isinstance(nothing, Edges)
     assert [(0,)] * len(EDGE_FEATURES) == [feature(facts_of(candidates, nothing)).shape for feature in EDGE_FEATURES]
-    assert 4 == len(KINDS)
+    assert 5 == len(KINDS)

@@ -32,6 +32,7 @@ class Figures:
 
     setting: str
     dataset: str
+    triples: bool
     embedder: str
     questions: int
     recall_at_5: float
@@ -82,13 +83,17 @@ def ranked_by(trainer: Trainer, weights: Weights, group: Sequence[Lesson]) -> li
 
 
 def _figures(setting: str, ranked: Sequence[tuple[Lesson, list[str]]]) -> Iterator[Figures]:
-    for dataset, embedder in sorted({(lesson.dataset, lesson.embedder) for lesson, _ in ranked}):
-        chosen = [pair for pair in ranked if (pair[0].dataset, pair[0].embedder) == (dataset, embedder)]
+    for key in sorted({_key(lesson) for lesson, _ in ranked}):
+        chosen = [pair for pair in ranked if _key(pair[0]) == key]
         recall = np.array([_recall(lesson, ranking[:5]) for lesson, ranking in chosen])
         complete = np.array([_recall(lesson, ranking[:10]) == 1.0 for lesson, ranking in chosen], np.float64)
         means = float(recall.mean()), float(complete.mean())
         first, second = _interval(recall), _interval(complete)
-        yield Figures(setting, dataset, embedder, len(chosen), means[0], first, means[1], second)
+        yield Figures(setting, *key, len(chosen), means[0], first, means[1], second)
+
+
+def _key(lesson: Lesson) -> tuple[str, bool, str]:
+    return lesson.dataset, lesson.triples, lesson.embedder
 
 
 def _recall(lesson: Lesson, top: Sequence[str]) -> float:

@@ -30,6 +30,11 @@ class Lesson:
     gold: NDArray[np.int64]
     reached: Reached = field(init=False)
 
+    @property
+    def triples(self) -> bool:
+        """Whether the graph has relations that triples state."""
+        return self.candidates.seen.relations is not None
+
     def __post_init__(self) -> None:
         """Edges and their features are kept: every fold asks for them again."""
         object.__setattr__(self, "reached", Reached(self.candidates))

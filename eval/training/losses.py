@@ -20,12 +20,14 @@ class RankedLists:
     """Candidates of several questions, one list after another: `features` (c, f), `gold` (c,), `start` (q,) offsets.
 
     `weight` (q,) is what each question counts; one without gold, or with nothing but gold, has no loss.
+    `given` (c,) is a part of the score that stands.
     """
 
     features: Floats
     gold: NDArray[np.bool_]
     start: NDArray[np.int64]
     weight: Floats
+    given: Floats | None = None
 
 
 def fit_ranking(lists: RankedLists, l2: float = L2) -> Floats:
@@ -46,10 +48,11 @@ def _ranking_loss(features: Floats, lists: RankedLists) -> Callable[[Floats], tu
     counts = (golds > 0) & (golds < np.bincount(owner, minlength=len(lists.start)))
     share = np.where(counts, lists.weight, 0.0) / lists.weight.sum() / np.maximum(golds, 1)
     gold = np.flatnonzero(lists.gold & counts[owner])
+    given = np.zeros(len(features)) if lists.given is None else lists.given
     whose = owner[gold]
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        z = features @ weights
+        z = features @ weights + given
         others = np.where(lists.gold, -np.inf, z)
         top = np.maximum.reduceat(others, lists.start)
         top = np.where(np.isfinite(top), top, 0.0)

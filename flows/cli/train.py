@@ -26,8 +26,14 @@ def hoprank_command(
         list[str] | None, typer.Option(help="An embedder to learn with; may be repeated (default: wordllama).")
     ] = None,
     folds: Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 leaves it out.")] = 5,
+    triples: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FILE: ready triples of the set NAME, whose graph with them is learned from too."),
+    ] = None,
+    passes: Annotated[int, typer.Option(min=1, max=4, help="How often paths are followed and scored.")] = 2,
     without: Annotated[
-        list[str] | None, typer.Option(help="A feature or kind of edge to leave out (an ablation); may be repeated.")
+        list[str] | None,
+        typer.Option(help="A feature or kind of edge to leave out; `edge`: all features of edges. May be repeated."),
     ] = None,
 ) -> None:
     """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""
@@ -40,6 +46,8 @@ def hoprank_command(
         out=out,
         embedders=embedder or ("wordllama",),
         folds=folds,
+        triples=tuple(triples or ()),
+        passes=passes,
         without=tuple(without or ()),
     )
     with terminal_progress() as progress:
@@ -55,7 +63,15 @@ def _print(trained: Trained) -> None:
     for one in trained.figures:
         recall = f"{one.recall_at_5:.3f} [{one.recall_interval[0]:.3f}, {one.recall_interval[1]:.3f}]"
         complete = f"{one.all_gold_at_10:.3f} [{one.all_gold_interval[0]:.3f}, {one.all_gold_interval[1]:.3f}]"
-        add_row(rows, one.setting, one.dataset, one.embedder.partition(":")[0], str(one.questions), recall, complete)
+        add_row(
+            rows,
+            one.setting,
+            one.dataset + (" with triples" if one.triples else ""),
+            one.embedder.partition(":")[0],
+            str(one.questions),
+            recall,
+            complete,
+        )
     console().print(rows)
     for warning in trained.warnings:
         typer.echo(f"warning: {warning}", err=True)

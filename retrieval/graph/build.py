@@ -17,6 +17,7 @@ import pandas as pd
 from retrieval.chunking import chunk_passages
 from retrieval.errors import IncompleteError, InputError
 from retrieval.graph.fingerprint import fingerprint
+from retrieval.graph.joined import with_triples
 from retrieval.graph.plan import GraphPlan
 from retrieval.graph.resolution import resolve_names
 from retrieval.graph.rules import rule_tables
@@ -100,7 +101,8 @@ def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mappin
         return triple_tables(chunks, plan.triples, tagger)
     if plan.settings.extractor == "llm":
         return _read(plan, chunks, tagger)
-    return rule_tables(chunks, tagger, SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None)
+    tables = rule_tables(chunks, tagger, SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None)
+    return with_triples(tables, chunks, plan.triples, tagger) if plan.settings.extractor == "rules+triples" else tables
 
 
 def _read(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:

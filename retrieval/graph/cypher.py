@@ -102,6 +102,13 @@ MATCH (d:Document)-[:CONTAINS]->(c:Chunk) WHERE c.namespace = $namespace AND d.n
 RETURN 'Document' AS kind, collect(c.id) AS id, collect(d.title) AS name, [] AS type, [] AS aliases
 """
 
+# Relations that have a type other than `$usual` ones, as parallel lists.
+RELATIONS = """
+MATCH (a:Entity)-[r:RELATED_TO]->(b:Entity)
+WHERE b.namespace = $namespace AND a.namespace = b.namespace AND any(name IN r.types WHERE NOT name IN $usual)
+RETURN collect(a.id) AS source, collect(b.id) AS target, collect(r.types) AS types, collect(r.strength) AS weight
+"""
+
 # One step over RELATED_TO, a record per entity: a neighbourhood is the same for every question that asks for it, so a
 # batch asks for each of its entities once (500 HotpotQA questions: 16,000 rows instead of 73,000).
 _RELATED = """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from retrieval.graph.extraction import TripleReader
 
 BUILDER_VERSION = 3
-EXTRACTORS = ("rules", "spacy", "triples", "llm")
+EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,11 +27,20 @@ from retrieval.entities import (
     named_entities,
     read_chunk,
 )
-from retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO, entity_id
+from retrieval.graph.schema import (
+    EDGE_COLUMNS,
+    ENTITY,
+    MENTIONED_IN,
+    NODE_COLUMNS,
+    RELATED_TO,
+    RULE_RELATIONS,
+    entity_id,
+)
 from retrieval.text import Tagger
 from retrieval.types import Chunk
 
 SUBJECT_NAMED, SUBJECT_IMPLIED, CO_MENTION = 0.9, 0.8, 0.5
+STATED, IMPLIED, NAMED_TOGETHER = RULE_RELATIONS
 MAX_APART = 5  # names further apart in one sentence (lists of dozens) are not taken as related
 
 
@@ -112,12 +121,12 @@ def _statements(read: ReadChunk) -> Iterator[tuple[Key, Key, float, str, int]]:
         named = read.subject in names
         others = [name for name in names if name != read.subject]
         if read.subject:
-            certainty, kind = (SUBJECT_NAMED, "stated") if named else (SUBJECT_IMPLIED, "implied")
+            certainty, kind = (SUBJECT_NAMED, STATED) if named else (SUBJECT_IMPLIED, IMPLIED)
             for other in others:
                 yield read.subject, other, certainty, kind, number
         for index, first in enumerate(others):
             for second in others[index + 1 : index + 1 + MAX_APART]:
-                yield first, second, CO_MENTION, "named_together", number
+                yield first, second, CO_MENTION, NAMED_TOGETHER, number
 
 
 def _related_table(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 DOCUMENT, CHUNK, ENTITY = "Document", "Chunk", "Entity"
 CONTAINS, MENTIONED_IN, SIMILAR_TO, RELATED_TO = "CONTAINS", "MENTIONED_IN", "SIMILAR_TO", "RELATED_TO"
+RULE_RELATIONS = ("stated", "implied", "named_together")  # the types that rules give to RELATED_TO
 
 NODE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -1,4 +1,7 @@
-"""The edges that leave some chunks, the anchors: each goes over an entity to a target chunk, in one of four ways."""
+"""The edges that leave some chunks, the anchors: each goes over an entity to a target chunk, in one of four ways.
+
+A fifth, over a triple, is in `triple_edges`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from numpy.typing import NDArray
 from retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
 from retrieval.strategies.hoprank.words import Flags, Numbers, ranges
 
-FORWARD, REVERSE, SHARED, SAME_TITLE = range(4)
-KINDS = ("forward", "reverse", "shared", "same_title")
+FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
+KINDS = ("forward", "reverse", "shared", "same_title", "triple")
 REVERSE_FAN = 60
 SHARED_FAN, SHARED_FAN_IN_POOL = 40, 300
 
@@ -23,7 +26,7 @@ class Edges:
 
     `kind` counts `KINDS`; `mention` is the mention the edge rests on (in the anchor; for `reverse` in the target;
     NOWHERE for `same_title`), `far` the target's own mention of a shared entity, else NOWHERE; `fan` is among how many
-    chunks the entity leads.
+    chunks the entity leads; `relation` the triple's number in `Relations`, else NOWHERE.
     """
 
     anchor: Numbers
@@ -33,6 +36,7 @@ class Edges:
     mention: Numbers
     far: Numbers
     fan: Numbers
+    relation: Numbers
 
     def __len__(self) -> int:
         return len(self.anchor)
@@ -42,12 +46,12 @@ class Edges:
         return Edges(*(column[chosen] for column in self._columns()))
 
     def _columns(self) -> tuple[Numbers, ...]:
-        return self.anchor, self.target, self.kind, self.entity, self.mention, self.far, self.fan
+        return self.anchor, self.target, self.kind, self.entity, self.mention, self.far, self.fan, self.relation
 
     @classmethod
     def none(cls) -> Edges:
         """No edge."""
-        return cls(*np.zeros((7, 0), np.int64))
+        return cls(*np.zeros((8, 0), np.int64))
 
     @classmethod
     def joined(cls, *parts: Edges) -> Edges:
@@ -135,7 +139,6 @@ def _edges(
     fan: Numbers,
     far: Numbers | None = None,
 ) -> Edges:
-    size = len(anchor)
-    return Edges(
-        anchor, target, np.full(size, kind), entity, mention, np.full(size, NOWHERE) if far is None else far, fan
-    )
+    nothing = np.full(len(anchor), NOWHERE)
+    number = np.full(len(anchor), kind)
+    return Edges(anchor, target, number, entity, mention, nothing if far is None else far, fan, nothing)

@@ -12,6 +12,7 @@ from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.index import Batch
 from retrieval.linking import Linker, linker
 from retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
+from retrieval.strategies.hoprank.relations import Relations, relations
 from retrieval.strategies.hoprank.walk import Walk
 from retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from retrieval.types import Counters
@@ -27,6 +28,7 @@ class Evidence:
     vectors: Vectors
     rarity: Floats
     graph: Adjacency
+    relations: Relations | None
 
     @property
     def chunks(self) -> int:
@@ -46,7 +48,7 @@ class Evidence:
 
 
 def evidence(batch: Batch, counters: Counters) -> tuple[Evidence, Linker]:
-    """The evidence of the batch's index, and the linker; the graph is read from the store in two round trips."""
+    """The evidence of the batch's index, and the linker; the graph is read from the store in three round trips."""
     graph, reader = adjacency(batch, counters), linker(batch, counters)
     shared = batch.index.shared
     if "hoprank" not in shared:
@@ -54,6 +56,8 @@ def evidence(batch: Batch, counters: Counters) -> tuple[Evidence, Linker]:
         words = Words.read(chunks)
         rarity = np.log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
         located = locate(chunks, words, graph, reader)
-        shared["hoprank"] = Evidence(words, located, Walk.over(graph), batch.index.vectors, rarity, graph)
+        told = relations(batch, Counters(), graph, words)
+        shared["hoprank"] = Evidence(words, located, Walk.over(graph), batch.index.vectors, rarity, graph, told)
     kept: Evidence = shared["hoprank"]
+    relations(batch, counters, graph, kept.words)
     return kept, reader

@@ -9,8 +9,9 @@ import numpy as np
 
 from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
-from retrieval.strategies.hoprank.edges import KINDS, Edges, edges_from
+from retrieval.strategies.hoprank.edges import KINDS, TRIPLE, Edges, edges_from
 from retrieval.strategies.hoprank.mentions import NOWHERE
+from retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
 from retrieval.strategies.hoprank.weights import EdgeModel
 from retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
 
@@ -57,22 +58,32 @@ class Reached:
         self._candidates = candidates
         self._asked = np.zeros(candidates.seen.chunks, bool)
         self.edges = Edges.none()
-        self.features: Floats = np.zeros((0, len(EDGE_FEATURES)))
+        more = 0 if candidates.seen.relations is None else len(TRIPLE_FEATURES)
+        self.features: Floats = np.zeros((0, len(EDGE_FEATURES) + more))
 
     def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
         """The edges that leave the anchors, and their features (e, 17)."""
         new = anchors[~self._asked[anchors]]
         if len(new):
             self._asked[new] = True
-            found = edges_from(new, self._candidates.seen.mentions, self._candidates.in_pool)
-            facts = facts_of(self._candidates, found)
+            found, values = self._read(new)
             self.edges = Edges.joined(self.edges, found)
-            values = columns([feature(facts) for feature in EDGE_FEATURES])
             self.features = np.concatenate([self.features, values])
         asked = np.zeros_like(self._asked)
         asked[anchors] = True
         chosen = np.flatnonzero(asked[self.edges.anchor])
         return self.edges.where(chosen), self.features[chosen]
+
+    def _read(self, anchors: Numbers) -> tuple[Edges, Floats]:
+        candidates, seen = self._candidates, self._candidates.seen
+        found = edges_from(anchors, seen.mentions, candidates.in_pool)
+        if seen.relations is not None:
+            found = Edges.joined(found, triple_edges(anchors, seen.mentions, seen.relations, candidates.in_pool))
+        facts = facts_of(candidates, found)
+        values = columns([feature(facts) for feature in EDGE_FEATURES])
+        if seen.relations is None:
+            return found, values
+        return found, np.concatenate([values, triple_features(candidates, seen.relations, found)], axis=1)
 
 
 def anchor_probabilities(scores: Floats, anchors: int) -> tuple[Numbers, Floats]:
@@ -97,9 +108,9 @@ def follow(
     starting = ranked.chunks[first]
     edges, features = reached.leaving(starting)
     logits = np.zeros(len(edges))
-    for kind, model in enumerate(models):
+    for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
-        logits[chosen] = model.logit(features[chosen])
+        logits[chosen] = models[kind].logit(features[chosen])
     of_anchor = np.zeros(candidates.seen.chunks)
     of_anchor[starting] = probability
     before = of_anchor[edges.anchor]
@@ -109,16 +120,23 @@ def follow(
     best = np.full(len(chunks), NOWHERE, np.int64)
     order = len(value) - 1 - value[::-1].argsort(kind="stable")
     best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
-    return Paths(chunks, path_features(edges, target, value, len(chunks)), edges, before, value, best)
+    described = path_features(edges, target, value, len(chunks), triples=candidates.seen.relations is not None)
+    return Paths(chunks, described, edges, before, value, best)
 
 
-def path_features(edges: Edges, target: Numbers, value: Floats, size: int) -> Floats:
+def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, triples: bool = False) -> Floats:
     """Per candidate the best path of each kind, of any kind, and noisy-or over anchors; then ln(x + .001) of each.
 
-    Noisy-or is 1 − Π(1 − v), v the best path from each anchor.
+    Noisy-or is 1 − Π(1 − v), v the best path from each anchor. Where the graph has triples, the best path x over one
+    and ln(1 + x/.001) follow; it is no part of the others.
     """
+    if triples:
+        plain, stated = np.flatnonzero(edges.kind != TRIPLE), np.flatnonzero(edges.kind == TRIPLE)
+        best = _best(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
+        others = path_features(edges.where(plain), target[plain], value[plain], size)
+        return np.concatenate([others, best, np.log1p(best / SMALL)], axis=1)
     anchors = distinct(edges.anchor)
-    by_kind = _best(target, edges.kind, value, (size, len(KINDS)))
+    by_kind = _best(target, edges.kind, value, (size, TRIPLE))
     best = _best(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
     doubt = np.log1p(-np.minimum(best, SURE)).sum(axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), 1.0 - np.exp(doubt)])
@@ -132,4 +150,8 @@ def _best(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) 
     return found.reshape(shape)
 
 
-PATH_FEATURES = tuple(prefix + name for prefix in ("path_", "log_path_") for name in (*KINDS, "any", "several"))
+OVER_TRIPLES = ("path_triple", "log_path_triple")
+PATH_FEATURES = (
+    *(prefix + name for prefix in ("path_", "log_path_") for name in (*KINDS[:TRIPLE], "any", "several")),
+    *OVER_TRIPLES,
+)

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from retrieval.fusion import DECIMALS
-from retrieval.graph.schema import MENTIONED_IN
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Index
 from retrieval.strategies.base import KEEP
 from retrieval.strategies.hoprank.candidates import Candidates
+from retrieval.strategies.hoprank.edges import TRIPLE
 from retrieval.strategies.hoprank.mentions import NOWHERE
 from retrieval.strategies.hoprank.paths import Paths, Ranked
+from retrieval.strategies.hoprank.triple_edges import near_entities
 from retrieval.strategies.hoprank.weights import score_names
 from retrieval.strategies.hoprank.words import Floats
 from retrieval.types import Hit, Question, Ranking, Step
@@ -80,11 +82,11 @@ class _Ways:
         edge = _best_edge(paths[-1], chunk)
         if edge == NOWHERE:
             return ()
-        anchor, entity = int(paths[-1].edges.anchor[edge]), int(paths[-1].edges.entity[edge])
+        anchor = int(paths[-1].edges.anchor[edge])
         earlier = () if anchor in self._seeds else self.to(anchor, len(paths) - 1)
         if chunk in map(self._index.row_of.get, (step.source for step in earlier)):
             earlier = ()  # a way back and forth explains nothing
-        return (*earlier, *self._steps(anchor, entity, chunk, paths[-1], edge))
+        return (*earlier, *self._steps(anchor, chunk, paths[-1], edge))
 
     def _weight(self, entity: int, chunk: int) -> float:
         """The weight of a mention edge, looked up in its sorted row: scipy's own indexing takes ten times as long."""
@@ -93,13 +95,21 @@ class _Ways:
         place = begin + mentions.indices[begin:end].searchsorted(chunk)
         return round(float(mentions.data[place]), DECIMALS)
 
-    def _steps(self, anchor: int, entity: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, Step]:
-        ids, name = self._index.chunks, self._seen.graph.entities[entity]
-        first, second = (self._weight(entity, row) for row in (anchor, chunk))
+    def _steps(self, anchor: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, ...]:
+        """Anchor to entity to chunk; over a triple, from its near end to the far one between."""
+        ids, names, edges = self._index.chunks, self._seen.graph.entities, paths.edges
+        near, far = int(near_entities(edges, self._seen.mentions)[edge]), int(edges.entity[edge])
         probability, value = (round(float(x[edge]), DECIMALS) for x in (paths.anchor_probability, paths.value))
+        between: tuple[Step, ...] = ()
+        if self._seen.relations is not None and edges.kind[edge] == TRIPLE:
+            strength = round(float(self._seen.relations.strength[edges.relation[edge]]), DECIMALS)
+            between = (Step(RELATED_TO, names[near], names[far], strength, probability),)
+        else:
+            near = far
         return (
-            Step(MENTIONED_IN, ids[anchor].id, name, first, probability),
-            Step(MENTIONED_IN, name, ids[chunk].id, second, value),
+            Step(MENTIONED_IN, ids[anchor].id, names[near], self._weight(near, anchor), probability),
+            *between,
+            Step(MENTIONED_IN, names[far], ids[chunk].id, self._weight(far, chunk), value),
         )
 
 

@@ -32,5 +32,6 @@ def passes(
     yield ranked, None
     for learned in weights.passes if anchors else ():
         paths = follow(candidates, reached, ranked, weights.edges, anchors)
-        ranked = Ranked(paths.chunks, with_paths(candidates, paths), learned)
+        features = with_paths(candidates, paths)
+        ranked = Ranked(paths.chunks, features, learned[: features.shape[1]])
         yield ranked, paths

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from retrieval.fusion import Scored
-from retrieval.graph.schema import MENTIONED_IN
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
@@ -27,13 +27,17 @@ class HopRank(Strategy):
 
     name: ClassVar[str] = "hoprank"
     summary: ClassVar[str] = "learned evidence of a chunk's words and of the paths into it"
-    edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN,)
-    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {MENTIONED_IN: {"anchors": 0}}
+    edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN, RELATED_TO)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        MENTIONED_IN: {"anchors": 0},
+        RELATED_TO: {"triples": False},
+    }
 
     weights: str = param("", "file of learned weights (`hopbench train hoprank`); empty: the shipped ones")
     depth: int = param(50, "chunks of BM25, and as many by cosine, in the pool", 1, 100)
     walked: int = param(40, "chunks of a short PageRank walk in the pool", 0, 100)
     anchors: int = param(8, "best chunks whose edges are followed, in each pass", 0, 20)
+    triples: bool = param(True, "follow relations that triples state; those that rules guess are not")
 
     def identity(self) -> dict[str, Any]:
         """The parameters, and a digest of the weights."""
@@ -52,6 +56,8 @@ class HopRank(Strategy):
     def candidates(self, batch: Batch, counters: Counters) -> Iterator[Candidates]:
         """Each question's pool with its base features."""
         seen, reader = evidence(batch, counters)
+        if not self.triples:
+            seen = replace(seen, relations=None)
         for number, question in enumerate(batch.questions):
             read = read_question(question.text, seen, reader, batch.index.row_of)
             pool = pool_of(seen, read, batch, number, depth=self.depth, walked=self.walked)

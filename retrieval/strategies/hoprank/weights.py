@@ -16,7 +16,7 @@ import numpy as np
 from retrieval.errors import InputError
 from retrieval.strategies.hoprank.words import Floats
 
-SCHEMA = "hopbench.hoprank/1"
+SCHEMA = "hopbench.hoprank/2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class EdgeModel:
     bias: float
 
     def logit(self, features: Floats) -> Floats:
-        """The argument of σ for features (e, 17)."""
-        return np.asarray(features @ self.weights + self.bias)
+        """The argument of σ for features (e, f), of which the model knows the first."""
+        return np.asarray(features[:, : len(self.weights)] @ self.weights + self.bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,11 @@ def feature_names() -> dict[str, Sequence[str]]:
     from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
     from retrieval.strategies.hoprank.edges import KINDS
     from retrieval.strategies.hoprank.paths import PATH_FEATURES
+    from retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES
 
-    base, edge = ([feature.__name__ for feature in group] for group in (BASE_FEATURES, EDGE_FEATURES))
-    return {"base": base, "edge": edge, "path": list(PATH_FEATURES), "kinds": list(KINDS)}
+    groups = BASE_FEATURES, EDGE_FEATURES, TRIPLE_FEATURES
+    base, edge, triple = ([feature.__name__ for feature in group] for group in groups)
+    return {"base": base, "edge": edge, "triple": triple, "path": list(PATH_FEATURES), "kinds": list(KINDS)}
 
 
 def score_names() -> list[str]:
@@ -139,9 +141,10 @@ def _difference(schema: object, features: Any) -> str:
 def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
     names = feature_names()
     base, edge = len(names["base"]), len(names["edge"])
+    kinds = [edge + len(names["triple"]) * (kind == "triple") for kind in names["kinds"]]
     full = len(score_names())
     sizes = [len(weights.first), *(len(model.weights) for model in weights.edges), *map(len, weights.passes)]
-    wanted = [base, *[edge] * len(names["kinds"]), *[full] * len(weights.passes)]
+    wanted = [base, *kinds, *[full] * len(weights.passes)]
     numbers = [weights.first, *(np.append(one.weights, one.bias) for one in weights.edges), *weights.passes]
     if sizes != wanted or not weights.passes:
         raise InputError(f"{name} holds {sizes} numbers per model, {wanted} are needed: {remedy}")

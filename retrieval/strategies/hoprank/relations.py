@@ -1,0 +1,65 @@
+"""Relations that triples state, beside those that rules guess: which entity leads to which, in what words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from retrieval.graph import cypher
+from retrieval.graph.adjacency import Adjacency
+from retrieval.graph.schema import RULE_RELATIONS
+from retrieval.index import Batch
+from retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from retrieval.text import tokens
+from retrieval.types import Counters
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """k relations between m entities, each from both of its ends, sorted by the first.
+
+    `of_entity` (m + 1,) are offsets of each entity's relations; `other` (k,) is the far end, `strength` (k,) the
+    triple's confidence. `word_start` (k + 1,) are offsets into `wording`: the numbers of the relation's words.
+    """
+
+    of_entity: Numbers
+    other: Numbers
+    strength: Floats
+    word_start: Numbers
+    wording: Numbers
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any], graph: Adjacency, words: Words) -> Relations:
+        """The relations of a store's record; words that no chunk has are left out."""
+        rows = []
+        columns = (record[name] for name in ("source", "target", "types", "weight"))
+        for source, target, types, strength in zip(*columns, strict=True):
+            said = [kind for kind in types if kind not in RULE_RELATIONS]
+            spelled = {word.folded for kind in said for word in tokens(kind)}
+            known = sorted(words.vocabulary[word] for word in spelled if word in words.vocabulary)
+            ends = graph.entity_row[source], graph.entity_row[target]
+            rows += [(first, second, strength, known) for first, second in (ends, ends[::-1])]
+        rows.sort(key=lambda row: row[:2])
+        first = np.array([row[0] for row in rows], np.int64)
+        return cls(
+            np.searchsorted(first, np.arange(len(graph.entities) + 1)),
+            np.array([row[1] for row in rows], np.int64),
+            np.array([row[2] for row in rows], np.float64),
+            np.cumsum([0, *(len(row[3]) for row in rows)]),
+            np.array([number for row in rows for number in row[3]], np.int64),
+        )
+
+
+def relations(batch: Batch, counters: Counters, graph: Adjacency, words: Words) -> Relations | None:
+    """What triples state in the batch's graph, None where nothing does; read once per index, charged to each batch."""
+    shared = batch.index.shared
+    if "relations" not in shared:
+        (record,) = batch.index.store.read(cypher.RELATIONS, usual=list(RULE_RELATIONS)) or [{"source": ()}]
+        shared["relations"] = Relations.read(record, graph, words) if len(record["source"]) else None
+    kept: Relations | None = shared["relations"]
+    counters.round_trips += 1
+    counters.rows += len(kept.other) // 2 if kept else 0
+    return kept

@@ -1,0 +1,3 @@
+MATCH (a:Entity)-[r:RELATED_TO]->(b:Entity)
+WHERE b.namespace = $namespace AND a.namespace = b.namespace AND any(name IN r.types WHERE NOT name IN $usual)
+RETURN collect(a.id) AS source, collect(b.id) AS target, collect(r.types) AS types, collect(r.strength) AS weight
