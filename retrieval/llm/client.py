@@ -109,6 +109,8 @@ class LLM:
         known = self._recalled(key, scope)
         if known is not None:
             return _charged(known, scope)
+        if not self.settings.send:
+            raise LLMError("not kept", f"the cache has no reply to it; --llm {self.endpoint.name} asks the model")
         done = self._flying[key] = self._thread.loop.create_future()
         try:
             completion = await self._asked(chat, scope, key)
