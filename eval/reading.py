@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eval.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
+from eval.answers import VERSION as READER_VERSION
 from eval.judge.sample import INPUTS, make_sample
 from eval.metrics import PRIMARY, summarise
 from eval.trial import TrialOutcome
 from eval.types import Benchmark
+from retrieval.errors import InputError
 from retrieval.graph.build import Steps
 
 if TYPE_CHECKING:
@@ -20,18 +22,33 @@ if TYPE_CHECKING:
     from eval.judge.schedule import Judging
     from retrieval.llm import LLM
 
+FINALISTS = 3
 FALLBACKS = ("all_gold@10", "recall@5", "has_answer", "answer_f1")  # what ranks finalists, the first that was measured
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Who reads and who judges: `finalists` judges only so many labels, the best by the free metrics (None: all)."""
+    """Who reads and who judges: `finalists` judges only so many labels, the best by the free metrics (None: all).
+
+    `closed_book` adds the row of answers without any context.
+    """
 
     reader: LLM | None = None
     judging: Judging | None = None
     metrics: Sequence[str] = tuple(INPUTS)
     repeats: int = 1
     finalists: int | None = None
+    closed_book: bool = True
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides what is said of a trial, for keys of finished ones; nothing without a model."""
+        found: dict[str, Any] = {}
+        if self.reader is not None:
+            found["reader"] = {"llm": self.reader.endpoint.name, "prompt": READER_VERSION}
+        if self.judging is not None:
+            metrics = applicable(self.metrics, "", self.reader is not None)
+            found["judge"] = {**self.judging.settings(metrics), "repeats": self.repeats}
+        return found
 
 
 @dataclass(frozen=True)
@@ -50,11 +67,12 @@ def read(
     rows: dict[str, pd.DataFrame],
     steps: Steps,
 ) -> Read:
-    """Answer and judge; adds the closed-book row to `trials` and `rows`, and the new columns to all rows."""
+    """Answer and judge; adds the new columns to all rows, and the closed-book row to `trials` and `rows`."""
     answers: dict[str, Mapping[str, Answer]] = {}
     if reading.reader is not None:
         reader = reading.reader
-        trials[CLOSED_BOOK] = TrialOutcome(CLOSED_BOOK, CLOSED_BOOK, {}, closed_book(benchmark))
+        if reading.closed_book:
+            trials[CLOSED_BOOK] = TrialOutcome(CLOSED_BOOK, CLOSED_BOOK, {}, closed_book(benchmark))
         for label, trial in trials.items():
             found = steps(f"answer {label}", lambda: answer_all(reader, benchmark, trial.rankings))  # noqa: B023
             columns = answer_columns(benchmark, found)
@@ -98,6 +116,16 @@ def applicable(metrics: Sequence[str], label: str, answered: bool) -> list[str]:
     return [metric for metric in metrics if not absent & set(INPUTS[metric])]
 
 
+def finalists_named(text: str) -> int | None:
+    """How many labels or configurations `all`, `finalists` or `finalists:N` stands for; None for all of them."""
+    name, _, count = text.partition(":")
+    if text == "all":
+        return None
+    if name != "finalists" or (count and not (count.isdecimal() and int(count) > 0)):
+        raise InputError(f"{text!r}: all, finalists or finalists:N is wanted, as in finalists:3")
+    return int(count) if count else FINALISTS
+
+
 def finalists(most: int | None, benchmark: Benchmark, rows: Mapping[str, pd.DataFrame]) -> list[str]:
     """The labels to judge: all, or the best by the free metrics (the closed-book row is no trial of a strategy)."""
     if most is None:
@@ -106,6 +134,15 @@ def finalists(most: int | None, benchmark: Benchmark, rows: Mapping[str, pd.Data
     metric = next((name for name in FALLBACKS if any(name in means for means in ranked.values())), PRIMARY)
     best = sorted(ranked, key=lambda label: (-ranked[label].get(metric, 0.0), label))[:most]
     return [label for label in rows if label in best]
+
+
+def judged_figures(judged: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Beside each judged mean of `Judged.summary`: its coverage, the mean of the scores there are, the spread."""
+    found: dict[str, float] = {}
+    for metric, one in judged.items():
+        values = {"coverage": one["coverage"], "scored_mean": one["mean"], "judge_sd": one["judge_sd"]}
+        found |= {f"{metric}.{name}": float(value) for name, value in values.items() if value is not None}
+    return found
 
 
 def costs(read: Read, label: str) -> dict[str, Any]:

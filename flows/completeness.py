@@ -15,7 +15,7 @@ MAX_FAILED = 0.05
 
 
 def warnings_of(evaluation: Evaluation) -> list[str]:
-    """What failed, was not answered or not judged, each label in its own words."""
+    """What failed, was not answered, not judged or not measured, each label in its own words."""
     failed = [
         f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
         for label, trial in evaluation.trials.items()
@@ -27,7 +27,12 @@ def warnings_of(evaluation: Evaluation) -> list[str]:
         if (failures := sum(one.failure is not None for one in answers.values()))
     ]
     unjudged = [f"{label}: {metric} covers {share:.1%} of the questions" for label, metric, share in _gaps(evaluation)]
-    return failed + unsaid + unjudged
+    cached = [
+        f"{label}: latency leaves out what its language model takes, whose replies came from the cache"
+        for label, trial in evaluation.trials.items()
+        if trial.counters.llm_calls and trial.latency_ms
+    ]
+    return failed + unsaid + unjudged + cached
 
 
 def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:

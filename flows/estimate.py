@@ -14,6 +14,7 @@ from retrieval.errors import InputError
 if TYPE_CHECKING:
     from eval.estimate import Line
     from eval.types import Benchmark
+    from flows.models import ModelOptions
     from flows.options import RunOptions
     from retrieval.llm import Endpoint
 
@@ -68,16 +69,22 @@ def estimate_run(options: RunOptions) -> Estimate:
     if not endpoints:
         raise InputError("--dry-run estimates what language models cost: name one with --llm or --judge")
     lines = _lines(options, options.benchmark(), list(endpoints))
+    return priced(lines, models, home, _not_told(lines))
+
+
+def priced(lines: Sequence[Line], models: ModelOptions, home: Home, warnings: Sequence[str] = ()) -> Estimate:
+    """The lines with their prices and times."""
     from retrieval.llm import Settings, price_of
 
+    endpoints = models.endpoints()
     speeds = {role: _speed(home, endpoint) for role, endpoint in endpoints.items()}
     prices = {role: price_of(endpoint.model) for role, endpoint in endpoints.items()}
-    priced = []
+    found = []
     for line in lines:
         price = prices[line.role]
         usd = None if price is None else price.of(round(line.tokens_in), 0, round(line.tokens_out))
-        priced.append(Priced(line, usd, speeds[line.role].of(line, Settings().concurrency)))
-    return Estimate(priced, speeds, endpoints, [*models.warnings(), *_not_told(lines)])
+        found.append(Priced(line, usd, speeds[line.role].of(line, Settings().concurrency)))
+    return Estimate(found, speeds, endpoints, [*models.warnings(), *warnings])
 
 
 def _lines(options: RunOptions, benchmark: Benchmark, roles: Sequence[str]) -> list[Line]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from retrieval.llm import LLM, CallLedger, Endpoint
 
 PROFILES = ("full", "compact")
-FINALISTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +62,12 @@ class ModelOptions:
     @property
     def finalists(self) -> int | None:
         """How many labels `--judge-on` has judged; None for all of them."""
-        if self.judge_on == "all":
-            return None
-        name, _, count = self.judge_on.partition(":")
-        if name != "finalists" or (count and not (count.isdecimal() and int(count) > 0)):
-            raise InputError(
-                f"--judge-on {self.judge_on!r}: all, finalists or finalists:N is wanted, as in finalists:3"
-            )
-        return int(count) if count else FINALISTS
+        from eval.reading import finalists_named
+
+        try:
+            return finalists_named(self.judge_on)
+        except InputError as error:
+            raise InputError(f"--judge-on {error}") from error
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -87,8 +84,8 @@ class ModelOptions:
         """How many steps reading and judging add to a run of so many labels."""
         return (labels + 1 if self.llm is not None else 0) + (self.judge is not None)
 
-    def warnings(self) -> list[str]:
-        """What a user may not expect of the models that were named."""
+    def warnings(self, answered: bool | None = None) -> list[str]:
+        """What a user may not expect of the models that were named; a reader answers unless told otherwise."""
         if not self.endpoints():
             return []
         from retrieval.llm import price_of
@@ -97,8 +94,8 @@ class ModelOptions:
         unknown = ", ".join(model for model in models if price_of(model) is None)
         capped = "; --budget cannot cap what it costs" if self.budget is not None else ""
         told = [f"the price of {unknown} is not known{capped}"] if unknown else []
-        if self.judge is not None and self.llm is None:
-            told.append("without --llm no question is answered: only the metrics of contexts are judged")
+        if self.judge is not None and not (self.llm is not None if answered is None else answered):
+            told.append("no question is answered without --llm: only the metrics of contexts are judged")
         return told
 
 

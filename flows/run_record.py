@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.reading import judged_figures
 from eval.results import comparisons, results
 from eval.version import code_version
 from flows.tracking import Artifact, Dataset, RunPayload
@@ -87,7 +88,7 @@ def tracked_run(
             **counts,
             "shared_seconds": evaluation.shared_seconds,
             "build_seconds": plan.record["build_seconds"],
-            **_call_metrics(calls),
+            **call_metrics(calls),
         },
         tags={**_tags(evaluation), **tags},
         dataset=_dataset(evaluation),
@@ -115,7 +116,7 @@ def tracked_trials(
                 label,
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
-                metrics={**entry["metrics"], **costs, **_judged_metrics(entry)},
+                metrics={**entry["metrics"], **costs, **judged_figures(entry.get("judged", {}))},
                 tags={**_tags(evaluation), **_verdict_tags(verdict), **label_tags.get(label, {})},
                 dataset=_dataset(evaluation),
                 started_at=begun,
@@ -135,7 +136,7 @@ def _model_params(evaluation: Evaluation) -> dict[str, str]:
     return found
 
 
-def _call_metrics(calls: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def call_metrics(calls: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """`calls.PURPOSE.usd` and the other sums of the ledger; an unknown price has no value."""
     return {
         f"calls.{purpose.replace(':', '.')}.{name}": float(value)
@@ -143,15 +144,6 @@ def _call_metrics(calls: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         for name, value in totals.items()
         if value is not None
     }
-
-
-def _judged_metrics(entry: Mapping[str, Any]) -> dict[str, float]:
-    """Beside each judged mean: its coverage, the mean of the scores there are, and the judge's spread."""
-    found: dict[str, float] = {}
-    for metric, one in entry.get("judged", {}).items():
-        values = {"coverage": one["coverage"], "scored_mean": one["mean"], "judge_sd": one["judge_sd"]}
-        found |= {f"{metric}.{name}": float(value) for name, value in values.items() if value is not None}
-    return found
 
 
 def tracking_key(options: RunOptions, begun: float) -> str:

@@ -14,12 +14,13 @@ from eval.files import write_atomically
 from eval.types import Benchmark
 from eval.version import code_version
 from flows.home import Home
-from flows.models import ModelOptions, Models, open_models
+from flows.models import Models, open_models
 from flows.options import GraphOptions
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
 from flows.steps import Steps, run_flow
 from flows.sweep_identity import FILE, Identity
+from flows.sweep_models import incomplete_trials, model_options
 from flows.sweep_record import Drainer
 from flows.sweep_trials import Arenas, Trials
 from flows.tracking import Tracker
@@ -41,7 +42,8 @@ REPORT_FILE = "report.html"
 class Swept:
     """A finished sweep: results best first, how many trials were there already, and what a reader should know.
 
-    `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice.
+    `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
+    calls to language models by purpose. `incomplete` names trials of which models said too little.
     """
 
     plan: SweepPlan
@@ -52,6 +54,8 @@ class Swept:
     reused: int
     warnings: Sequence[str]
     files: Sequence[Path]
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    incomplete: Sequence[str] = ()
 
 
 def sweep(
@@ -64,7 +68,8 @@ def sweep(
     embedders = [
         GraphOptions(dataset="", store=plan.content.store, **asdict(build)).open_embedder(home) for build in plan.builds
     ]
-    ModelOptions(llm=plan.content.llm).check()
+    models_named = model_options(plan.content)
+    models_named.check()
     home.prepare()
     sweep_id = Identity(out / FILE).hold(identity(plan, benchmarks))
     report = report or Silent()
@@ -77,7 +82,7 @@ def sweep(
         ledger = stack.enter_context(Ledger.open(home.ledger))
         drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
         stack.callback(drainer.close)
-        models = stack.enter_context(open_models(ModelOptions(llm=plan.content.llm), embedders[0], home))
+        models = stack.enter_context(open_models(models_named, embedders[0], home))
         run = _Run(plan, home, out, ledger, drainer, report, runtime, models, champion)
         swept = run_flow(
             "sweep",
@@ -121,20 +126,34 @@ class _Run:
             search.tell(results)
             self.found |= {result.candidate.key: result for result in results}
         results = ranked(list(self.found.values()), content.objective, content.constraints)
+        results = trials.finalists(results, self.plan.datasets, steps)
         reported = None
         if self.plan.report_on is not None:
             reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
         whole = [one for one in results if one.dropped_at is None]
         bias = selection(whole, content.objective.metric, content.seed)
+        incomplete = incomplete_trials([*results, *([reported] if reported else [])])
         warnings = [*arenas.warnings, *warnings_before(self.plan, benchmarks), *_warnings_after(self.plan, results)]
-        swept = Swept(self.plan, results, reported, bias, trials.done, trials.reused, warnings, ())
+        warnings += incomplete
+        swept = Swept(
+            self.plan,
+            results,
+            reported,
+            bias,
+            trials.done,
+            trials.reused,
+            warnings,
+            (),
+            self.models.calls(),
+            incomplete,
+        )
         files = _written(swept, benchmarks, self.out)
-        self.drainer.finished(results, reported, bias, files)
+        self.drainer.finished(results, reported, bias, files, swept.calls)
         if self.champion:
             self.drainer.crown(results[0])
             if reported is not None:
                 self.drainer.crown(reported)
-        return Swept(self.plan, results, reported, bias, trials.done, trials.reused, warnings, files)
+        return replace(swept, files=files)
 
 
 def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
@@ -157,7 +176,7 @@ def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, 
     """What makes it this sweep: the file's settings, the strategies' values behind them, the data and the code."""
     return {
         "name": plan.file.stem,
-        **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset"}),
+        **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset", "budget"}),
         "start": [space.start.spec() for space in plan.spaces],
         "data": {benchmark.name: benchmark.digest for benchmark in benchmarks.values()},
         "code": code_version(),
@@ -175,7 +194,7 @@ def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> lis
     ]
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
         told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
-    return told
+    return told + model_options(content).warnings(content.answered)
 
 
 def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
@@ -199,7 +218,7 @@ def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> li
     write_atomically(files[0], buffer.getvalue())
     ready = best_yaml(plan, results[0])
     write_atomically(files[1], ready.encode())
-    report = SweepReport(plan, results, swept.reported, swept.bias, swept.warnings, ready)
+    report = SweepReport(plan, results, swept.reported, swept.bias, swept.warnings, ready, swept.calls)
     write_sweep_report(report, files[2])
     if plan.preset is not None:
         write_preset(plan.preset, plan, results[0], {one.name: one for one in benchmarks.values()})

@@ -79,7 +79,7 @@ def marginal_cost(dataset: str, strategy: str, home: Home, trials: int | None = 
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
         plan = read_sweep(file)
         index.floors.update(plan.floors)
-        arena = Arena(benchmark, benchmark.digest, index, str(record["fingerprint"]))
+        arena = Arena(benchmark, benchmark.digest, index, str(record["fingerprint"]), ragas=plan.content.ragas)
         _ = arena.parts
         chosen = plan.candidates[:: max(1, len(plan.candidates) // (trials or len(plan.candidates)))]
         spent = []

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from eval.files import write_atomically
 from flows.home import Home
+from flows.run_record import call_metrics
 from flows.tracking import Artifact, Dataset, RunPayload, Tracker
 from flows.tracking_payload import MAX_NAME
 
@@ -51,6 +52,8 @@ class Drainer:
 
     def trial(self, candidate: Candidate, cell: Cell, arena: Arena, record: TrialRecord, role: str = "sweep") -> None:
         """A finished or reused trial as a child run."""
+        from eval.sweep.readers import is_complete
+
         benchmark = arena.benchmark
         counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
         key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
@@ -65,7 +68,13 @@ class Drainer:
             key,
             f"{benchmark.name} {candidate.title}"[:MAX_NAME],
             parent_key=self.sweep_id,
-            params={"strategy": candidate.strategy.name, **shown, **candidate.strategy.spec(), **build},
+            params={
+                "strategy": candidate.strategy.name,
+                **shown,
+                **candidate.strategy.spec(),
+                **build,
+                **_readers(record),
+            },
             metrics={
                 **record.metrics,
                 **record.costs,
@@ -83,6 +92,7 @@ class Drainer:
             ),
             dataset=Dataset(benchmark.name, arena.digest, counts),
             artifacts=(Artifact(self._table(record, arena)),),
+            status="FINISHED" if is_complete(record) else "FAILED",  # written anew when models have said the rest
             started_at=record.started,
             ended_at=record.ended,
             once=True,
@@ -91,15 +101,23 @@ class Drainer:
         self._drain()
 
     def finished(
-        self, results: Sequence[Result], reported: Result | None, bias: Selection | None, files: Sequence[Path]
+        self,
+        results: Sequence[Result],
+        reported: Result | None,
+        bias: Selection | None,
+        files: Sequence[Path],
+        calls: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """All that another process did not write, then the parent with the best configuration and the files."""
+        """All that another process did not write, then the parent with the best configuration and the files.
+
+        `calls` are this process' calls to language models by purpose.
+        """
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._held = True
         self._drain()
         best, objective = results[0], self.plan.content.objective
         names = dict.fromkeys((objective.metric, objective.also))
-        metrics = {f"best_{name}": best.mean(name) for name in names}
+        metrics = {f"best_{name}": best.mean(name) for name in names} | call_metrics(calls)
         if reported is not None:
             metrics |= {f"report_{name}": reported.mean(name) for name in names}
         if bias is not None:
@@ -164,6 +182,15 @@ class Drainer:
 
     def _tags(self, **more: str) -> dict[str, str]:
         return {"sweep_id": self.sweep_id, **{name: value for name, value in more.items() if value}}
+
+
+def _readers(record: TrialRecord) -> dict[str, str]:
+    """Who answered and who judged: scores of different models are not to be compared."""
+    reader, judge = record.settings.get("reader"), record.settings.get("judge")
+    found = {"llm": str(reader["llm"])} if reader else {}
+    if judge:
+        found |= {"judge": f"{judge['model']}@{judge['url']}", "judge_profile": judge["profile"]}
+    return found
 
 
 def _first(winner: Result) -> Mapping[str, TrialRecord]:

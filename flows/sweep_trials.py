@@ -15,6 +15,7 @@ from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps
 from flows.steps import Steps, run_flow
 from flows.sweep_identity import Identity
+from flows.sweep_models import trial_reading
 from flows.sweep_record import Drainer
 
 if TYPE_CHECKING:
@@ -45,8 +46,10 @@ class Arenas:
     warnings: list[str] = field(default_factory=list)
     _kept: OrderedDict[tuple[str, Build], tuple[Index, str]] = field(default_factory=OrderedDict)
 
-    def open(self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps) -> Arena:
-        """The arena of a cell: the graph built if needed, the questions drawn."""
+    def open(
+        self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps, read: bool = False
+    ) -> Arena:
+        """The arena of a cell: the graph built if needed, the questions drawn; `read` has the models read trials."""
         from eval.sweep.arena import Arena, first_drawn, sampled
 
         index, fingerprint = self._graph(dataset, build, steps)
@@ -54,7 +57,8 @@ class Arenas:
         drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
         subset = first_drawn(drawn, questions, cell.seed)
         arena = Arena(subset, benchmark.digest, index, fingerprint, cell.seed)
-        return replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat)
+        arena = replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat)
+        return replace(arena, reading=trial_reading(content, self.models)) if read else arena
 
     def _graph(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
         place = dataset, build
@@ -99,16 +103,29 @@ class Trials:
     done: int = 0
     reused: int = 0
 
-    def round(self, turn: Round, datasets: Sequence[str], steps: Steps) -> list[Result]:
-        """The results of a round's candidates, in its order."""
+    def finalists(self, results: Sequence[Result], datasets: Sequence[str], steps: Steps) -> list[Result]:
+        """The results, best first; with what models say of the best where they read only those."""
+        from eval.sweep.search import Round
+
+        count = self.plan.content.finalists
+        best = [one.candidate for one in results if one.dropped_at is None][:count]
+        if count is None or not self.plan.content.read:
+            return list(results)
+        self.report.expect(len(best) * self.plan.each)
+        read = {one.candidate.key: one for one in self.round(Round(best), datasets, steps, read=True)}
+        return [read.get(one.candidate.key, one) for one in results]
+
+    def round(self, turn: Round, datasets: Sequence[str], steps: Steps, read: bool | None = None) -> list[Result]:
+        """The results of a round's candidates, in its order; `read` unless only finalists are."""
         from eval.sweep.results import Result
 
+        read = self.plan.content.finalists is None if read is None else read
         found: list[dict[Cell, TrialRecord]] = [{} for _ in turn.candidates]
         for dataset in datasets:
             for build in dict.fromkeys(candidate.build for candidate in turn.candidates):
                 places = [i for i, candidate in enumerate(turn.candidates) if candidate.build == build]
                 for cell in self._cells(dataset):
-                    arena = self.arenas.open(dataset, build, cell, turn.questions, steps)
+                    arena = self.arenas.open(dataset, build, cell, turn.questions, steps, read)
                     todo = {place: turn.candidates[place] for place in places}
                     for place, record in self._records(arena, cell, todo, steps).items():
                         found[place][cell] = record
@@ -119,7 +136,7 @@ class Trials:
         from eval.sweep.results import Result
 
         cell = self._cells(dataset)[0]
-        arena = self.arenas.open(dataset, winner.build, cell, None, steps)
+        arena = self.arenas.open(dataset, winner.build, cell, None, steps, read=True)
         return Result(winner, {cell: self._records(arena, cell, {0: winner}, steps, "report")[0]})
 
     def _cells(self, dataset: str) -> list[Cell]:
@@ -151,12 +168,15 @@ class Trials:
         return found
 
     def _record(self, arena: Arena, candidate: Candidate, steps: Steps) -> TrialRecord | None:
+        from eval.sweep.readers import is_complete
+
         name = arena.trial_id(candidate.strategy)
         record = self.ledger.get(name)
         if record is None and self.ledger.claim(name):
             shown = f"{arena.benchmark.name} {candidate.title}"
             record = steps(shown, lambda: arena.run(candidate.strategy))
-            self.ledger.put(record)
+            if is_complete(record):  # what models did not say is asked again by the next run
+                self.ledger.put(record)
         elif record is not None:
             self.reused += 1
             self.report.end()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from retrieval.errors import InputError
-from retrieval.llm import CallLedger, Endpoint, price_of
+from retrieval.llm import CallLedger, Endpoint, Price, price_of
 from retrieval.llm.faults import retry_after
 from retrieval.llm.ledger import CallRecord
 from retrieval.llm.structured import wire_schema
@@ -48,6 +50,37 @@ def test_prices_are_known_by_snapshot_too_or_not_at_all() -> None:
     assert price == price_of("gpt-4o")
     assert 0.00325 == pytest.approx(price.of(1000, 200, 100))  # (800·2.5 + 200·1.25 + 100·10)/1e6
     assert price_of("my-model") is None
+
+
+def test_a_user_s_own_prices_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("my-model: {input: 1, output: 2}\ngpt-4o: {input: 3, cached: 0.5, output: 4}\n")
+    monkeypatch.setenv("HOPBENCH_PRICES", str(file))
+    assert (Price(1, 1, 2), Price(3, 0.5, 4)) == (price_of("my-model"), price_of("gpt-4o-2024-08-06"))
+    assert Price(0.15, 0.075, 0.6) == price_of("gpt-4o-mini")  # the table's
+    monkeypatch.setenv("HOPBENCH_PRICES", "")
+    assert Price(5, 5, 15) == price_of("gpt-4o-2024-05-13")  # a snapshot with a price of its own
+    assert price_of("my-model") is None
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("- a", "models with their prices are wanted"),
+        ("m: 3", r"m: 3 is no price; wanted is MODEL: \{input"),
+        ("m: {input: 1}", "is no price"),
+        ("m: {input: -1, output: 2}", r"m\.input: -1 is no price"),
+        ("m: {input: a, output: 2}", r"m\.input: 'a' is no price"),
+        ("m: [", "cannot be read as YAML"),
+    ],
+)
+def test_a_price_file_that_cannot_be_used_is_refused(
+    content: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prices.yaml").write_text(content)
+    monkeypatch.setenv("HOPBENCH_PRICES", str(tmp_path / "prices.yaml"))
+    with pytest.raises(InputError, match=said):
+        price_of("m")
 
 
 def test_a_sum_with_an_unknown_price_is_unknown() -> None:

@@ -172,6 +172,39 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path: Path) -> None:
         assert 120 - kept == len(server.requests) - before
 
 
+def test_two_processes_with_one_cache_pay_each_call_once(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from retrieval.llm import *\n"
+        "from tests.test_llm_gate import call\n"
+        "folder = Path(sys.argv[1])\n"
+        "calls = [call(str(number)) for number in range(150)]\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "with LLM(Endpoint('m', sys.argv[2]), folder / 'cache', CallLedger(folder / 'calls.db')) as llm:\n"
+        "    print([reply.failure or reply.text for reply in ask(llm, calls)])\n"
+    )
+    with ScriptedServer(polite_word, latency=0.03).running() as server:
+        command = [sys.executable, "-c", script, str(tmp_path), server.url]
+        both = [subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True) for _ in range(2)]
+        for process in both:
+            assert process.stdout is not None
+            assert "ready\n" == process.stdout.readline()
+        for process in both:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        told = [process.communicate(timeout=120) for process in both]
+    assert [0, 0] == [process.returncode for process in both], told
+    assert told[0][0] == told[1][0]  # the same 150 replies, whoever paid
+    assert {1} == set(Counter(body["messages"][0]["content"] for body in server.requests).values())
+    assert 150 == len(server.requests)
+    assert [] == list((tmp_path / "cache").glob("*.flight"))
+
+
+def polite_word(body: dict[str, Any]) -> str:
+    return f'{{"answer": "{body["messages"][0]["content"]}"}}'
+
+
 def test_no_key_gets_anywhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with ScriptedServer().running() as server, opened(server, tmp_path, attempts=1) as llm:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eval.judge.asker import Limits
 from eval.judge.sample import EMBEDDING, INPUTS, Sample
@@ -68,13 +68,25 @@ class Judging:
         """The judge as results name it."""
         return f"{self.llm.endpoint.name} {self.scorer.profile}"
 
+    @property
+    def _judge(self) -> dict[str, Any]:
+        endpoint = self.llm.endpoint
+        return {
+            "url": endpoint.base_url,
+            "model": endpoint.model,
+            "limits": asdict(self.limits),
+            "profile": self.scorer.profile,
+        }
+
+    def settings(self, metrics: Sequence[str]) -> dict[str, Any]:
+        """All that decides a judgement of these metrics beside the sample: part of the id of a judged trial."""
+        embedder = {"embedder": self.embedder.name} if EMBEDDING & set(metrics) else {}
+        return {**self._judge, **embedder, "versions": {metric: self.scorer.version(metric) for metric in metrics}}
+
     def key_of(self, job: Job) -> str:
         """Under what a job's judgement is kept."""
         return judgement_key(
-            url=self.llm.endpoint.base_url,
-            model=self.llm.endpoint.model,
-            limits=asdict(self.limits),
-            profile=self.scorer.profile,
+            **self._judge,
             version=self.scorer.version(job.metric),
             metric=job.metric,
             inputs=job.sample.inputs(job.metric),

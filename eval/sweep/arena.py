@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from eval.ledger import TrialRecord, trial_id
 from eval.metrics import score, summarise
+from eval.reading import Reading, read
+from eval.sweep.readers import with_readers
 from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
 from eval.types import Benchmark
 from eval.version import code_version
@@ -23,6 +25,7 @@ from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
 
 KEPT_RANKS = 20
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Arena:
     """A data set ready for trials. All of them use the same batches, so what one computes for all is there for all.
 
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
-    `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics; `repeat` tells equal trials apart.
+    `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics, `reading` answer and judge;
+    `repeat` tells equal trials apart.
     """
 
     benchmark: Benchmark
@@ -42,6 +46,7 @@ class Arena:
     latency: bool = False
     ragas: bool = False
     repeat: int = 0
+    reading: Reading = field(default_factory=Reading)
 
     @cached_property
     def parts(self) -> list[Batch]:
@@ -53,7 +58,7 @@ class Arena:
     def settings(self, strategy: Strategy) -> dict[str, Any]:
         """Everything that decides a trial's outcome: what its id is made of."""
         measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat}
-        measured |= {"model": self.index.shared.get(MODEL, "")}
+        measured |= {"model": self.index.shared.get(MODEL, ""), **self.reading.settings()}
         return {
             "strategy": strategy.name,
             "parameters": strategy.identity(),
@@ -74,23 +79,26 @@ class Arena:
         return trial_id(**self.settings(strategy))
 
     def run(self, strategy: Strategy) -> TrialRecord:
-        """Rank and score all questions; no reach."""
+        """Rank, score, and where somebody reads answer and judge all questions; no reach. Raises BudgetReached."""
         started, settings = time.time(), self.settings(strategy)
         with collector_paused():
             return self._run(strategy, settings, started)
 
     def _run(self, strategy: Strategy, settings: Mapping[str, Any], started: float) -> TrialRecord:
         outcome = run_trial(strategy.name, strategy, self.parts, self.budget)
-        rows = score(self.benchmark, outcome.rankings, ragas=self.ragas)
-        metrics = summarise(rows, self.benchmark, context_passages=self.budget.chunks)["metrics"]
+        tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas)}
+        said = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _at_once)
+        rows = tables[strategy.name]
+        summary = summarise(rows, self.benchmark, context_passages=self.budget.chunks)
         ids = [question.id for question in self.benchmark.questions]
         rows["ranked_ids"] = [list(outcome.rankings[question].ranked_ids[:KEPT_RANKS]) for question in ids]
         costs, ended = self._costs(strategy, outcome), time.time()
-        return TrialRecord(
-            trial_id(**settings), settings, metrics, rows, outcome.failures, outcome.seconds, started, ended, costs
-        )
+        if self.reading.settings():
+            costs = with_readers(costs, said, strategy.name, summary)
+        spent = outcome.failures, outcome.seconds, started, ended, costs
+        return TrialRecord(trial_id(**settings), settings, summary["metrics"], rows, *spent)
 
-    def _costs(self, strategy: Strategy, outcome: TrialOutcome) -> Mapping[str, float]:
+    def _costs(self, strategy: Strategy, outcome: TrialOutcome) -> dict[str, float]:
         spent = outcome.counters
         answered = [ranking for ranking in outcome.rankings.values() if ranking.failure is None]
         contexts = [sum(map(counted, ranking.context_parts)) for ranking in answered]
@@ -122,6 +130,11 @@ def collector_paused() -> Iterator[None]:
     finally:
         if before:
             gc.enable()
+
+
+def _at_once(_: str, work: Callable[[], T], /) -> T:
+    """A trial is one step of the flow: what is read belongs to it."""
+    return work()
 
 
 def sampled(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:

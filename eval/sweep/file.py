@@ -12,18 +12,24 @@ import yaml
 from pydantic import ValidationError
 
 from eval.benchmarks import benchmark_names
-from eval.sweep.model import BuildValues, Entry, Halving, Objective, Range, Section, SweepFile
+from eval.sweep.model import BuildValues, Entry, Halving, Objective, Range, SweepFile
+from eval.sweep.section import Section
 from retrieval.errors import InputError
 
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 
 
-def read_file(file: Path) -> SweepFile:
-    """Parse and check a sweep file by itself. Raises InputError with the file, each field and what was given."""
+def read_file(file: Path, flags: Mapping[str, object] | None = None) -> SweepFile:
+    """Parse and check a sweep file by itself; `flags` take the place of its fields of the same names.
+
+    Raises InputError with the file, each field and what was given.
+    """
     try:
         raw = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{file}: cannot be read as YAML: {error}") from error
+    if isinstance(raw, dict):
+        raw |= flags or {}
     try:
         return SweepFile.model_validate(raw)
     except ValidationError as error:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from eval.metrics import PRIMARY, all_metrics
+from eval.sweep.model_fields import OBJECTIVES, ModelFields
+from eval.sweep.section import Section
 from retrieval.errors import UnknownNameError
 
 Scalar = bool | int | float | str
-
-
-class Section(BaseModel):
-    """A part of a sweep file: its fields and no others."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Objective(Section):
@@ -27,8 +23,8 @@ class Objective(Section):
     @field_validator("metric", "also")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in all_metrics("ranking"):
-            raise ValueError(str(UnknownNameError("metric", name, all_metrics("ranking"))))
+        if name not in OBJECTIVES:
+            raise ValueError(str(UnknownNameError("metric", name, OBJECTIVES)))
         return name
 
 
@@ -115,7 +111,7 @@ COSTS = (
 SHORT_FORM = ("base", "grid", "space", "when")
 
 
-class SweepFile(Section):
+class SweepFile(ModelFields):
     """The content of a sweep file. Relative paths are resolved against it; `datasets` takes shipped names too."""
 
     datasets: list[str] = Field(min_length=1, description="folders, shipped names or Hub names to score trials on")
@@ -132,7 +128,7 @@ class SweepFile(Section):
         default_factory=dict, description=f"cost: the most that the winner may have of it; costs: {', '.join(COSTS)}"
     )
     latency: bool = Field(default=False, description="measure the latency of single calls in every trial")
-    ragas: bool = Field(default=False, description="RAGAS's id-based and non-LLM metrics too (.7 s per 500 questions)")
+    ragas: bool = Field(default=True, description="RAGAS's id-based and non-LLM metrics too")
     halving: Halving | None = Field(default=None, description="drop hopeless configurations on few questions")
     questions: int | None = Field(default=None, ge=1, description="a seeded subset of each data set's questions")
     seed: int = Field(default=0, ge=0, description="seed of subsets, random draws and resampling")
@@ -143,7 +139,6 @@ class SweepFile(Section):
     report_on: str | None = Field(default=None, description="a data set on which the winner is scored once, at the end")
     embedder: str = "wordllama"
     extractor: str = "rules"
-    llm: str | None = Field(default=None, description="as --llm of run: the strategies' model")
     store: str = "kglite"
     write_preset: str | None = Field(default=None, description="file for the winner's parameters with provenance")
 
@@ -168,6 +163,12 @@ class SweepFile(Section):
     def _one_winner(self) -> SweepFile:
         if self.write_preset is not None and len({entry.strategy.partition(":")[0] for entry in self.strategy}) > 1:
             raise ValueError("write_preset: a preset belongs to one strategy: list only one")
+        return self
+
+    @model_validator(mode="after")
+    def _measured(self) -> SweepFile:
+        for name in (self.objective.metric, self.objective.also):
+            self.refuse_unmeasured(all_metrics()[name], self.ragas)
         return self
 
     @model_validator(mode="after")

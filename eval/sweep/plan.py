@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,9 +74,12 @@ class SweepPlan:
         return None if wanted is None else (self.file.parent / expanded_path(wanted, self.file)).resolve()
 
 
-def read_sweep(file: Path) -> SweepPlan:
-    """Parse and check a sweep file. Raises InputError with the file, the field, the value and the remedy."""
-    content = read_file(file)
+def read_sweep(file: Path, flags: Mapping[str, object] | None = None) -> SweepPlan:
+    """Parse and check a sweep file, some of whose fields `flags` replace.
+
+    Raises InputError with the file, the field, the value and the remedy.
+    """
+    content = read_file(file, flags)
     spaces = tuple(Space(entry, content) for entry in content.strategy)
     try:
         for space in spaces:

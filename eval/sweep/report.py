@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from eval.files import write_atomically
 from eval.report import render_page
 from eval.sweep.figures import curves, front, pareto_figure, varied
+from eval.sweep.model import SweepFile
 from eval.sweep.plan import SweepPlan, ablated
+from eval.sweep.readers import readers_of, said_columns, said_of
 from eval.sweep.response import responses
 from eval.sweep.results import Result
 from eval.sweep.selection import Selection
@@ -21,7 +24,7 @@ SHOWN = 200
 
 @dataclass(frozen=True)
 class SweepReport:
-    """What the page shows; results are best first."""
+    """What the page shows; results are best first, `calls` are those to language models by purpose."""
 
     plan: SweepPlan
     results: Sequence[Result]
@@ -29,6 +32,7 @@ class SweepReport:
     bias: Selection | None
     warnings: Sequence[str]
     best_yaml: str
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def metric(self) -> str:
@@ -47,6 +51,7 @@ def write_sweep_report(report: SweepReport, path: Path) -> None:
     timed = report.plan.content.timed
     places = front(report.whole, report.metric, timed)
     figures = [pareto_figure(report.metric, places, timed), *curves(report.metric, answers)]
+    read = [(one, said) for one in report.results if (said := said_of(one))]
     page = render_page(
         "sweep.html.j2",
         report=report,
@@ -58,6 +63,9 @@ def write_sweep_report(report: SweepReport, path: Path) -> None:
         ablations=_ablations(report),
         timed=timed,
         shown=SHOWN,
+        read=read[:SHOWN],
+        columns=said_columns(report.results),
+        reader=readers_of(read[0][0]) if read else ("", ""),
     )
     write_atomically(path, page.encode())
 
@@ -87,7 +95,19 @@ def best_yaml(plan: SweepPlan, best: Result) -> str:
         "embedder": build.embedder,
         "extractor": build.extractor,
         **build.settings(),
+        **_models(content),
     }
     metric = content.objective.metric
     told = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}\n"
     return f"{told}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
+
+
+def _models(content: SweepFile) -> dict[str, object]:
+    """The models by the flags of `run`."""
+    judge = {
+        "judge": content.judge,
+        "judge_profile": content.judge_profile,
+        "judge_metrics": ",".join(content.judge_metrics) or "all",
+        "repeats": content.judge_repeats,
+    }
+    return {**({"llm": content.llm} if content.llm else {}), **(judge if content.judge else {})}

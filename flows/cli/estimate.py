@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 NUMBERS = ("calls", "tokens in", "tokens out", "USD", "minutes")
 
 
-def print_estimate(estimate: Estimate) -> None:
+ASSUMED = "An estimate from a few questions; what earlier runs were told already costs nothing again."
+
+
+def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:
     """A line per label and purpose, the sum, and what stands behind the figures."""
     screen = console()
     rows = table("strategy", "purpose", *NUMBERS, right=NUMBERS)
@@ -27,10 +30,7 @@ def print_estimate(estimate: Estimate) -> None:
         screen.print(f"{role} {name}: {speed.seconds:.3g} s a written token, {basis}", markup=False, soft_wrap=True)
     for warning in estimate.warnings:
         screen.print(f"warning: {warning}", markup=False, style="yellow", soft_wrap=True)
-    screen.print(
-        "An estimate from a few questions; what earlier runs were told already costs nothing again. Nothing was asked.",
-        soft_wrap=True,
-    )
+    screen.print(f"{assumed} Nothing was asked.", soft_wrap=True)
 
 
 def _cells(lines: Sequence[Priced], usd: float | None) -> list[str]:

@@ -21,28 +21,37 @@ def explain_command(
     embedder: Annotated[str, typer.Option(help="The embedder the graph was built with.")] = "wordllama",
     extractor: Annotated[str, typer.Option(help="The extractor the graph was built with.")] = "rules",
     triples: Annotated[Path | None, typer.Option(help="The triples the graph was built from.")] = None,
+    llm: Annotated[
+        str | None,
+        typer.Option("--llm", help="Model of the strategies, MODEL[@URL]; without it the run's, as far as the cache."),
+    ] = None,
 ) -> None:
     """Explain one question: entities linked, hits with paths, and every gold passage's fate.
 
     The strategy is run again for this question, also with each of its limits relaxed, so that the limit that lost a
-    passage can be named. The graph must have been built.
+    passage can be named. The graph must have been built. The model of a --run is not asked again: its replies come
+    from the cache, unless --llm names a model to ask.
     """
+    from flows.cli.explain_model import with_model
     from flows.cli.explain_print import print_explanation, print_versus
     from flows.cli.explain_target import open_target
     from flows.options import GraphOptions
 
     asked = GraphOptions(
-        dataset=dataset or "hopworld", store=store, embedder=embedder, extractor=extractor, triples=triples
+        dataset=dataset or "hopworld", store=store, embedder=embedder, extractor=extractor, triples=triples, llm=llm
     )
     target = open_target(question, asked, run, dataset)
-    if cypher:
-        typer.echo("\n\n".join(target.cypher(label) for label in (strategy, against) if label))
-        return
-    first = target.examine(strategy, top)
-    second = target.examine(against, top) if against else None
-    print_explanation(target, first)
-    if svg is not None:
-        target.draw(first, svg)
-    if second is not None:
-        print_explanation(target, second, again=True)
-        print_versus(target, first, second)
+    with with_model(target, llm) as model:
+        if cypher:
+            typer.echo("\n\n".join(target.cypher(label) for label in (strategy, against) if label))
+            return
+        first = target.examine(strategy, top)
+        second = target.examine(against, top) if against else None
+        if model:
+            typer.echo(model)
+        print_explanation(target, first)
+        if svg is not None:
+            target.draw(first, svg)
+        if second is not None:
+            print_explanation(target, second, again=True)
+            print_versus(target, first, second)

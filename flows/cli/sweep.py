@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retrieval.errors import InputError
+from flows.cli.model_flags import BudgetUsd, Judge, Llm
+from retrieval.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
     from eval.sweep.plan import SweepPlan
@@ -26,9 +27,15 @@ def sweep_command(
         bool, typer.Option("--champion", help="Name the winner the champion of the benchmarks it was scored on.")
     ] = False,
     no_prefect: Annotated[bool, typer.Option("--no-prefect", help="Run without a Prefect server.")] = False,
+    llm: Llm = None,
+    judge: Judge = None,
+    budget: BudgetUsd = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of sweep files.")] = False,
 ) -> None:
-    """Search a space of configurations (docs/sweeps.md); finished trials are kept and reused."""
+    """Search a space of configurations (docs/sweeps.md); finished trials are kept and reused.
+
+    --llm, --judge and --budget take the place of the file's fields of these names.
+    """
     if schema:
         from eval.sweep.model import schema as sweep_schema
 
@@ -40,7 +47,8 @@ def sweep_command(
 
     if out is None and not dry_run:
         raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")
-    plan = read_sweep(file)
+    flags = {"llm": llm, "judge": judge, "budget": budget}
+    plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
     each = [
         f"{plan.configurations} configurations",
         f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
@@ -53,16 +61,24 @@ def sweep_command(
         return
     from flows.cli.progress import terminal_progress
     from flows.cli.sweep_print import print_swept
+    from flows.completeness import MAX_FAILED
     from flows.sweep import sweep
 
     with terminal_progress() as progress:
         swept = sweep(plan, out, prefect=not no_prefect, champion=champion, report=progress)
     print_swept(swept)
+    if swept.incomplete:
+        raise IncompleteError(
+            f"models did not answer or judge over {MAX_FAILED:.0%} of the questions in {len(swept.incomplete)} trials: "
+            "these are not kept, and the same command asks again what is missing"
+        )
 
 
 def _estimate(plan: SweepPlan) -> None:
+    from flows.cli.estimate import print_estimate
     from flows.sweep import load_benchmarks, warnings_before
     from flows.sweep_estimate import estimate
+    from flows.sweep_models import estimate_models
 
     benchmarks = load_benchmarks(plan)
     found = estimate(plan, benchmarks)
@@ -71,8 +87,12 @@ def _estimate(plan: SweepPlan) -> None:
         typer.echo(f"halving makes that {found.trials} trials, most of them on few questions")
     typer.echo(f"{found.graphs} graphs, {found.rebuilds} of them to be built")
     typer.echo(f"about {_duration(found.seconds)} ({source}); finished trials are not repeated")
+    models = estimate_models(plan, benchmarks)
+    if models is not None:
+        print_estimate(models, "An estimate from a few questions, if all contexts differ: equal ones are read once.")
     for warning in warnings_before(plan, benchmarks):
-        typer.echo(f"warning: {warning}")
+        if models is None or warning not in models.warnings:
+            typer.echo(f"warning: {warning}")
 
 
 def _duration(seconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from eval.sweep.plan import ablated
+from eval.sweep.readers import Said, coverage_of, said_columns, said_of
 from eval.sweep.results import Result
 from flows.cli.output import add_row, console, number, table
 
@@ -25,6 +26,8 @@ def print_swept(swept: Swept) -> None:
         out.print(_best(swept))
         for line in _winner(swept):
             out.print(line, markup=False, soft_wrap=True)
+    if read := [(one, said) for one in swept.results[:SHOWN] if (said := said_of(one))]:
+        out.print(_said(read))
     if swept.reused:
         out.print(f"{swept.reused} of {swept.trials} trials were finished before")
     failed = sum(result.failures for result in swept.results)
@@ -51,6 +54,18 @@ def _best(swept: Swept) -> Table:
         cells = [number(value) for value in map(result.mean, metrics)]
         spent = ["–" if (cost := result.cost(name)) is None else number(cost, 1) for name in costs]
         add_row(rows, result.candidate.strategy.name, told, *cells, *spent, number(_seconds(result), 1))
+    return rows
+
+
+def _said(read: list[tuple[Result, dict[str, Said]]]) -> Table:
+    """Answers and judgements: a column for each of the best configurations that were read, a row for each metric."""
+    places = [f"{place}." for place in range(1, len(read) + 1)]
+    rows = table("answers and judges, best configurations", *places, right=tuple(places))
+    for name in said_columns([one for one, _ in read]):
+        cells = [said.get(name) for _, said in read]
+        add_row(rows, name, *(number(cell.mean if cell else None) for cell in cells))
+    shares = [coverage_of(one) for one, _ in read]
+    add_row(rows, "covered", *("–" if share is None else f"{share:.0%}" for share in shares))
     return rows
 
 

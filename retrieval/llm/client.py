@@ -1,4 +1,4 @@
-"""The gate through which every call to a language model goes.
+"""The gate through which every call to a language model goes: cached, counted, within the budget.
 
 All state lives on one event loop in a thread of its own, so that callers may be plain functions, coroutines on any
 loop, or libraries (instructor, RAGAS) that hold what they take for openai's client.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from functools import cached_property
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from retrieval.llm.cache import ReplyCache, request_key
 from retrieval.llm.endpoint import Endpoint
-from retrieval.llm.faults import LLMError, content_of, from_openai
+from retrieval.llm.faults import LLMError
+from retrieval.llm.flights import Flights
 from retrieval.llm.ledger import CallLedger, CallRecord
 from retrieval.llm.loop import LoopThread
-from retrieval.llm.pacing import Pacer
-from retrieval.llm.patience import Breaker, Retries
 from retrieval.llm.scope import Scope, current_scope
+from retrieval.llm.sending import Sender, openai_client
 from retrieval.llm.settings import Settings
 from retrieval.llm.spending import Spent
 
@@ -54,8 +53,8 @@ class LLM:
     def close(self) -> None:
         """End the loop and its connections; the ledger stays open."""
         if "_thread" in self.__dict__:
-            if "_raw" in self.__dict__:
-                self.submit(self._raw.close()).result()
+            if "_sender" in self.__dict__:
+                self.submit(self._sender.close()).result()
             self._thread.close()
             del self.__dict__["_thread"]
         if self._cache is not None:
@@ -66,31 +65,13 @@ class LLM:
         return LoopThread("hopbench-llm")
 
     @cached_property
-    def _raw(self) -> AsyncOpenAI:
-        return self._client()
-
-    def _client(self) -> AsyncOpenAI:
-        import openai
-
-        # Retrying is ours alone: openai's own would multiply with it, unseen by the ledger.
-        return openai.AsyncOpenAI(
-            base_url=self.endpoint.base_url,
-            api_key=self.endpoint.api_key or "none",
-            timeout=self.settings.timeout,
-            max_retries=0,
-        )
+    def _sender(self) -> Sender:
+        return Sender(self.endpoint, self.settings)
 
     @cached_property
-    def _pacer(self) -> Pacer:
-        return Pacer(self.settings.concurrency, self.settings.max_concurrency)
-
-    @cached_property
-    def _breaker(self) -> Breaker:
-        return self.settings.breaker()
-
-    @cached_property
-    def _retries(self) -> Retries:
-        return self.settings.retries()
+    def _flights(self) -> Flights:
+        assert self._cache is not None
+        return Flights(self._cache.file.parent, self.settings.max_concurrency)
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the gate's loop."""
@@ -107,7 +88,7 @@ class LLM:
 
     def openai_client(self) -> AsyncOpenAI:
         """A client for libraries: its `chat.completions.create` is this gate (nothing else of it is to be used)."""
-        client = self._client()
+        client = openai_client(self.endpoint, self.settings)
         client.chat.completions.create = self.create  # type: ignore[assignment,method-assign]
         return client
 
@@ -125,29 +106,42 @@ class LLM:
         """The reply to one call, on the gate's loop: from the cache (perhaps from the same call in flight) or fresh."""
         while key in self._flying:
             await asyncio.wait([self._flying[key]])
-        known = self._known(key)
+        known = self._recalled(key, scope)
         if known is not None:
-            self.ledger.record(CallRecord(*self._whose(scope), usd=0.0, outcome="cached"))
-            known.__dict__["from_cache"] = True
             return _charged(known, scope)
+        if not self.settings.send:
+            raise LLMError("not kept", f"the cache has no reply to it; --llm {self.endpoint.name} asks the model")
         done = self._flying[key] = self._thread.loop.create_future()
         try:
-            completion = await self._paid(self._wire(chat), scope)
-            if self._cache is not None:
-                self._cache.put(key, completion.model_dump_json())
-                completion = self._known(key) or completion  # another process may have been first
+            completion = await self._asked(chat, scope, key)
         finally:
             del self._flying[key]
             done.set_result(None)
         return _charged(completion, scope)
 
-    def _known(self, key: str) -> ChatCompletion | None:
+    async def _asked(self, chat: Mapping[str, Any], scope: Scope, key: str) -> ChatCompletion:
+        """The reply of the model, or of the cache where another process has asked meanwhile."""
+        if self._cache is None:
+            return await self._paid(self._wire(chat), scope)
+        async with self._flights.alone(key):
+            known = self._recalled(key, scope)
+            if known is not None:
+                return known
+            completion = await self._paid(self._wire(chat), scope)
+            self._cache.put(key, completion.model_dump_json())
+        return completion
+
+    def _recalled(self, key: str, scope: Scope) -> ChatCompletion | None:
+        """The reply in the cache, with its row in the ledger."""
         kept = None if self._cache is None else self._cache.get(key)
         if kept is None:
             return None
         from openai.types.chat import ChatCompletion
 
-        return ChatCompletion.model_validate(kept)
+        self.ledger.record(CallRecord(*self._whose(scope), usd=0.0, outcome="cached"))
+        known = ChatCompletion.model_validate(kept)
+        known.__dict__["from_cache"] = True
+        return known
 
     def _whose(self, scope: Scope) -> tuple[str, str, str, str]:
         return scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
@@ -159,7 +153,7 @@ class LLM:
         limit = wire.get("max_tokens") or wire.get("max_completion_tokens") or DEFAULT_MAX_TOKENS
         with self.ledger.reserve(self.endpoint.model, guess, limit):
             try:
-                completion = await self._attempts(wire, spent)
+                completion = await self._sender.send(wire, spent)
                 outcome = "ok"
             except LLMError as error:
                 outcome = error.kind
@@ -168,54 +162,6 @@ class LLM:
                 seconds = time.perf_counter() - begun
                 self.ledger.record(spent.record(self._whose(scope), seconds, outcome))
         return completion
-
-    async def _attempts(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
-        _ = self._raw  # the first call loads openai, which takes seconds: not while the pacer measures
-        faults: Counter[str] = Counter()
-        self._retries.begin()
-        while True:
-            try:
-                return await self._attempt(wire, spent)
-            except LLMError as fault:
-                faults[fault.kind] += 1
-                if not self._retries.allows(fault, faults[fault.kind]):
-                    raise
-                pause = self._retries.pause(fault, faults[fault.kind])
-            await asyncio.sleep(pause)
-
-    async def _attempt(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
-        async with self._pacer.slot() as sent:
-            self._breaker.check()
-            spent.attempts += 1
-            try:
-                completion = await self._sent(wire)
-                spent.add(completion)
-                form = (wire.get("response_format") or {}).get("json_schema")
-                content_of(completion, form and form["schema"], wire.get("max_tokens"))
-            except LLMError as fault:
-                self._breaker.failed(fault)
-                if fault.kind == "rate limited":
-                    spent.throttled += 1
-                    self._pacer.refused(sent, fault.retry_after)
-                elif fault.kind == "timeout":
-                    self._pacer.overloaded(sent)
-                raise
-            self._breaker.answered()
-            self._pacer.answered()
-            return completion
-
-    async def _sent(self, wire: dict[str, Any]) -> ChatCompletion:
-        import openai
-
-        try:
-            # openai's timeout restarts with every byte; ours is for the whole answer.
-            async with asyncio.timeout(self.settings.timeout):
-                return await self._raw.chat.completions.create(**wire)  # type: ignore[no-any-return]
-        except TimeoutError:
-            raise LLMError("timeout", f"no answer in {self.settings.timeout:g} s") from None
-        except (openai.OpenAIError, ValueError) as error:  # ValueError: a body that is no JSON
-            # Not chained: the client's own error may quote the request's headers.
-            raise from_openai(error, self.endpoint.api_key) from None
 
 
 def _charged(completion: ChatCompletion, scope: Scope) -> ChatCompletion:

@@ -28,6 +28,7 @@ Kind = Literal[
     "bad request",  # another status of 400 and above, and a refusal by the model itself
     "breaker open",
     "budget reached",
+    "not kept",  # by the cache, where nothing is to be sent
 ]
 CONTENT: frozenset[str] = frozenset({"empty choice", "truncated", "wrong schema"})
 LASTING: frozenset[str] = CONTENT | {"bad request"}  # what a later run would meet again

@@ -1,11 +1,25 @@
-"""What models cost. Prices change: the table has a date, and a model that is not in it has no price, not price 0."""
+"""What models cost. Prices change: the table has a date, and a model that is not in it has no price, not price 0.
+
+HOPBENCH_PRICES names a YAML file of a user's own prices, which come first, in US dollars for a million tokens:
+    MODEL: {input: 0.4, cached: 0.1, output: 1.6}
+Without `cached` a cached token costs what a fresh one does.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-PRICES_OF = "2025-08-15"  # https://platform.openai.com/docs/pricing, standard tier
+from retrieval.errors import InputError
+
+PRICES_OF = "September 2025"  # https://platform.openai.com/docs/pricing, standard tier
+PRICES_FILE = "HOPBENCH_PRICES"
+_FIELDS = ("input", "cached", "output")
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
@@ -31,6 +45,7 @@ PRICES = {
     "gpt-4.1-mini": Price(0.4, 0.1, 1.6),
     "gpt-4.1-nano": Price(0.1, 0.025, 0.4),
     "gpt-4o": Price(2.5, 1.25, 10.0),
+    "gpt-4o-2024-05-13": Price(5.0, 5.0, 15.0),
     "gpt-4o-mini": Price(0.15, 0.075, 0.6),
     "o3": Price(2.0, 0.5, 8.0),
     "o3-mini": Price(1.1, 0.55, 4.4),
@@ -39,5 +54,36 @@ PRICES = {
 
 
 def price_of(model: str) -> Price | None:
-    """The price of a model by its name, with or without the date of its snapshot; None where it is not known."""
-    return PRICES.get(_DATED.sub("", model))
+    """The price of a model by its name, with or without the date of its snapshot; None where it is not known.
+
+    Raises InputError for a price file that cannot be used.
+    """
+    file = os.environ.get(PRICES_FILE)
+    known = {**PRICES, **(_own_prices(Path(file)) if file else {})}
+    return known.get(model) or known.get(_DATED.sub("", model))
+
+
+@cache
+def _own_prices(file: Path) -> Mapping[str, Price]:
+    import yaml
+
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{PRICES_FILE}: {file} cannot be read as YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{PRICES_FILE}: {file}: models with their prices are wanted: {_EXAMPLE}")
+    return {str(model): _price(f"{PRICES_FILE}: {file}: {model}", fields) for model, fields in content.items()}
+
+
+_EXAMPLE = "MODEL: {input: 0.4, cached: 0.1, output: 1.6}, in US dollars for a million tokens"
+
+
+def _price(where: str, fields: Any) -> Price:
+    if not isinstance(fields, dict) or not {"input", "output"} <= set(fields) <= set(_FIELDS):
+        raise InputError(f"{where}: {fields!r} is no price; wanted is {_EXAMPLE}")
+    for name, value in fields.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
+            raise InputError(f"{where}.{name}: {value!r} is no price; dollars from 0 to 1,000,000 are wanted")
+    fresh, cached = fields["input"], fields["cached"] if "cached" in fields else fields["input"]
+    return Price(float(fresh), float(cached), float(fields["output"]))

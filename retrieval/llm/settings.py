@@ -13,7 +13,7 @@ class Settings:
 
     `attempts` bounds a call's attempts at faults that may pass, `throttled` its refusals by a rate limit; a useless
     answer (empty, cut, of the wrong form) is asked for once more. All calls together may use `retry_share` retries a
-    call and `retry_reserve` more. Concurrency starts at `concurrency`.
+    call and `retry_reserve` more. Concurrency starts at `concurrency`. Without `send` only the cache answers.
     """
 
     timeout: float = 300.0
@@ -26,6 +26,7 @@ class Settings:
     max_concurrency: int = 64
     breaker_failures: int = 12
     breaker_seconds: float = 30.0
+    send: bool = True
 
     def breaker(self) -> Breaker:
         """A closed breaker."""

@@ -63,12 +63,32 @@ def test_a_model_builds_the_graph_and_serves_the_strategies(
     assert 4 == strategies["vector"]["llm_calls"]
     assert strategies["entity_expansion"]["llm_calls"] >= 8
     assert strategies["entity_expansion"]["tokens"] > strategies["vector"]["tokens"]
+    assert strategies["entity_expansion"]["latency_without_model"]
+    assert "latency_without_model" not in strategies["vector"]
+    assert "entity_expansion: latency leaves out what its language model takes" in run.out
+    _assert_explained_as_run(server, home, out)
     with closing(sqlite3.connect(home / "calls.db")) as ledger:
         purposes = {purpose for (purpose,) in ledger.execute("SELECT DISTINCT purpose FROM calls")}
     assert {"extract", "entities"} <= purposes
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
     assert KEY not in built.out + built.err + run.out + run.err
+
+
+def _assert_explained_as_run(server: ScriptedServer, home: Path, out: Path) -> None:
+    """From what the cache has, without a key; what it has not is refused, and --llm asks for it."""
+    before = len(server.requests)
+    known = call("explain", "q1", "--run", out, "--strategy", "entity_expansion", home=home)
+    assert (0, "") == (known.code, known.err)
+    assert f"language model: m@{server.url}, what it said in the run" in known.out
+    assert "Johnny Depp" in known.out  # q1 does not name him: the model does
+    new = ["explain", "Who was born in Burbank?", "--run", out, "--strategy", "entity_expansion"]
+    refused = call(*new, home=home)
+    assert (4, before) == (refused.code, len(server.requests))
+    assert f"not kept: the cache has no reply to it; --llm m@{server.url} asks the model" in refused.err
+    asked = call(*new, "--llm", f"m@{server.url}", home=home)
+    assert (0, "") == (asked.code, asked.err)
+    assert len(server.requests) > before
 
 
 def test_the_extractor_needs_a_model(hopbench: Hopbench, bench: Path) -> None:

@@ -1,0 +1,80 @@
+"""What language models made of a sweep's trials: their cost beside the trial's own, and means with their coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval.ledger import TrialRecord
+from eval.metrics import all_metrics
+from eval.reading import Read, costs, judged_figures
+from eval.sweep.results import Result
+
+COVERAGE = "read_coverage"
+FEWEST_COVERED = 0.95
+
+
+def with_readers(own: Mapping[str, float], said: Read, label: str, summary: Mapping[str, Any]) -> dict[str, float]:
+    """A trial's costs with those of its answers and judgements, and the share of the questions that they cover.
+
+    `read_coverage` is that of the metric that covers least, of the questions with a ranking.
+    """
+    spent = costs(said, label)
+    answering = spent.get("answering", {})
+    found = dict(own)
+    found["llm_calls"] += answering.get("calls", 0)
+    found["tokens"] += answering.get("tokens_in", 0) + answering.get("tokens_out", 0)
+    found |= {name: float(spent[name]) for name in ("judge_calls", "judge_tokens") if name in spent}
+    least = min((summary["measured"][name] for name in said_metrics() if name in summary["measured"]), default=1.0)
+    share = min(1.0, least / summary["coverage"]) if summary["coverage"] else 1.0
+    return {**found, **judged_figures(spent.get("judged", {})), COVERAGE: share}
+
+
+def coverage_of(result: Result) -> float | None:
+    """The least `read_coverage` of a configuration's trials; None where nobody read it."""
+    return min((r.costs[COVERAGE] for r in result.records.values() if COVERAGE in r.costs), default=None)
+
+
+def said_metrics() -> list[str]:
+    """Every metric that a reader or a judge has a part in."""
+    return [*all_metrics("answer"), *all_metrics("judge")]
+
+
+def is_complete(record: TrialRecord) -> bool:
+    """Whether models said enough of a trial to keep it; else it is asked again by the next run."""
+    return record.costs.get(COVERAGE, 1.0) >= FEWEST_COVERED
+
+
+@dataclass(frozen=True)
+class Said:
+    """A metric's mean over a configuration's data sets; the least coverage and the largest spread on any of them."""
+
+    mean: float
+    coverage: float | None
+    judge_sd: float | None
+
+
+def said_of(result: Result) -> dict[str, Said]:
+    """What models said of a configuration, by metric; empty where nobody read it."""
+    records = list(result.records.values())
+    known = [name for name in said_metrics() if all(name in record.metrics for record in records)]
+    shares = {name: [r.costs[f"{name}.coverage"] for r in records if f"{name}.coverage" in r.costs] for name in known}
+    return {
+        name: Said(result.mean(name), min(shares[name], default=None), result.cost(f"{name}.judge_sd"))
+        for name in known
+    }
+
+
+def said_columns(results: Sequence[Result]) -> list[str]:
+    """The metrics that models gave any configuration, in the registry's order."""
+    found = {name for result in results for name in said_of(result)}
+    return [name for name in said_metrics() if name in found]
+
+
+def readers_of(result: Result) -> tuple[str, str]:
+    """Who answered and who judged a configuration, in words; empty for nobody."""
+    settings = next(iter(result.records.values())).settings
+    reader, judge = settings.get("reader", {}), settings.get("judge", {})
+    told = f"{judge['model']}@{judge['url']}, profile {judge['profile']}, asked {judge['repeats']} ×" if judge else ""
+    return str(reader.get("llm", "")), told

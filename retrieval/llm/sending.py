@@ -1,0 +1,94 @@
+"""How one call is sent: paced, tried again where that may help, refused by the breaker, its answer checked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from retrieval.llm.endpoint import Endpoint
+from retrieval.llm.faults import LLMError, content_of, from_openai
+from retrieval.llm.pacing import Pacer
+from retrieval.llm.settings import Settings
+from retrieval.llm.spending import Spent
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletion
+
+
+class Sender:
+    """The way to one endpoint; all its state belongs to one event loop."""
+
+    def __init__(self, endpoint: Endpoint, settings: Settings) -> None:
+        self._endpoint, self._settings = endpoint, settings
+        self._pacer = Pacer(settings.concurrency, settings.max_concurrency)
+        self._breaker, self._retries = settings.breaker(), settings.retries()
+
+    @cached_property
+    def _openai(self) -> AsyncOpenAI:
+        return openai_client(self._endpoint, self._settings)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if "_openai" in self.__dict__:
+            await self._openai.close()
+
+    async def send(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
+        """The answer to a call; `spent` counts what its attempts cost. Raises LLMError after the last one."""
+        _ = self._openai  # the first call loads openai, which takes seconds: not while the pacer measures
+        faults: Counter[str] = Counter()
+        self._retries.begin()
+        while True:
+            try:
+                return await self._attempt(wire, spent)
+            except LLMError as fault:
+                faults[fault.kind] += 1
+                if not self._retries.allows(fault, faults[fault.kind]):
+                    raise
+                pause = self._retries.pause(fault, faults[fault.kind])
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
+        async with self._pacer.slot() as sent:
+            self._breaker.check()
+            spent.attempts += 1
+            try:
+                completion = await self._sent(wire)
+                spent.add(completion)
+                form = (wire.get("response_format") or {}).get("json_schema")
+                content_of(completion, form and form["schema"], wire.get("max_tokens"))
+            except LLMError as fault:
+                self._breaker.failed(fault)
+                if fault.kind == "rate limited":
+                    spent.throttled += 1
+                    self._pacer.refused(sent, fault.retry_after)
+                elif fault.kind == "timeout":
+                    self._pacer.overloaded(sent)
+                raise
+            self._breaker.answered()
+            self._pacer.answered()
+            return completion
+
+    async def _sent(self, wire: dict[str, Any]) -> ChatCompletion:
+        import openai
+
+        try:
+            # openai's timeout restarts with every byte; ours is for the whole answer.
+            async with asyncio.timeout(self._settings.timeout):
+                return await self._openai.chat.completions.create(**wire)  # type: ignore[no-any-return]
+        except TimeoutError:
+            raise LLMError("timeout", f"no answer in {self._settings.timeout:g} s") from None
+        except (openai.OpenAIError, ValueError) as error:  # ValueError: a body that is no JSON
+            # Not chained: the client's own error may quote the request's headers.
+            raise from_openai(error, self._endpoint.api_key) from None
+
+
+def openai_client(endpoint: Endpoint, settings: Settings) -> AsyncOpenAI:
+    """A client that never retries: that is ours alone, openai's own would multiply with it, unseen by the ledger."""
+    import openai
+
+    return openai.AsyncOpenAI(
+        base_url=endpoint.base_url, api_key=endpoint.api_key or "none", timeout=settings.timeout, max_retries=0
+    )
