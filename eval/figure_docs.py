@@ -1,31 +1,29 @@
-"""Keeps the figures of docs/strategies.md true: tables written from finished runs.
+"""Keeps the figures of docs/strategies.md and docs/hoprank.md true: tables written from finished runs.
 
     python -m eval.figure_docs docs/strategies.md RUN_DIR [RUN_DIR ...]
 
-replaces what stands between `<!-- figures -->` and `<!-- /figures -->`. A run of `--strategies all,all:tuned` has what
-the tables need.
+replaces what stands between `<!-- figures -->` and `<!-- /figures -->`; on a page about one label, `<!-- figures
+against LABEL -->` holds all others of each run against it and `<!-- figures of LABEL by question -->` what it misses.
+A run of `--strategies all,all:tuned` has what the tables need.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from eval.compare import HOP_FREE, PairResult, best_baseline, compare
+from eval.figures_against import table_against, table_of_kinds
 from eval.files import write_atomically
-from eval.metrics import PRIMARY
+from eval.finished_run import FinishedRun, as_markdown
 from retrieval.errors import InputError
 from retrieval.strategies.registry import WITHOUT_SOURCE, preset, registry
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_BLOCK = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(<!-- figures(?: against (?P<against>\S+)| of (?P<of>\S+) by question)? -->\n).*?(<!-- /figures -->)", re.DOTALL
+)
 _HEAD = (
     "strategy",
     "documented: recall@5 / all_gold@10",
@@ -37,50 +35,20 @@ _HEAD = (
 )
 
 
-@dataclass(frozen=True)
-class _Run:
-    results: Mapping[str, Any]
-    rows: Mapping[str, pd.DataFrame]
-
-    @classmethod
-    def read(cls, folder: Path) -> _Run:
-        import pandas as pd
-
-        file = folder / "results.json"
-        if not file.is_file():
-            raise InputError(f"{file} is not there: name folders that `hopbench run --out` wrote")
-        table = pd.read_parquet(folder / "questions.parquet").set_index("question_id")
-        rows = {str(label): part for label, part in table.groupby("strategy")}
-        return cls(json.loads(file.read_text(encoding="utf-8")), rows)
-
-    def scores(self, label: str) -> str:
-        """recall@5 / all_gold@10, a dash for a label that was not run."""
-        if label not in self.rows:
-            return "–"
-        metrics = self.results["strategies"][label]["metrics"]
-        return f"{metrics['recall@5']:.3f} / {metrics[PRIMARY]:.3f}"
-
-    def milliseconds(self, label: str) -> str:
-        """A question's share of the batch."""
-        return f"{1000 * self.results['strategies'][label]['seconds'] / self.results['benchmark']['questions']:.1f}"
-
-
 def best_of(name: str) -> str:
     """The label of a strategy at its best: `NAME:tuned` where there is a second preset, else its plain label."""
     return f"{name}:tuned" if name not in WITHOUT_SOURCE and preset(name) else name
 
 
-def figure_table(run: _Run) -> str:
+def figure_table(run: FinishedRun) -> str:
     """One run as Markdown: the hop-free baselines first, then the graph strategies, documented and tuned."""
-    benchmark, summaries = run.results["benchmark"], run.results["strategies"]
-    baseline = best_baseline(summaries)
+    baseline = best_baseline(run.results["strategies"])
     graph = [name for name in registry().names() if name not in HOP_FREE and best_of(name) in run.rows]
     if baseline is None or not graph:
-        raise InputError(f"{benchmark['name']}: the run lacks hop-free or tuned labels: run all,all:tuned")
+        raise InputError(f"{run.name}: the run lacks hop-free or tuned labels: run all,all:tuned")
     family = compare({label: run.rows[label] for label in (baseline, *map(best_of, graph))}, baseline)
     against = {pair.label: pair for pair in family.pairs}
-    lines = [_HEAD, ("---",) * len(_HEAD)]
-    lines += [
+    lines = [
         (f"`{name}`", run.scores(name), "", "", "", "", run.milliseconds(name)) for name in HOP_FREE if name in run.rows
     ]
     for name in graph:
@@ -90,11 +58,10 @@ def figure_table(run: _Run) -> str:
         documented = run.scores(name) if best != name else "–"
         cells = (documented, run.scores(best), _words(pair), mde, change, run.milliseconds(best))
         lines.append((f"`{name}`", *cells))
-    title = f"**{benchmark['name']}**, {benchmark['questions']} questions, {benchmark['passages']:,} passages"
-    return f"{title}; best hop-free: `{baseline}`.\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return f"{run.title}; best hop-free: `{baseline}`.\n\n" + as_markdown(_HEAD, lines)
 
 
-def _change(run: _Run, name: str, best: str) -> str:
+def _change(run: FinishedRun, name: str, best: str) -> str:
     if best == name or name not in run.rows:
         return "–"
     (pair,) = compare({name: run.rows[name], best: run.rows[best]}, name).pairs
@@ -108,19 +75,25 @@ def _words(pair: PairResult) -> str:
 
 
 def written(text: str, folders: Sequence[Path]) -> str:
-    """The page with its block of figures written anew."""
-    tables = "\n".join(figure_table(_Run.read(folder)) for folder in folders)
-    return _BLOCK.sub(lambda block: f"{block[1]}{tables}{block[2]}", text)
+    """The page with its blocks of figures written anew."""
+    runs = [FinishedRun.read(folder) for folder in folders]
+    return _BLOCK.sub(lambda block: f"{block[1]}{_tables(block, runs)}{block[4]}", text)
+
+
+def _tables(block: re.Match[str], runs: list[FinishedRun]) -> str:
+    if block["of"]:
+        return table_of_kinds(runs, block["of"])
+    return "\n".join(table_against(run, block["against"]) if block["against"] else figure_table(run) for run in runs)
 
 
 def main() -> None:
     """Rewrite the page that is named."""
-    parser = argparse.ArgumentParser(description="Write the figures of docs/strategies.md.")
+    parser = argparse.ArgumentParser(description="Write the figures of a page.")
     parser.add_argument("page", type=Path)
     parser.add_argument("runs", type=Path, nargs="+")
     given = parser.parse_args()
     if not given.page.is_file():
-        raise InputError(f"there is no page {given.page}: name docs/strategies.md")
+        raise InputError(f"there is no page {given.page}: name docs/strategies.md or docs/hoprank.md")
     write_atomically(given.page, written(given.page.read_text(encoding="utf-8"), given.runs).encode())
 
 

@@ -38,15 +38,16 @@ def pool_of(
     """The pool of a batch's question: `depth` chunks by BM25 and by cosine, `walked` by the walk, and linked titles."""
     lexical, dense = batch.lexical[number], batch.dense[number]
     bm25 = batch.index.lexical.scores(batch.questions[number].text)
-    mass, touched = seen.walk.mass(_walk_seeds(seen, question, batch, number))
-    link = np.zeros(seen.chunks)
+    met, held, touched = seen.walk.mass(*_walk_seeds(seen, question, batch, number))
+    mass, link = np.zeros(seen.chunks), np.zeros(seen.chunks)
+    mass[met] = held
     named = np.array(list(question.chunks), np.int64)
     link[named] = list(question.chunks.values())
-    met = np.flatnonzero(mass)
-    near = met[(-mass[met]).argsort(kind="stable")[:walked]]
+    near = met[(-held).argsort(kind="stable")[:walked]]
+    near = near[mass[near] > 0]
     parts = (lexical.rows[:depth], dense.rows[:depth], near, named[link[named] > 0])
     cosines = dense.scores[:depth]
-    scales = Scales(*map(float, (bm25.max(), cosines[0], cosines[-1], mass.max())))
+    scales = Scales(*map(float, (bm25.max(), cosines[0], cosines[-1], held.max(initial=0.0))))
     return Pool(distinct(np.concatenate(parts)), bm25, mass, link, scales, touched)
 
 
@@ -60,12 +61,12 @@ def _fused(*rankings: NDArray[np.intp]) -> tuple[Numbers, Floats]:
     return chunks[best], np.asarray(scores[best], np.float64)
 
 
-def _walk_seeds(seen: Evidence, question: ReadQuestion, batch: Batch, number: int) -> Floats:
+def _walk_seeds(seen: Evidence, question: ReadQuestion, batch: Batch, number: int) -> tuple[Numbers, Floats]:
     """Half the mass on the best chunks of RRF, half on the linked entities by rarity; all on one without the other."""
-    seeds = np.zeros(seen.walk.entities + seen.chunks)
     chunks, scores = _fused(batch.dense[number].rows, batch.lexical[number].rows)
-    seeds[seen.walk.entities + chunks] = scores / scores.sum()
-    linked = list(question.entities)
-    if linked:
-        seeds[linked] = seen.rarity[linked] / seen.rarity[linked].sum()
-    return np.asarray(seeds / max(seeds.sum(), 1.0))
+    linked = np.array(sorted(question.entities), np.int64)
+    rarity = seen.rarity[linked]
+    nodes = np.concatenate([linked, seen.walk.entities + chunks])
+    shares = np.concatenate([rarity / (rarity.sum() or 1.0), scores / (scores.sum() or 1.0)])
+    order = nodes.argsort()
+    return nodes[order], shares[order] / max(shares.sum(), 1.0)

@@ -98,14 +98,13 @@ class _Ways:
     def _steps(self, anchor: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, ...]:
         """Anchor to entity to chunk; over a triple, from its near end to the far one between."""
         ids, names, edges = self._index.chunks, self._seen.graph.entities, paths.edges
-        near, far = int(near_entities(edges, self._seen.mentions)[edge]), int(edges.entity[edge])
+        near = far = int(edges.entity[edge])
         probability, value = (round(float(x[edge]), DECIMALS) for x in (paths.anchor_probability, paths.value))
         between: tuple[Step, ...] = ()
         if self._seen.relations is not None and edges.kind[edge] == TRIPLE:
+            (near,) = near_entities(edges.where(np.array([edge])), self._seen.mentions).tolist()
             strength = round(float(self._seen.relations.strength[edges.relation[edge]]), DECIMALS)
             between = (Step(RELATED_TO, names[near], names[far], strength, probability),)
-        else:
-            near = far
         return (
             Step(MENTIONED_IN, ids[anchor].id, names[near], self._weight(near, anchor), probability),
             *between,

@@ -36,21 +36,22 @@ class Walk:
         return cls(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data, len(graph.entities))
 
     def mass(
-        self, seeds: Floats, restart: float = RESTART, steps: int = STEPS, least: float = LEAST
-    ) -> tuple[Floats, int]:
-        """The chunks' mass (n,) after `steps` steps from seeds (m + n,), and how many edges were touched."""
-        mass, touched = seeds.copy(), 0
-        seeded = nodes = np.flatnonzero(seeds)
-        back = restart * seeds[seeded]
-        for _ in range(steps):  # whatever a step does, it does for nodes with mass alone
-            held = mass[nodes]
+        self, seeds: Numbers, shares: Floats, restart: float = RESTART, steps: int = STEPS, least: float = LEAST
+    ) -> tuple[Numbers, Floats, int]:
+        """The chunks (c,) that have mass after `steps` steps, how much (c,), and how many edges were touched.
+
+        `seeds` (s,) are sorted nodes, `shares` (s,) what each begins with and gets back.
+        """
+        nodes, mass, touched = seeds, shares, 0
+        for _ in range(steps):
             begin, end = self.start[nodes], self.start[nodes + 1]
-            passing = held >= least * (end - begin)
+            passing = mass >= least * (end - begin)
             edges, giver = ranges(begin[passing], end[passing])
             target = self.target[edges]
-            mass[nodes] = 0.0
-            np.add.at(mass, target, (1.0 - restart) * held[passing][giver] * self.share[edges])
-            mass[seeded] += back
-            nodes = distinct(np.concatenate([seeded, target]))
+            given = (1.0 - restart) * mass[passing][giver] * self.share[edges]
+            nodes = distinct(np.concatenate([seeds, target]))
+            mass = np.bincount(nodes.searchsorted(target), given, len(nodes)).astype(np.float64)
+            mass[nodes.searchsorted(seeds)] += restart * shares
             touched += len(edges)
-        return mass[self.entities :], touched
+        chunks = nodes.searchsorted(self.entities)
+        return nodes[chunks:] - self.entities, mass[chunks:], touched
