@@ -14,13 +14,22 @@ def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, f
     other = tmp_path / "other"
     shutil.copytree(bench, other)
     file = tmp_path / "weights.json"
-    done = hopbench("train", "hoprank", "--dataset", bench, "--dataset", other, "--folds", 2, "--out", file)
+    told = tmp_path / "triples.jsonl"
+    told.write_text(
+        json.dumps({"passage_id": "p01", "subject": "Ed Wood", "relation": "played by", "object": "Johnny Depp"}) + "\n"
+    )
+    more = ("--triples", f"other={told}", "--passes", 1)
+    done = hopbench("train", "hoprank", "--dataset", bench, "--dataset", other, "--folds", 2, "--out", file, *more)
     assert done.code == 0, done.err
     for setting in ("cross-validated", "left out"):
         assert re.search(rf"^{setting} +tiny +wordllama +4 +\d\.\d{{3}} \[", done.out, re.MULTILINE)
-    assert re.search(rf"^126 numbers learned, written to {re.escape(str(file))}$", done.out, re.MULTILINE)
+    assert re.search(r"^cross-validated +other with triples +wordllama +4 ", done.out, re.MULTILINE)
+    # first 10; four kinds of 17 + 1, triples' of 22 + 1; one pass of 22 + 2
+    assert re.search(rf"^129 numbers learned, written to {re.escape(str(file))}$", done.out, re.MULTILINE)
     content = json.loads(file.read_text(encoding="utf-8"))
     assert {"tiny", "other"} == set(content["provenance"]["learned_from"])
+    assert {"other"} == set(content["provenance"]["triples"])
+    assert 1 == len(content["passes"])
 
     label = f"hoprank[weights={file}]"
     told = hopbench("explain", "q1", "--dataset", bench, "--strategy", label, "--top", 3)
@@ -42,6 +51,13 @@ def test_bad_input_is_refused(hopbench: Hopbench, bench: Path, tmp_path: Path) -
     unknown = hopbench("train", "hoprank", "--dataset", bench, "--without", "covrage")
     assert unknown.code == 2
     assert "coverage" in unknown.err
+    for given, reason in (
+        (f"other={bench}/queries.jsonl", "tiny"),
+        ("tiny", "NAME=FILE"),
+        ("tiny=nowhere", "NAME=FILE"),
+    ):
+        refused = hopbench("train", "hoprank", "--dataset", bench, "--triples", given)
+        assert (refused.code, reason in refused.err) == (2, True)
     missing = hopbench("train", "hoprank", "--dataset", tmp_path / "nowhere")
     assert missing.code == 2
     foreign = hopbench("explain", "q1", "--dataset", bench, "--strategy", "hoprank[weights=nowhere.json]")
