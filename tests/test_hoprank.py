@@ -186,6 +186,23 @@ def test_titles_are_no_condition(tmp_path_factory: pytest.TempPathFactory, passa
         assert len(bare) == len(ranking.hits)
 
 
+@pytest.mark.parametrize("text", ["Zyzzyva?", "", "?", "the of it", "Who directed Ed Wood?"])
+def test_one_passage_and_any_question(tmp_path: Path, text: str) -> None:
+    (ranking,) = ranked(built_index(plan_of(WORLD[:1]), tmp_path), text)
+
+    assert (ranking.failure, ["p01"]) == (None, [hit.chunk_id for hit in ranking.hits])
+    assert math.isfinite(ranking.hits[0].score)
+
+
+def test_a_question_with_no_known_word_is_ranked_by_meaning_alone(index: Index) -> None:
+    """No word of it is in the corpus: BM25, names and coverage say nothing, and every chunk is ranked all the same."""
+    (ranking,) = ranked(index, "Zyzzyva quux?")
+
+    assert (ranking.failure, len(WORLD)) == (None, len(ranking.hits))
+    for name in ("bm25", "link", "title_found", "coverage", "sentence", "open_coverage", "rare", "capitals"):
+        assert {0.0} == {hit.components[name] for hit in ranking.hits if hit.origin != "fill"}
+
+
 def test_phrases_alone_make_paths(tmp_path: Path) -> None:
     bare = [Passage(one.id, "", one.text) for one in WORLD]
     (ranking,) = ranked(built_index(plan_of(bare), tmp_path), "Who played Batman for the director of Beetlejuice?")
@@ -206,7 +223,7 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
     [
         (lambda content: content["features"]["base"].reverse(), "other base features"),
         (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/2'"),
-        (lambda content: content["first"].pop(), r"holds \[9, 17"),
+        (lambda content: content["first"].pop(), r"holds \[11, 17"),
         (lambda content: content.update(passes=[]), "numbers per model"),
         (lambda content: content["edges"][0].update(bias="x"), "no weights file"),
         (lambda content: content["first"].__setitem__(0, math.nan), "not finite"),

@@ -55,6 +55,8 @@ ALL = NONE + 2 * ONE + THREE
         (base.sentence, 2 * ONE / ALL, THREE / ALL),  # the title and "Ed Wood is …"; "Tim Burton was born …"
         (base.open_coverage, 0.0, THREE / (NONE + THREE)),  # director and born are open
         (base.rare, 1.0, 1 / 3),  # ed is in one chunk; born in three
+        (base.rarities, 2.0, 1 / 3),  # ed and wood are in one chunk each; born in three
+        (base.pair, 0.0, 0.0),  # among twelve chunks no word is rare enough
         (base.capitals, 1.0, 0.0),  # Ed and Wood; Where is a stop word
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -83,11 +85,43 @@ def test_scores_are_measured_against_the_pool_s() -> None:
         covered=np.zeros((2, 1), bool),
         best_sentence=nothing,
         title_found=nothing,
+        together=np.zeros((1, 1)),
     )
 
     assert [1.0, 0.25] == pytest.approx(base.bm25(facts).tolist(), abs=1e-6)
     assert [0.5, -1.0] == pytest.approx(base.dense(facts).tolist(), abs=1e-5)  # (.7 − .5)/(.9 − .5); clipped
     assert [0.5, 0.0] == base.walk(facts).tolist()  # √(.01/.04)
+
+
+def test_rare_words_and_pairs_of_them_by_hand() -> None:
+    """Words of idf 4, 5 and 2 in 2, 1 and 9 chunks; the first two are rare, and two chunks of the pool have both."""
+    no = np.zeros(3, bool)
+    question = ReadQuestion(np.arange(3), np.array([4.0, 5.0, 2.0]), np.array([2, 1, 9]), no, no, {}, {})
+    nothing = np.zeros(2)
+    facts = ChunkFacts(
+        question=question,
+        scales=Scales(bm25=1.0, first_cosine=0.9, last_cosine=0.5, mass=1.0),
+        bm25=nothing,
+        cosine=nothing,
+        mass=nothing,
+        link=nothing,
+        covered=np.array([[True, True, True], [True, False, True]]),
+        best_sentence=nothing,
+        title_found=nothing,
+        together=np.array([[3.0, 2.0, 3.0], [2.0, 2.0, 1.0], [3.0, 1.0, 9.0]]),
+    )
+
+    assert [1 / 2 + 1 + 1 / 9, 1 / 2 + 1 / 9] == pytest.approx(base.rarities(facts).tolist())
+    assert [1 / 2, 0.0] == base.pair(facts).tolist()
+
+
+def test_a_pair_is_counted_in_the_pool(tmp_path: Path) -> None:
+    """Of 60 chunks two have "amber" and "willow": idf ln(1 + 58.5/2.5) = 3.2, so both are rare; the pool has both."""
+    passages = [Passage(f"p{n:02}", "", f"Plain text {n}.") for n in range(58)]
+    passages += [Passage(f"q{n}", "", "An amber willow.") for n in range(2)]
+    candidates = asked(built_index(plan_of(passages), tmp_path), "amber willow")
+
+    assert [0.0, 0.5, 0.5] == candidates.features(np.array([0, 58, 59]))[:, BASE_FEATURES.index(base.pair)].tolist()
 
 
 def test_the_best_chunk_has_full_bm25_and_walk(index: Index) -> None:

@@ -1,4 +1,4 @@
-"""What a chunk says by itself: ten numbers, most of them in 0..1, each a function of facts about k chunks."""
+"""What a chunk says by itself: twelve numbers, most of them in 0..1, each a function of facts about k chunks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from retrieval.strategies.hoprank.question import TINY, ReadQuestion
 from retrieval.strategies.hoprank.words import Flags, Floats
+
+TELLING = 3.0  # idf of a word in one chunk of twenty
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,10 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class ChunkFacts:
-    """Facts about k chunks, all (k,) but `covered` (k, w): which question words each contains."""
+    """Facts about k chunks, all (k,) but `covered` (k, w): which question words each contains.
+
+    `together` (w, w) is in how many chunks of the pool two of the question's words stand together.
+    """
 
     question: ReadQuestion
     scales: Scales
@@ -34,6 +39,7 @@ class ChunkFacts:
     covered: Flags
     best_sentence: Floats
     title_found: Floats
+    together: Floats
 
 
 def bm25(facts: ChunkFacts) -> Floats:
@@ -89,6 +95,21 @@ def capitals(facts: ChunkFacts) -> Floats:
     return np.asarray(facts.covered @ idf / (idf.sum() + TINY))
 
 
+def rarities(facts: ChunkFacts) -> Floats:
+    """Σ 1/df of the question words in the chunk, at most 2."""
+    frequency = facts.question.frequency
+    inverse = np.where(frequency > 0, 1.0 / np.maximum(frequency, 1), 0.0)
+    return np.asarray(np.minimum(facts.covered @ inverse, 2.0))
+
+
+def pair(facts: ChunkFacts) -> Floats:
+    """1/how many chunks of the pool have both of the rarest pair in the chunk, of question words with idf > 3."""
+    telling = np.flatnonzero(facts.question.idf > TELLING)
+    first, second = (telling[place] for place in np.triu_indices(len(telling), 1))
+    both = facts.covered[:, first] & facts.covered[:, second]
+    return np.asarray(np.max(both / np.maximum(facts.together[first, second], 1.0), axis=1, initial=0.0))
+
+
 BASE_FEATURES: tuple[Callable[[ChunkFacts], Floats], ...] = (
     bm25,
     dense,
@@ -100,4 +121,6 @@ BASE_FEATURES: tuple[Callable[[ChunkFacts], Floats], ...] = (
     open_coverage,
     rare,
     capitals,
+    rarities,
+    pair,
 )

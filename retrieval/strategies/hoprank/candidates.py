@@ -17,7 +17,10 @@ from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, 
 
 
 class Candidates:
-    """One question's candidates, a row each: `covered` (c, w), the question words in each, and `base` (c, 10)."""
+    """One question's candidates, a row each: `covered` (c, w), the question words in each, and `base` (c, 12).
+
+    The pool comes first: what its chunks have in common, features of all others are measured against.
+    """
 
     def __init__(self, seen: Evidence, question: ReadQuestion, vector: Vectors, pool: Pool) -> None:
         """`vector` (d,) is the question's."""
@@ -27,6 +30,8 @@ class Candidates:
         self.covered: Flags = np.zeros((0, len(question.numbers)), bool)
         self.base: Floats = np.zeros((0, len(BASE_FEATURES)))
         self._row = np.full(seen.chunks, -1, np.int64)
+        self._together: Floats | None = None
+        self.rows(pool.chunks)
 
     def rows(self, chunks: NDArray[Any]) -> Numbers:
         """The rows of chunks; chunks that are no candidates yet become ones."""
@@ -39,7 +44,7 @@ class Candidates:
         return np.asarray(self._row[chunks])
 
     def features(self, chunks: NDArray[Any]) -> Floats:
-        """Base features of chunks, (k, 10)."""
+        """Base features of chunks, (k, 12)."""
         rows = self.rows(chunks)
         return self.base[rows]
 
@@ -50,6 +55,9 @@ class Candidates:
         by_sentence = question.covered(words, *words.of_sentences(sentence))
         first = (end - begin).cumsum() - (end - begin)  # a chunk has a sentence at least, its title
         cosine = (self.seen.vectors[chunks] @ self.vector).astype(np.float64)
+        covered = np.logical_or.reduceat(by_sentence, first, axis=0)
+        if self._together is None:
+            self._together = covered.T.astype(np.float64) @ covered
         return ChunkFacts(
             question=question,
             scales=pool.scales,
@@ -57,9 +65,10 @@ class Candidates:
             cosine=cosine.round(FLOAT32_DECIMALS),
             mass=pool.mass[chunks],
             link=pool.link[chunks],
-            covered=np.logical_or.reduceat(by_sentence, first, axis=0),
+            covered=covered,
             best_sentence=np.maximum.reduceat(question.share(by_sentence), first),
             title_found=self._title_found(chunks),
+            together=self._together,
         )
 
     def _title_found(self, chunks: Numbers) -> Floats:

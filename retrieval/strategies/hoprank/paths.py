@@ -23,7 +23,7 @@ ALONE = -9.0  # the log-mass of the other candidates where there are none
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Paths into c chunks, the pool and all that the anchors' edges lead to, sorted: `features` are (c, 12).
+    """Paths into c chunks, the pool and all that the anchors' edges lead to, sorted: `features` are (c, 12), (c, 14) with triples.
 
     `edges` are the edges of the anchors, with P(anchor) in `anchor_probability` and `value` = P(anchor) · P(edge), both
     (e,); `best` (c,) is the number of the best edge into each chunk, NOWHERE where there is none.
@@ -62,7 +62,7 @@ class Reached:
         self.features: Floats = np.zeros((0, len(EDGE_FEATURES) + more))
 
     def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
-        """The edges that leave the anchors, and their features (e, 17)."""
+        """The edges that leave the anchors, and their features, (e, 17), (e, 22) with triples."""
         new = anchors[~self._asked[anchors]]
         if len(new):
             self._asked[new] = True

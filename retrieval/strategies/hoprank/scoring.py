@@ -19,7 +19,7 @@ def pool_ranking(candidates: Candidates, weights: Floats) -> Ranked:
 
 
 def with_paths(candidates: Candidates, paths: Paths) -> Floats:
-    """Base and path features of the chunks that paths list, (c, 22)."""
+    """Base and path features of the chunks that paths list, (c, 24), (c, 26) with triples."""
     return np.concatenate([candidates.features(paths.chunks), paths.features], axis=1)
 
 

@@ -33,7 +33,7 @@ class EdgeModel:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """`first` (10,) scores the pool; `edges` has a model per kind; `passes` has weights (22,) for each pass.
+    """`first` (12,) scores the pool; `edges` has a model per kind; `passes` has weights (26,) for each pass.
 
     `provenance` says what they were trained on.
     """
