@@ -21,6 +21,11 @@ class Unit:
     part: int
     label: str
 
+    @property
+    def title(self) -> str:
+        """What Prefect shows."""
+        return f"trial {self.label} batch {self.part}"
+
 
 @dataclass(frozen=True)
 class UnitOutcome:

@@ -193,7 +193,7 @@ def _ranker(options: RunOptions, home: Home, runtime: PrefectRuntime | None) -> 
         return None
     from flows.scale_out import ScaledOut
 
-    return ScaledOut(options, home, runtime)
+    return ScaledOut(options, home)
 
 
 def _writable(options: RunOptions) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
@@ -36,6 +36,29 @@ def runner_parts(runner: str) -> tuple[str, str]:
     if address and kind != "dask":
         raise InputError(f"--runner {runner}: only dask takes an address, such as dask:127.0.0.1:8786")
     return kind, address
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over which task runner's workers trials are spread (none: done here), and questions a batch."""
+
+    runner: str = ""
+    workers: int | None = None
+    batch: int | None = None
+
+    def check(self, prefect: bool, llm: str | None) -> None:
+        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
+        if self.runner:
+            kind, _ = runner_parts(self.runner)
+            if not prefect:
+                raise InputError(f"--runner {self.runner} is one of Prefect's task runners: leave out --no-prefect")
+            if llm is not None and kind != "threads":
+                raise InputError(
+                    f"--runner {self.runner} has workers that share no model's pace and budget: with --llm, choose "
+                    "--runner threads or none"
+                )
+        elif self.workers is not None:
+            raise InputError(f"--workers {self.workers}: of which runner? Add --runner {'|'.join(RUNNERS)}")
 
 
 def check_store(engine: str, home: Home) -> None:
@@ -196,14 +219,15 @@ class RunOptions(GraphOptions):
 
     def __post_init__(self) -> None:
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
-        if self.runner:
-            runner_parts(self.runner)
-            if not self.prefect:
-                raise InputError(f"--runner {self.runner} is one of Prefect's task runners: leave out --no-prefect")
-            if self.models.llm is not None and runner_parts(self.runner)[0] != "threads":
-                raise InputError(
-                    f"--runner {self.runner} has workers that share no model's pace and budget: with --llm, choose "
-                    "--runner threads or none"
-                )
-        elif self.workers is not None:
-            raise InputError(f"--workers {self.workers}: of which runner? Add --runner {'|'.join(RUNNERS)}")
+        Spread(self.runner, self.workers, self.batch).check(self.prefect, self.models.llm)
+
+
+Options = TypeVar("Options", bound=GraphOptions)
+
+
+def absolute(options: Options) -> Options:
+    """The options with paths that mean the same from a worker's folder."""
+    dataset = str(Path(options.dataset).absolute()) if Path(options.dataset).exists() else options.dataset
+    triples = options.triples.absolute() if options.triples else None
+    mapping = options.mapping.absolute() if options.mapping else None
+    return replace(options, dataset=dataset, triples=triples, mapping=mapping)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eval.batch_work import Unit, UnitOutcome, run_unit
 from flows.home import Home
-from flows.options import RunOptions
+from flows.options import GraphOptions, RunOptions
 from retrieval.errors import HopBenchError, IncompleteError, InputError, StoreError
 
 if TYPE_CHECKING:
@@ -36,6 +36,48 @@ class Job:
     home: Path
     namespace: str
     build_key: str
+
+    def open(self) -> Desk:
+        """What a worker needs to do the run's units."""
+        return Desk(*opened(self.options, self.home, self.namespace, self.build_key), self.options)
+
+
+class AnyDesk(Protocol):
+    """A job opened in this process."""
+
+    def run(self, unit: Any, /) -> Any:
+        """Do one unit."""
+        ...
+
+
+class AnyJob(Protocol):
+    """What workers are told, and open once; `token` is the same for all its units."""
+
+    @property
+    def token(self) -> str:
+        """Its name."""
+        ...
+
+    def open(self) -> AnyDesk:
+        """Open it in this process."""
+        ...
+
+
+def opened(options: GraphOptions, home: Path, namespace: str, build_key: str) -> tuple[Benchmark, Index]:
+    """Read benchmark, vectors and graph; the graph must be the one that was built for this job."""
+    from flows.build_graph import open_index
+
+    place = Home(home)
+    place.apply_environment()
+    benchmark = options.benchmark()
+    index = open_index(options, options.graph_plan(benchmark, place), place)
+    record = index.store.record()
+    if record is None or record.get("build_key") != build_key:
+        raise InputError(
+            f"the worker on {os.uname().nodename} does not find the graph {namespace} in {home}: workers "
+            "need the same HOPBENCH_HOME and data set (a shared file system), or --store neo4j"
+        )
+    return benchmark, index
 
 
 @dataclass(frozen=True)
@@ -60,24 +102,6 @@ class Desk:
         self._options = options
         self._lock = Lock()
         self._batches: OrderedDict[int, Batch] = OrderedDict()
-
-    @classmethod
-    def open(cls, job: Job) -> Desk:
-        """Read benchmark, vectors and graph; the graph must be the one that the run built."""
-        from flows.build_graph import open_index
-
-        home = Home(job.home)
-        home.apply_environment()
-        benchmark = job.options.benchmark()
-        plan = job.options.graph_plan(benchmark, home)
-        index = open_index(job.options, plan, home)
-        record = index.store.record()
-        if record is None or record.get("build_key") != job.build_key:
-            raise InputError(
-                f"the worker on {os.uname().nodename} does not find the graph {job.namespace} in {job.home}: workers "
-                "need the same HOPBENCH_HOME and data set (a shared file system), or --store neo4j"
-            )
-        return cls(benchmark, index, job.options)
 
     @cached_property
     def strategies(self) -> dict[str, object]:
@@ -111,11 +135,11 @@ class Desk:
             return self._batches[part]
 
 
-_desks: dict[str, Desk] = {}
+_desks: dict[str, AnyDesk] = {}
 _opening = Lock()
 
 
-def use_desk(token: str, desk: Desk) -> None:
+def use_desk(token: str, desk: AnyDesk) -> None:
     """Let workers in this process use what it has opened already."""
     _desks[token] = desk
 
@@ -125,14 +149,14 @@ def leave_desk(token: str) -> None:
     _desks.pop(token, None)
 
 
-def work(job: Job, unit: Unit) -> UnitOutcome | Failed:
-    """Do a unit of a job, opening its benchmark in this process if need be. Errors of HopBench come back as values."""
+def work(job: AnyJob, unit: object) -> Any:
+    """Do a unit of a job, which is opened in this process if need be. HopBench's own errors come back as values."""
     try:
         with _opening:
             desk = _desks.get(job.token)
             if desk is None:
                 _desks.clear()  # the runs before it are over
-                desk = _desks[job.token] = Desk.open(job)
+                desk = _desks[job.token] = job.open()
         return desk.run(unit)
     except HopBenchError as error:
         return Failed(str(error), error.exit_code)

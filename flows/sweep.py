@@ -15,7 +15,7 @@ from eval.types import Benchmark
 from eval.version import code_version
 from flows.home import Home
 from flows.models import Models, open_models
-from flows.options import GraphOptions
+from flows.options import GraphOptions, Spread
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
 from flows.steps import Steps, run_flow
@@ -59,9 +59,16 @@ class Swept:
 
 
 def sweep(
-    plan: SweepPlan, out: Path, *, prefect: bool = True, champion: bool = False, report: Report | None = None
+    plan: SweepPlan,
+    out: Path,
+    *,
+    prefect: bool = True,
+    champion: bool = False,
+    report: Report | None = None,
+    spread: Spread = Spread(),  # noqa: B008 - frozen
 ) -> Swept:
-    """Run what is not finished of a sweep, write its files to `out`, and track it."""
+    """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
+    spread.check(prefect, plan.content.llm)
     home = Home.resolve()
     home.apply_environment()
     benchmarks = load_benchmarks(plan)
@@ -71,7 +78,7 @@ def sweep(
     models_named = model_options(plan.content)
     models_named.check()
     home.prepare()
-    sweep_id = Identity(out / FILE).hold(identity(plan, benchmarks))
+    sweep_id = Identity(out / FILE).hold({**identity(plan, benchmarks), "batch": spread.batch})
     report = report or Silent()
     report.expect(plan.trials)
     with ExitStack() as stack:
@@ -83,7 +90,7 @@ def sweep(
         drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
         stack.callback(drainer.close)
         models = stack.enter_context(open_models(models_named, embedders[0], home))
-        run = _Run(plan, home, out, ledger, drainer, report, runtime, models, champion)
+        run = _Run(plan, home, out, ledger, drainer, report, runtime, models, champion, spread)
         swept = run_flow(
             "sweep",
             lambda steps: run.whole(benchmarks, steps),
@@ -108,6 +115,7 @@ class _Run:
     runtime: PrefectRuntime | None
     models: Models
     champion: bool
+    spread: Spread
     found: dict[object, Result] = field(default_factory=dict)
 
     def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> Swept:
@@ -119,7 +127,8 @@ class _Run:
         content = self.plan.content
         identity = Identity(self.out / FILE)
         arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.report, identity, self.models)
-        trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.report)
+        arenas.batch = self.spread.batch
+        trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.report, self.spread)
         search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
         while (turn := search.ask()).candidates:
             results = trials.round(turn, self.plan.datasets, steps)

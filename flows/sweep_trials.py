@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from eval.types import Benchmark
 from flows.home import Home
-from flows.options import GraphOptions
+from flows.options import GraphOptions, Spread
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps
 from flows.steps import Steps, run_flow
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from eval.sweep.plan import SweepPlan
     from eval.sweep.results import Cell, Result
     from eval.sweep.search import Round
+    from eval.trial import TrialOutcome
     from flows.models import Models
+    from retrieval.graph.plan import GraphPlan
     from retrieval.index import Index
 
 KEPT_GRAPHS = 4
@@ -43,6 +45,7 @@ class Arenas:
     report: Report
     identity: Identity
     models: Models
+    batch: int | None = None
     warnings: list[str] = field(default_factory=list)
     _kept: OrderedDict[tuple[str, Build], tuple[Index, str]] = field(default_factory=OrderedDict)
 
@@ -57,8 +60,14 @@ class Arenas:
         drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
         subset = first_drawn(drawn, questions, cell.seed)
         arena = Arena(subset, benchmark.digest, index, fingerprint, cell.seed)
-        arena = replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat)
+        arena = replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
         return replace(arena, reading=trial_reading(content, self.models)) if read else arena
+
+    def graph(self, dataset: str, build: Build) -> tuple[GraphOptions, GraphPlan]:
+        """What a worker needs to find the graph."""
+        content = self.plan.content
+        option = GraphOptions(dataset=dataset, store=content.store, llm=content.llm, **asdict(build))
+        return option, option.graph_plan(self.benchmarks[dataset], self.home)
 
     def _graph(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
         place = dataset, build
@@ -72,9 +81,7 @@ class Arenas:
     def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
         from flows.build_graph import built_graph, open_index
 
-        content = self.plan.content
-        option = GraphOptions(dataset=dataset, store=content.store, llm=content.llm, **asdict(build))
-        graph = option.graph_plan(self.benchmarks[dataset], self.home)
+        option, graph = self.graph(dataset, build)
         graph = option.with_reader(graph, self.models.reading.reader)
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
         self.models.serve(index)
@@ -100,6 +107,7 @@ class Trials:
     ledger: Ledger
     drainer: Drainer
     report: Report
+    spread: Spread = field(default_factory=Spread)
     done: int = 0
     reused: int = 0
 
@@ -127,7 +135,7 @@ class Trials:
                 for cell in self._cells(dataset):
                     arena = self.arenas.open(dataset, build, cell, turn.questions, steps, read)
                     todo = {place: turn.candidates[place] for place in places}
-                    for place, record in self._records(arena, cell, todo, steps).items():
+                    for place, record in self._records(dataset, arena, cell, todo, steps).items():
                         found[place][cell] = record
         return [Result(*pair, turn.questions) for pair in zip(turn.candidates, found, strict=True)]
 
@@ -137,7 +145,7 @@ class Trials:
 
         cell = self._cells(dataset)[0]
         arena = self.arenas.open(dataset, winner.build, cell, None, steps, read=True)
-        return Result(winner, {cell: self._records(arena, cell, {0: winner}, steps, "report")[0]})
+        return Result(winner, {cell: self._records(dataset, arena, cell, {0: winner}, steps, "report")[0]})
 
     def _cells(self, dataset: str) -> list[Cell]:
         from eval.sweep.results import Cell
@@ -146,35 +154,72 @@ class Trials:
         return [Cell(name, seed, repeat) for seed in content.all_seeds for repeat in range(content.repeats)]
 
     def _records(
-        self, arena: Arena, cell: Cell, todo: Mapping[int, Candidate], steps: Steps, role: str = "sweep"
+        self,
+        dataset: str,
+        arena: Arena,
+        cell: Cell,
+        todo: Mapping[int, Candidate],
+        steps: Steps,
+        role: str = "sweep",
     ) -> dict[int, TrialRecord]:
         """Each candidate's record: from the ledger, or done here, or awaited from the process that is at it.
 
         Those that share the most work follow each other; what another process is at is looked for again at the end.
         """
         found: dict[int, TrialRecord] = {}
+
+        def take(place: int, ranked: TrialOutcome | None = None) -> None:
+            record = self._record(arena, todo[place], steps, ranked)
+            if record is not None:
+                found[place] = record
+                self.done += 1
+                self.drainer.trial(todo[place], cell, arena, record, role)
+
         left = sorted(todo, key=lambda place: todo[place].strategy.shared_work())
         while left:
             before = len(found)
+            if self.spread.runner:
+                self._on_workers(dataset, arena, {place: todo[place] for place in left}, take)
             for place in left:
-                record = self._record(arena, todo[place], steps)
-                if record is not None:
-                    found[place] = record
-                    self.done += 1
-                    self.drainer.trial(todo[place], cell, arena, record, role)
+                if place not in found:
+                    take(place)
             left = [place for place in left if place not in found]
             if left and len(found) == before:
                 time.sleep(LOOK_SECONDS)
         return found
 
-    def _record(self, arena: Arena, candidate: Candidate, steps: Steps) -> TrialRecord | None:
+    def _on_workers(
+        self,
+        dataset: str,
+        arena: Arena,
+        todo: Mapping[int, Candidate],
+        take: Callable[[int, TrialOutcome | None], None],
+    ) -> None:
+        """Claim what is nobody's, and have the workers of the runner rank it."""
+        from flows.sweep_spread import rank_on_workers
+
+        strategies = {place: one.strategy for place, one in todo.items()}
+        mine = {place: one for place, one in strategies.items() if self.ledger.claim(arena.trial_id(one))}
+        if not mine:
+            return
+        graph = self.arenas.graph(dataset, next(iter(todo.values())).build)
+        ranked: dict[int, TrialOutcome] = {}
+        # Single calls are timed when the workers are gone.
+        then = ranked.__setitem__ if arena.latency else take
+        rank_on_workers(self.spread, self.arenas.home, arena, graph, mine, then)
+        for place, outcome in ranked.items():
+            take(place, outcome)
+
+    def _record(
+        self, arena: Arena, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
+    ) -> TrialRecord | None:
         from eval.sweep.readers import is_complete
 
         name = arena.trial_id(candidate.strategy)
         record = self.ledger.get(name)
         if record is None and self.ledger.claim(name):
             shown = f"{arena.benchmark.name} {candidate.title}"
-            record = steps(shown, lambda: arena.run(candidate.strategy))
+            record = steps(shown, lambda: arena.run(candidate.strategy, ranked))
             if is_complete(record):  # what models did not say is asked again by the next run
                 self.ledger.put(record)
         elif record is not None:

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +20,9 @@ from eval.types import PassageRanking
 from eval.unfinished import Unfinished
 from flows.home import Home
 from flows.options import RunOptions
-from flows.scale_out import ScaledOut, make_runner
+from flows.scale_out import ScaledOut
 from flows.scale_work import Failed
+from flows.task_pool import Pool
 from retrieval.errors import IncompleteError, InputError, StoreError, UnknownNameError
 from retrieval.types import Counters
 from tests.test_cli.conftest import write_benchmark
@@ -101,7 +101,7 @@ def evaluated(home: Home, dataset: Path, prefect_runtime: PrefectRuntime, tmp_pa
         record, _ = built_graph(graph, index, home, plain_steps)
         plan = Plan(benchmark, index, record, resolve(LABELS), batch=2)
         kept = kept or Unfinished(tmp_path / f"kept-{runner or 'plain'}".replace(":", "-"))
-        rank = ScaledOut(options, home, prefect_runtime) if runner else None
+        rank = ScaledOut(options, home) if runner else None
         with prefect_runtime.flow_settings():
             return evaluate(plan, kept, plain_steps, rank), kept
 
@@ -163,13 +163,12 @@ def test_pools_that_always_break_end_with_what_to_do(
     def lost(*_: object) -> None:
         raise OSError("the worker is gone")
 
-    monkeypatch.setattr("flows.scale_out.work", lost)
+    monkeypatch.setattr("flows.task_pool.work", lost)
     with pytest.raises(IncompleteError, match=r"3 pools of workers ended .* fewer --workers"):
         evaluated("threads")
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.scale_out.CONNECT_SECONDS", 1)
-    options: Any = SimpleNamespace(runner="dask:tcp://127.0.0.1:9", workers=None)
+    monkeypatch.setattr("flows.task_pool.CONNECT_SECONDS", 1)
     with pytest.raises(InputError, match=r"--runner dask:tcp://127.0.0.1:9: no Dask scheduler answers there"):
-        make_runner(options, Home(Path("nowhere")))
+        Pool("dask:tcp://127.0.0.1:9", None, Home(Path("nowhere"))).make()

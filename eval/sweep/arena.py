@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,7 +34,7 @@ class Arena:
 
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
     `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics, `reading` answer and judge;
-    `repeat` tells equal trials apart.
+    `repeat` tells equal trials apart. `batch` asks for smaller batches of questions, to spread them over workers.
     """
 
     benchmark: Benchmark
@@ -47,17 +47,18 @@ class Arena:
     ragas: bool = False
     repeat: int = 0
     reading: Reading = field(default_factory=Reading)
+    batch: int | None = None
 
     @cached_property
     def parts(self) -> list[Batch]:
         """The questions in batches with their candidates."""
-        parts = batches(self.index, [question.question for question in self.benchmark.questions])
+        parts = batches(self.index, [question.question for question in self.benchmark.questions], self.batch)
         prepare(parts)
         return parts
 
     def settings(self, strategy: Strategy) -> dict[str, Any]:
         """Everything that decides a trial's outcome: what its id is made of."""
-        measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat}
+        measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat, "batch": self.batch}
         measured |= {"model": self.index.shared.get(MODEL, ""), **self.reading.settings()}
         return {
             "strategy": strategy.name,
@@ -78,14 +79,17 @@ class Arena:
         """The trial's content address."""
         return trial_id(**self.settings(strategy))
 
-    def run(self, strategy: Strategy) -> TrialRecord:
-        """Rank, score, and where somebody reads answer and judge all questions; no reach. Raises BudgetReached."""
-        started, settings = time.time(), self.settings(strategy)
-        with collector_paused():
-            return self._run(strategy, settings, started)
+    def run(self, strategy: Strategy, ranked: TrialOutcome | None = None) -> TrialRecord:
+        """Rank (unless workers have `ranked` already), score, and where somebody reads answer and judge all questions.
 
-    def _run(self, strategy: Strategy, settings: Mapping[str, Any], started: float) -> TrialRecord:
-        outcome = run_trial(strategy.name, strategy, self.parts, self.budget)
+        No reach. Raises BudgetReached.
+        """
+        with collector_paused():
+            return self._run(strategy, ranked)
+
+    def _run(self, strategy: Strategy, ranked: TrialOutcome | None) -> TrialRecord:
+        settings, started = self.settings(strategy), time.time() - (ranked.seconds if ranked else 0.0)
+        outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
         tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas)}
         said = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _at_once)
         rows = tables[strategy.name]

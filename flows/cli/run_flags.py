@@ -23,6 +23,7 @@ from flows.cli.model_flags import (
     Repeats,
     metric_names,
 )
+from flows.cli.runner_flags import Batch, Runner, Workers
 from flows.models import ModelOptions
 from flows.options import RunOptions
 
@@ -65,14 +66,9 @@ class RunFlags:
     dry_run: DryRun = False
     seed: Annotated[int, typer.Option(help="Seed of samples and resampling.")] = 0
     no_prefect: NoPrefect = False
-    runner: Annotated[
-        str,
-        typer.Option(help="Where trials run: threads, processes, dask, dask:HOST:PORT (default: one after another)."),
-    ] = ""
-    workers: Annotated[int | None, typer.Option(min=1, help="Workers of --runner (default: the processors).")] = None
-    batch: Annotated[
-        int | None, typer.Option(min=1, help="Questions in a batch (default: what memory allows, ≤ 1000).")
-    ] = None
+    runner: Runner = ""
+    workers: Workers = None
+    batch: Batch = None
     config: Config = None
 
     def options(self, command: str, *, dataset: str, out: Path, ragas: bool) -> RunOptions:

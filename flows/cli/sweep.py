@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.model_flags import BudgetUsd, Judge, Llm
+from flows.cli.runner_flags import Batch, Runner, Workers
+from flows.options import Spread
 from retrieval.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ def sweep_command(
     champion: Annotated[
         bool, typer.Option("--champion", help="Name the winner the champion of the benchmarks it was scored on.")
     ] = False,
+    runner: Runner = "",
+    workers: Workers = None,
+    batch: Batch = None,
     no_prefect: Annotated[bool, typer.Option("--no-prefect", help="Run without a Prefect server.")] = False,
     llm: Llm = None,
     judge: Judge = None,
@@ -49,6 +54,8 @@ def sweep_command(
         raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")
     flags = {"llm": llm, "judge": judge, "budget": budget}
     plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
+    spread = Spread(runner, workers, batch)
+    spread.check(not no_prefect, plan.content.llm)
     each = [
         f"{plan.configurations} configurations",
         f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
@@ -65,7 +72,7 @@ def sweep_command(
     from flows.sweep import sweep
 
     with terminal_progress() as progress:
-        swept = sweep(plan, out, prefect=not no_prefect, champion=champion, report=progress)
+        swept = sweep(plan, out, prefect=not no_prefect, champion=champion, report=progress, spread=spread)
     print_swept(swept)
     if swept.incomplete:
         raise IncompleteError(
