@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,3 +35,32 @@ def test_every_feature_of_hoprank_stands_in_its_page(feature: Callable[..., obje
     row = f"| `{feature.__name__}` | {feature.__doc__} |"
 
     assert row in (ROOT / "docs" / "hoprank.md").read_text(encoding="utf-8")
+
+
+def shown_flags() -> Iterator[tuple[str, list[str], str]]:
+    """File, words and flag for each flag of a `hopbench` line in the documentation."""
+    for file in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for line in re.findall(r"hopbench ([a-z][^`#&>]*)", file.read_text(encoding="utf-8")):
+            first = line.splitlines()[0]
+            for flag in re.findall(r"--[a-z][a-z0-9-]+", first):
+                yield file.name, first.split(), flag
+
+
+def test_every_flag_of_a_command_in_the_docs_exists() -> None:
+    from typer.main import get_command
+
+    from flows.cli.main import app
+
+    def known(words: list[str]) -> set[str]:
+        command: Any = get_command(app)
+        for word in words:
+            if word not in getattr(command, "commands", {}):
+                break
+            command = command.commands[word]
+        options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        return options | (known(["nightly"]) if words[0] == "serve" else set())
+
+    shown = list(shown_flags())
+    assert len(shown) > 50  # the line of cron and the unit of systemd among them
+    assert ("nightly.md", "--no-prefect") in {(file, flag) for file, _, flag in shown}
+    assert [] == [(file, words[0], flag) for file, words, flag in shown if flag not in known(words)]

@@ -204,7 +204,8 @@ def test_what_changed_is_named() -> None:
     assert changed(edited, then, ["pagerank"]) == ["the spec of pagerank (restart 0.15 → 0.99)"]
     cut = {**then, "graph": {"fingerprint": "bbbbbbbbbbbbbbbb", "build_key": "k"}}
     assert changed(cut, then, []) == [
-        "the graph's fingerprint (aaaaaaaaaaaa → bbbbbbbbbbbb; built alike, so its content was changed afterwards)"
+        "the graph's fingerprint (aaaaaaaaaaaa → bbbbbbbbbbbb; built alike, so its content was changed afterwards; "
+        "hopbench graph build --force makes it anew)"
     ]
     other = {
         **then,
@@ -219,6 +220,10 @@ def test_what_changed_is_named() -> None:
         "the code (retrieval/a.py)",
         "the embedder (wordllama → minilm)",
         "packages (numpy 2.4.6 → 2.5.0)",
+    ]
+    builder = {**then, "graph": {"fingerprint": "b", "build_key": "l"}}
+    assert changed(builder, then, []) == [
+        "the graph's fingerprint (aaaaaaaaaaaa → b; built otherwise: by another builder)"
     ]
     assert changed(other, {"graph": {"fingerprint": "b", "build_key": "l"}}, []) == []  # what was not recorded
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from retrieval.graph import plan
 from retrieval.strategies.pagerank import PageRank
 from tests.test_cli.conftest import call, write_benchmark
 from tests.test_nightly_notify import Handler, Hook
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from flows.prefect_runtime import PrefectRuntime
 
 ROOT = Path(__file__).resolve().parents[1]
+ALARM = '<div class="notice" role="note" id="night">'  # a good night is told without the colour of a warning
 
 
 def test_one_label_that_fails_makes_the_night_incomplete_and_no_measure(
@@ -42,12 +44,27 @@ def test_one_label_that_fails_makes_the_night_incomplete_and_no_measure(
     rows = pd.read_parquet(tmp_path / "first" / "questions.parquet").set_index("strategy")
     assert set(rows.loc["pagerank", "failure"]) == {"ZeroDivisionError: no mass"}
     assert rows.loc["bm25", "failure"].isna().all()  # the other label is finished and scored
-    assert (tmp_path / "first" / "report.html").is_file()
+    assert ALARM in (tmp_path / "first" / "report.html").read_text()
 
-    second = call(*night, home=home)
+    second = call(*night, "--out", tmp_path / "second", home=home)
+    assert ALARM not in (tmp_path / "second" / "report.html").read_text()
     assert (second.code, "first good night: recorded as the baseline" in second.out) == (0, True)
     kept = {json.loads(file.read_text())["outcome"] for file in (home / "nightly").glob("*/nightly.json")}
     assert kept == {"incomplete", "baseline"}
+
+
+def test_a_newer_builder_builds_beside_the_old_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    bench = write_benchmark(tmp_path / "tiny")
+    night = ("nightly", "--dataset", bench, "--strategies", "bm25", "--no-prefect", "--no-ragas")
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "BUILDER_VERSION", plan.BUILDER_VERSION - 1)
+        assert call(*night, home=home).code == 0
+    (old,) = (home / "graphs").glob("*.kgl")
+    second = call(*night, home=home)
+    assert (second.code, "no regression" in second.out) == (0, True)
+    assert old.exists()
+    assert len(list((home / "graphs").glob("*.kgl"))) == 2
 
 
 REGRESSES = """

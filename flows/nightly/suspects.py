@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PACKAGES = ("bm25s", "igraph", "ir-measures", "kglite", "neo4j", "numpy", "onnxruntime", "pystemmer", "ragas", "scipy")
 MOST_FILES = 5
 DIGITS = 12
+REBUILD = "hopbench graph build --force makes it anew"
 
 
 def circumstances(evaluation: Evaluation) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _graph(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
         return []
     prints = f"{before['fingerprint'][:DIGITS]} → {after['fingerprint'][:DIGITS]}"
     if after["build_key"] == before["build_key"]:
-        return [f"the graph's fingerprint ({prints}; built alike, so its content was changed afterwards)"]
+        return [f"the graph's fingerprint ({prints}; built alike, so its content was changed afterwards; {REBUILD})"]
     settings = _differences(now.get("build", {}), then.get("build", {})) if then.get("build") else []
     return [f"the graph's fingerprint ({prints}; built otherwise: {', '.join(settings) or 'by another builder'})"]
 
