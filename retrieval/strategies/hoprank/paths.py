@@ -23,8 +23,9 @@ ALONE = -9.0  # the log-mass of the other candidates where there are none
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Paths into c chunks, the pool and all that the anchors' edges lead to, sorted: `features` are (c, 12), (c, 14) with triples.
+    """Paths into c chunks, the pool and all that the anchors' edges lead to, sorted.
 
+    `features` are (c, 12), (c, 14) where the graph has triples.
     `edges` are the edges of the anchors, with P(anchor) in `anchor_probability` and `value` = P(anchor) · P(edge), both
     (e,); `best` (c,) is the number of the best edge into each chunk, NOWHERE where there is none.
     """
