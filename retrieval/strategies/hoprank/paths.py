@@ -23,11 +23,11 @@ ALONE = -9.0  # the log-mass of the other candidates where there are none
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Paths into c chunks, the pool and all that the anchors' edges lead to, sorted.
+    """Paths into c chunks, sorted, the pool and all that the anchors' edges lead to.
 
-    `features` are (c, 12), (c, 14) where the graph has triples.
-    `edges` are the edges of the anchors, with P(anchor) in `anchor_probability` and `value` = P(anchor) · P(edge), both
-    (e,); `best` (c,) is the number of the best edge into each chunk, NOWHERE where there is none.
+    `features` are (c, 12), with triples (c, 14). `edges` are the edges of the anchors, with P(anchor) in
+    `anchor_probability` and `value` = P(anchor) · P(edge), both (e,); `best` (c,) is the number of the best edge into
+    each chunk, NOWHERE where there is none.
     """
 
     chunks: Numbers
