@@ -159,6 +159,16 @@ def test_the_bridge_is_found_by_its_path(index: Index) -> None:
             assert first.target == second.source
 
 
+def test_two_runs_say_the_same_and_count_the_same(index: Index) -> None:
+    spent = Counters(), Counters()
+    first, second = (make("hoprank").rank(Batch(index, ASKED), counters) for counters in spent)
+
+    assert list(map(repr, first)) == list(map(repr, second))
+    assert spent[0] == spent[1]
+    pools = [len(one.pool.chunks) for one in HopRank().candidates(Batch(index, ASKED), Counters())]
+    assert sum(pools) == spent[0].observed["chunks in the pool"]
+
+
 def test_without_anchors_no_edge_is_followed(index: Index) -> None:
     for ranking in ranked(index, *(one.text for one in ASKED), label="hoprank[anchors=0]"):
         assert all(not hit.path for hit in ranking.hits)

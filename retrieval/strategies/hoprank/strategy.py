@@ -69,6 +69,7 @@ class HopRank(Strategy):
         rankings = []
         for question, candidates in zip(batch.questions, self.candidates(batch, counters), strict=True):
             passed = list(passes(candidates, learned, self.anchors))
+            counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
             counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
             rankings.append(ranking(question, candidates, passed, batch.index, self.anchors))
         return rankings
