@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eval.ledger import Ledger, TrialRecord
 from eval.sweep.arena import Arena
+from eval.trial import TrialOutcome
 from flows.cli.main import main
 from retrieval.strategies.base import Strategy
 
@@ -20,8 +21,8 @@ run, put = Arena.run, Ledger.put
 done: list[str] = []
 
 
-def noting(self: Arena, strategy: Strategy) -> TrialRecord:
-    record = run(self, strategy)
+def noting(self: Arena, strategy: Strategy, ranked: TrialOutcome | None = None) -> TrialRecord:
+    record = run(self, strategy, ranked)
     with notes.open("a") as file:
         file.write(record.trial_id + "\n")
     done.append(record.trial_id)
