@@ -31,7 +31,8 @@ def feature_table(places: Sequence[Placed], gold: Sequence[str], weights: Mappin
 
 def _share(place: Placed, name: str, weight: float) -> str:
     share = place.hit.components.get(name, 0.0)
-    return f"{share / weight if weight else 0.0:.3g} → {share:+.2f}"
+    value = share / weight if weight else 0.0
+    return f"{value + 0.0:.3g} → {share + 0.0:+.2f}"  # no minus before a zero
 
 
 def quoted(path: Sequence[Step], target: Target) -> list[str]:

@@ -109,7 +109,9 @@
   function hit(entry, batch) {
     const [passage, rank, score, gold, origin, components, path, quotes] = entry;
     const [, title, text] = batch.passages[passage];
-    const parts = Object.entries(components).map(([name, value]) => `${name} ${number(value)}`).join(" · ");
+    const known = Object.entries(components);
+    const told = known.length > 6 ? known.filter(([, value]) => value).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])) : known;
+    const parts = told.map(([name, value]) => `${name} ${number(value)}`).join(" · ");
     const head = el("summary", {}, el("span", { className: "rank" }, `${rank}`),
       el("span", { className: "title" }, title || "untitled"),
       gold ? el("span", { className: "tag gold" }, "★ gold") : null,
