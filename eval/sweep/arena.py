@@ -84,13 +84,10 @@ class Arena:
 
         No reach. Raises BudgetReached.
         """
-        with collector_paused():
-            return self._run(strategy, ranked)
-
-    def _run(self, strategy: Strategy, ranked: TrialOutcome | None) -> TrialRecord:
         settings, started = self.settings(strategy), time.time() - (ranked.seconds if ranked else 0.0)
-        outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
-        tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas)}
+        with collector_paused():
+            outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
+            tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas)}
         said = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _at_once)
         rows = tables[strategy.name]
         summary = summarise(rows, self.benchmark, context_passages=self.budget.chunks)
