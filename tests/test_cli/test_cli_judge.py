@@ -97,6 +97,28 @@ def test_no_key_stands_in_any_file(judged: tuple[Path, Path, Done, int]) -> None
     assert KEY not in done.out + done.err
 
 
+@pytest.mark.prefect
+def test_no_key_stands_in_prefect_s_database_nor_where_a_server_repeats_it(
+    judged: tuple[Path, Path, Done, int], server: ScriptedServer, bench: Path, tmp_path: Path, prefect_runtime: Any
+) -> None:
+    home, out = judged[0], tmp_path / "out"
+    with ScriptedServer(scripted_model, faults={"500": 1.0}).running() as careless:  # its errors quote the key
+        asked = ["--llm", f"reader@{server.url}", "--judge", f"judge@{careless.url}", "--judge-metrics", METRICS]
+        command = ["run", "--dataset", str(bench), *LABELS[:2], "--out", str(out), *asked]
+        env = {**os.environ, "HOPBENCH_HOME": str(home), "OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY}
+        program = [sys.executable, "-m", "flows.cli.main", *command]
+        done = subprocess.run(program, env=env, capture_output=True, text=True, check=False)
+    assert 4 == done.returncode, done.stderr  # nothing was judged
+    reasons = pd.read_parquet(out / "questions.parquet")["judge_failure"].dropna()
+    assert reasons.str.contains("no luck with key \\*\\*\\*").any()
+    folders = [home, out, Path(os.environ["PREFECT_HOME"])]
+    files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
+    assert {"mlflow.db", "questions.parquet"} <= {file.name for file in files}
+    assert any("prefect" in file.name and ".db" in file.name for file in files)
+    assert [] == [file for file in files if any(key.encode() in file.read_bytes() for key in (KEY, JUDGE_KEY))]
+    assert not any(key in done.stdout + done.stderr for key in (KEY, JUDGE_KEY))
+
+
 def test_each_role_sends_its_own_key(judged: tuple[Path, Path, Done, int], server: ScriptedServer) -> None:
     assert {"reader", "judge"} == {body["model"] for body in server.requests}
 
