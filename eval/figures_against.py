@@ -38,8 +38,11 @@ def table_of_kinds(runs: list[FinishedRun], label: str) -> str:
         summary = run.results["strategies"].get(label)
         if summary is None:
             raise InputError(f"{run.name}: the run lacks {label}: name runs of it")
-        lines += [(run.name, kind, *_missed(part)) for kind, part in summary["by_type"].items()]
-        lines += [(run.name, f"{count} gold", *_missed(part)) for count, part in summary["by_gold"].items()]
+        lines += [(f"{run.name} ({_model(run)})", kind, *_missed(part)) for kind, part in summary["by_type"].items()]
+        lines += [
+            (f"{run.name} ({_model(run)})", f"{count} gold", *_missed(part))
+            for count, part in summary["by_gold"].items()
+        ]
     return as_markdown(("data set", "questions", "asked", f"missed by {PRIMARY}", PRIMARY, _RECALL), lines)
 
 

@@ -77,7 +77,7 @@ def test_a_page_about_one_label_counts_what_it_misses(tmp_path: Path) -> None:
     page = "<!-- figures of bm25 by question -->\nold\n<!-- /figures -->\n"
 
     # 60 questions of which .9 are answered: 6 are missed
-    assert "| small | bridge | 60 | 6 | 0.900 | 0.750 |" in written(page, [finished(tmp_path)])
+    assert "| small (wordllama) | bridge | 60 | 6 | 0.900 | 0.750 |" in written(page, [finished(tmp_path)])
 
 
 def test_a_run_without_the_page_s_label_is_refused(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ PARAMETERS: Mapping[str, Any] = {
     "ways": [],
     "frontier": [],
 }
-WHOLE_GRAPH = {"BUILD_RECORD", "ADJACENCY", "NAMES", "DESCRIPTIONS"}
+WHOLE_GRAPH = {"BUILD_RECORD", "ADJACENCY", "NAMES", "DESCRIPTIONS", "RELATIONS"}
 TEXTS = {name: text for name, text in vars(cypher).items() if isinstance(text, str) and name[0].isupper()}
 
 
