@@ -48,6 +48,7 @@ class QuietTracker(Tracker):
 
     def __init__(self) -> None:
         self.told: list[RunPayload] = []
+        self.notes: list[str] = []
         QuietTracker.latest = self
 
     @classmethod

@@ -9,7 +9,9 @@ from flows.home import Home
 from flows.options import GraphOptions
 from flows.steps import plain_steps
 from retrieval.index import Batch, Index
+from retrieval.strategies.base import Strategy
 from retrieval.strategies.graph_expansion import GraphExpansion
+from retrieval.strategies.pagerank import PageRank
 from retrieval.types import Counters, Question, Ranking
 
 FLOORS = {("graph_expansion", "min_similarity"): 0.5, ("graph_expansion", "min_strength"): 0.3}
@@ -55,7 +57,17 @@ def test_trials_that_share_their_walks_are_those_that_ran_alone(
     assert expanded > 200
 
 
-def ranked(strategy: GraphExpansion, batch: Batch) -> tuple[list[Ranking], Counters]:
+def test_pageranks_of_one_walk_are_those_that_ran_alone(world: tuple[Index, list[Question]]) -> None:
+    index, questions = world
+    shared = Batch(index, questions)
+    walks = {"restart": 0.3}, {"question_weight": 0.5}, {"similar_weight": 0.3}, {"seed_chunks": 5}, {"steps": 4}
+    for walk in ({}, *walks):
+        for initial_weight in (0.0, 0.2):
+            strategy = PageRank(initial_weight=initial_weight, **walk)
+            assert ranked(strategy, Batch(index, questions, alone=True)) == ranked(strategy, shared), strategy
+
+
+def ranked(strategy: Strategy, batch: Batch) -> tuple[list[Ranking], Counters]:
     counters = Counters()
     rankings = strategy.rank(batch, counters)
     counters.stage_seconds.clear()

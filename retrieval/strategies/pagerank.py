@@ -6,8 +6,8 @@ of the hop-free ranking, over mention edges weighted by the entity's idf/√df, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,27 @@ from retrieval.types import Counters, Hit, Ranking, Step
 Matrix = NDArray[np.float64]
 BLOCK = 64
 EXPLAINED = 20
+KEPT_CELLS = 16_000_000  # of mass: 128 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """Where a walk ended: `masses` are (nodes, questions) in blocks of questions, kept where they are small.
+
+    `name` tells the walk from others over the same batch; `ways` are the explained paths, by question and chunk row.
+    """
+
+    name: tuple[str, ...]
+    graph: Adjacency
+    transition: sparse.csr_array
+    masses: Iterable[Matrix]
+    ways: dict[tuple[int, int], tuple[Step, ...]] = field(default_factory=dict)
+
+    def way(self, q: int, row: int, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
+        """The strongest way into a chunk."""
+        if (q, row) not in self.ways:
+            self.ways[q, row] = _strongest_way(row, self.graph, self.transition, mass, batch)
+        return self.ways[q, row]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +63,15 @@ class PageRank(Strategy):
         SIMILAR_TO: {"similar_weight": 0.0},
     }
 
-    walk: ClassVar[tuple[str, ...]] = ("mention_weight", "related_weight", "similar_weight")
+    walk: ClassVar[tuple[str, ...]] = (
+        "mention_weight",
+        "related_weight",
+        "similar_weight",
+        "restart",
+        "steps",
+        "seed_chunks",
+        "question_weight",
+    )
 
     restart: float = param(0.15, "probability of returning to the seeds at each step", 0.01, 0.99)
     steps: int = param(15, "iterations of the power method", 1, 200)
@@ -58,21 +87,24 @@ class PageRank(Strategy):
         return hybrid_rankings(batch, fusion="rrf")
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        """Walk for all questions together, a block of columns at a time."""
+        """Walk for all questions together, a block of columns at a time; trials that walk alike share the walk."""
         graph = adjacency(batch, counters)
         reader = linker(batch, counters)
         links = batch.kept.of("links", Counters(), lambda _: [reader.links(one.text) for one in batch.questions])
         initial = self.initial(batch)
-        walk = self._transitions(batch, graph)
-        seeds = np.stack([self._seed(batch, graph, *pair) for pair in zip(initial, links, strict=True)], axis=1)
-        counters.edges_touched += walk.nnz * self.steps * len(links)
-        rankings = []
-        for begin in range(0, len(links), BLOCK):
-            mass = power_iteration(walk, seeds[:, begin : begin + BLOCK], self.restart, self.steps)
-            for offset in range(mass.shape[1]):
-                q = begin + offset
-                rankings.append(self._ranking(batch, q, graph, walk, mass[:, offset], initial[q], links[q]))
-        return rankings
+        transition = self._transitions(batch, graph)
+        counters.edges_touched += transition.nnz * self.steps * len(links)
+        last: list[Walked] = batch.kept.of("last walk", Counters(), lambda _: [])
+        walked = last[0] if last else None
+        if walked is None or walked.name != self.shared_work():
+            seeds = np.stack([self._seed(batch, graph, *pair) for pair in zip(initial, links, strict=True)], axis=1)
+            blocks = (seeds[:, begin : begin + BLOCK] for begin in range(0, len(links), BLOCK))
+            masses = (power_iteration(transition, block, self.restart, self.steps) for block in blocks)
+            small = seeds.size <= KEPT_CELLS
+            walked = Walked(self.shared_work(), graph, transition, list(masses) if small else masses)
+            last[:] = [walked] if small else []
+        columns = (column for block in walked.masses for column in block.T)
+        return [self._ranking(batch, q, walked, mass, initial[q], links[q]) for q, mass in enumerate(columns)]
 
     def _transitions(self, batch: Batch, graph: Adjacency) -> sparse.csr_array:
         key = f"transitions {self.mention_weight} {self.related_weight} {self.similar_weight}"
@@ -100,13 +132,12 @@ class PageRank(Strategy):
         self,
         batch: Batch,
         q: int,
-        graph: Adjacency,
-        walk: sparse.csr_array,
+        walked: Walked,
         mass: Matrix,
         initial: Scored,
         links: list[Link],
     ) -> Ranking:
-        offset = len(graph.entities)
+        offset = len(walked.graph.entities)
         share = mass[offset:] / (mass[offset:].max() or 1.0)
         rrf = np.zeros_like(share)
         rrf[[batch.index.row_of[chunk] for chunk, _ in initial]] = [score / initial[0][1] for _, score in initial]
@@ -119,7 +150,7 @@ class PageRank(Strategy):
         hits = []
         for rank, (row, score, own, fused) in enumerate(zip(rows.tolist(), *parts, strict=True)):
             chunk = chunks[row].id
-            path = _strongest_way(row, graph, walk, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
+            path = walked.way(q, row, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
             origin = "seed" if chunk in seeds else "graph"
             hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": fused}, path))
         notes: dict[str, Any] = {"entities": [link.entity for link in links]}
