@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from eval.benchmarks import benchmark_names
 from eval.sweep.model import BuildValues, Entry, Halving, Objective, Range, SweepFile
 from eval.sweep.section import Section
 from retrieval.errors import InputError
+from retrieval.yaml_file import read_yaml
 
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 
@@ -24,10 +24,7 @@ def read_file(file: Path, flags: Mapping[str, object] | None = None) -> SweepFil
 
     Raises InputError with the file, each field and what was given.
     """
-    try:
-        raw = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{file}: cannot be read as YAML: {error}") from error
+    raw = read_yaml(file)
     if isinstance(raw, dict):
         raw |= flags or {}
     try:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
-import yaml
 
 from retrieval.errors import InputError, UnknownNameError
+from retrieval.yaml_file import read_yaml
 
 
 def read_config(context: typer.Context, file: Path | None) -> Path | None:
     """Make the file's values the defaults of the command's flags; names are the flags' own, with - or _."""
     if file is None:
         return None
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"--config {file}: cannot be read as YAML: {' '.join(str(error).split())}") from error
+    content = read_yaml(file, f"--config {file}")
     if not isinstance(content, dict):
         raise InputError(f"--config {file}: a mapping of flags to values is wanted, not {type(content).__name__}")
     flags = {option.lstrip("-").replace("-", "_"): p for p in context.command.params for option in p.opts}

@@ -56,13 +56,7 @@ def sweep_command(
     plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
     spread = Spread(runner, workers, batch)
     spread.check(not no_prefect, plan.content.llm)
-    each = [
-        f"{plan.configurations} configurations",
-        f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
-        *([f"{len(plan.content.all_seeds)} seeds"] if len(plan.content.all_seeds) > 1 else []),
-        *([f"{plan.content.repeats} repeats"] if plan.content.repeats > 1 else []),
-    ]
-    typer.echo(f"{plan.trials} trials: {' × '.join(each)}")
+    typer.echo(_extent(plan))
     if dry_run or out is None:
         _estimate(plan)
         return
@@ -79,6 +73,17 @@ def sweep_command(
             f"models did not answer or judge over {MAX_FAILED:.0%} of the questions in {len(swept.incomplete)} trials: "
             "these are not kept, and the same command asks again what is missing"
         )
+
+
+def _extent(plan: SweepPlan) -> str:
+    """How many trials there are, and of what."""
+    each = [
+        f"{plan.configurations} configurations",
+        f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
+        *([f"{len(plan.content.all_seeds)} seeds"] if len(plan.content.all_seeds) > 1 else []),
+        *([f"{plan.content.repeats} repeats"] if plan.content.repeats > 1 else []),
+    ]
+    return f"{plan.trials} trials: {' × '.join(each)}"
 
 
 def _estimate(plan: SweepPlan) -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from retrieval.errors import InputError, UnknownNameError
 from retrieval.graph.mapping import GraphMapping, Property
+from retrieval.yaml_file import read_yaml
 
 
 def load_mapping(path: Path) -> GraphMapping:
     """From a YAML file. Raises InputError where it cannot be read as one."""
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"--mapping {path} cannot be read: {error}") from error
+    content = read_yaml(path, f"--mapping {path}")
     known = ("labels", "relationships", "properties", "namespace")
     if not isinstance(content, dict) or any(not isinstance(part or {}, dict) for part in content.values()):
         raise InputError(f"--mapping {path}: write the parts {', '.join(known)}, each with names by ours")

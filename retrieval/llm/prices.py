@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.errors import InputError
+from retrieval.yaml_file import read_yaml
 
 PRICES_OF = "September 2025"  # https://platform.openai.com/docs/pricing, standard tier
 PRICES_FILE = "HOPBENCH_PRICES"
@@ -65,12 +66,7 @@ def price_of(model: str) -> Price | None:
 
 @cache
 def _own_prices(file: Path) -> Mapping[str, Price]:
-    import yaml
-
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{PRICES_FILE}: {file} cannot be read as YAML: {' '.join(str(error).split())}") from error
+    content = read_yaml(file, f"{PRICES_FILE}: {file}")
     if not isinstance(content, dict):
         raise InputError(f"{PRICES_FILE}: {file}: models with their prices are wanted: {_EXAMPLE}")
     return {str(model): _price(f"{PRICES_FILE}: {file}: {model}", fields) for model, fields in content.items()}
