@@ -90,6 +90,21 @@ def test_seeds_rank_by_their_hybrid_score_and_nothing_of_the_initial_search_is_l
                 assert hit.score == (hit.path[-1].score if hit.path else hit.components["hybrid"])
 
 
+@settings(max_examples=40)
+@given(one=tagged_graphs(), trials=st.lists(activations(), min_size=2, max_size=4))
+def test_trials_that_share_what_they_read_are_those_that_ran_alone(one: TaggedGraph, trials: list[Activation]) -> None:
+    alone = indexed(one)
+    floors = {("activation", "min_similarity"): 0.3, ("activation", "min_strength"): 0.0}
+    together = replace(alone, floors=floors, shared={})
+
+    for trial in trials:
+        (expected, cost), (found, shared_cost) = (asked(index, trial) for index in (alone, together))
+
+        assert expected == found
+        assert replace(cost, stage_seconds=Counter()) == replace(shared_cost, stage_seconds=Counter())
+    assert [key for key in together.shared if "activation edges" in key]  # they did share
+
+
 @settings(max_examples=30)
 @given(one=tagged_graphs(), strategy=activations(), seed=st.integers(0, 9))
 def test_the_order_in_which_an_engine_gives_its_rows_changes_nothing(

@@ -9,12 +9,17 @@ from flows.home import Home
 from flows.options import GraphOptions
 from flows.steps import plain_steps
 from retrieval.index import Batch, Index
+from retrieval.strategies.activation import Activation
 from retrieval.strategies.base import Strategy
 from retrieval.strategies.graph_expansion import GraphExpansion
 from retrieval.strategies.pagerank import PageRank
 from retrieval.types import Counters, Question, Ranking
 
-FLOORS = {("graph_expansion", "min_similarity"): 0.5, ("graph_expansion", "min_strength"): 0.3}
+FLOORS = {
+    (name, kind): floor
+    for name in ("graph_expansion", "activation")
+    for kind, floor in (("min_similarity", 0.5), ("min_strength", 0.3))
+}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +70,19 @@ def test_pageranks_of_one_walk_are_those_that_ran_alone(world: tuple[Index, list
         for initial_weight in (0.0, 0.2):
             strategy = PageRank(initial_weight=initial_weight, **walk)
             assert ranked(strategy, Batch(index, questions, alone=True)) == ranked(strategy, shared), strategy
+
+
+def test_activations_that_share_their_edges_are_those_that_ran_alone(world: tuple[Index, list[Question]]) -> None:
+    index, questions = world
+    changes = {"min_similarity": 0.5}, {"use_related": False}, {"min_strength": 0.3, "max_branches": 6}
+    free = {"min_activation": 0.0, "tag_floor": 0.4}, {"max_tags": 0, "min_weight": 0.0, "max_depth": 2}
+    reached = 0
+    for change in ({}, *changes, *free):
+        strategy = Activation(**change)
+        alone = ranked(strategy, Batch(index, questions, alone=True))
+        assert alone == ranked(strategy, Batch(index, questions)), strategy
+        reached += sum(hit.origin == "graph" for ranking in alone[0] for hit in ranking.hits)
+    assert reached > 100
 
 
 def ranked(strategy: Strategy, batch: Batch) -> tuple[list[Ranking], Counters]:
