@@ -18,6 +18,7 @@ from eval.batch_work import Unit, UnitOutcome, merged, run_unit
 from flows.options import GraphOptions, Spread, absolute
 from flows.scale_work import leave_desk, opened, use_desk
 from flows.task_pool import Pool
+from retrieval.collector import collector_paused
 
 if TYPE_CHECKING:
     from eval.sweep.arena import Arena
@@ -75,7 +76,6 @@ class ArenaDesk:
 
     def run(self, unit: Walks) -> dict[int, UnitOutcome]:
         """Rank a batch with each strategy; of a hit only what is scored comes back."""
-        from eval.sweep.arena import collector_paused
         from retrieval.budget import Budget
 
         found = {}

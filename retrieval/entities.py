@@ -79,7 +79,7 @@ class AliasTable:
 
     def __init__(self) -> None:
         self._entries: dict[Key, tuple[Key, float]] = {}
-        self._lengths: defaultdict[str, set[int]] = defaultdict(set)
+        self._lengths: dict[str, tuple[int, ...]] = {}  # of the aliases that begin with a word, longest first
 
     def __contains__(self, key: Key) -> bool:
         return key in self._entries
@@ -92,14 +92,12 @@ class AliasTable:
         """Let `alias` name `entity`; the first entry of an alias stays."""
         if alias and len(alias) <= MAX_NAME_WORDS and alias not in self._entries:
             self._entries[alias] = (entity, weight)
-            self._lengths[alias[0]].add(len(alias))
+            known = self._lengths.get(alias[0], ())
+            self._lengths[alias[0]] = tuple(sorted({*known, len(alias)}, reverse=True))
 
     def candidates(self, words: Sequence[Token], start: int) -> Iterator[tuple[int, Key, float]]:
         """Matches that begin at `start`, longest first: (length, entity, weight)."""
-        lengths = self._lengths.get(words[start].folded)
-        if lengths is None:
-            return
-        for length in sorted(lengths, reverse=True):
+        for length in self._lengths.get(words[start].folded, ()):
             if start + length <= len(words):
                 found = self._entries.get(tuple(word.folded for word in words[start : start + length]))
                 if found is not None:

@@ -50,6 +50,12 @@ def fold(word: str) -> str:
     return "".join("".join(letters).lower().translate(_FOLDS).split()) or word
 
 
+@lru_cache(maxsize=1 << 18)
+def _token(word: str, breaks: bool) -> Token:
+    """One for all places of a word: a corpus of a million passages has too many to keep one for each."""
+    return Token(word, fold(word), breaks)
+
+
 def tokens(sentence: str) -> list[Token]:
     """The words of a sentence in order. A possessive 's is no token: "Wood's" is "Wood", "O'Neal" stays whole."""
     found: list[Token] = []
@@ -62,7 +68,7 @@ def tokens(sentence: str) -> list[Token]:
             end = match.end()
             continue
         gap = sentence[end:start]
-        found.append(Token(word, fold(word), bool(gap) and gap != " " and not _BREAKS.isdisjoint(gap)))
+        found.append(_token(word, bool(gap) and gap != " " and not _BREAKS.isdisjoint(gap)))
         end = match.end()
     return found
 
@@ -123,12 +129,9 @@ class Tagger:
         self._stemmer = Stemmer.Stemmer("english")
         self._frequency: Counter[str] = Counter()
         self._texts = 0
-        stem_of: dict[str, str] = {}  # a corpus repeats its words
+        self._stem_of: dict[str, str] = {}  # a corpus repeats its words
         for text in texts:
-            words = set(folded_words(text))
-            new = [word for word in words if word not in stem_of]
-            stem_of.update(zip(new, self._stemmer.stemWords(new), strict=True))
-            self._frequency.update({stem_of[word] for word in words if _content(word)})
+            self._frequency.update(set(self.stem_words(set(folded_words(text)))))
             self._texts += 1
 
     def stems(self, text: str) -> list[str]:
@@ -137,8 +140,12 @@ class Tagger:
 
     def stem_words(self, folded: Iterable[str]) -> list[str]:
         """The stems of words that are folded already."""
-        stems: list[str] = self._stemmer.stemWords([word for word in folded if _content(word)])
-        return stems
+        words = [word for word in folded if _content(word)]
+        known = self._stem_of
+        new = [word for word in words if word not in known]
+        if new:
+            known.update(zip(new, self._stemmer.stemWords(new), strict=True))
+        return [known[word] for word in words]
 
     def idf(self, stem: str) -> float:
         """ln(1 + N/df), 0 for an unfitted tagger."""
@@ -146,7 +153,10 @@ class Tagger:
 
     def top(self, stems: Sequence[str], limit: int = 8) -> list[str]:
         """The `limit` most salient distinct stems, sorted; ties go to the alphabetically first."""
-        return sorted(sorted(set(stems), key=lambda stem: (-self.idf(stem), stem))[:limit])
+        distinct = set(stems)
+        if len(distinct) > limit:
+            distinct = set(sorted(distinct, key=lambda stem: (-self.idf(stem), stem))[:limit])
+        return sorted(distinct)
 
     def tags(self, text: str, limit: int = 8) -> list[str]:
         """The most salient stems of a text."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -20,6 +18,7 @@ from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_tria
 from eval.types import Benchmark
 from eval.version import code_version
 from retrieval.budget import Budget, counted
+from retrieval.collector import collector_paused
 from retrieval.index import Batch, Index
 from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
@@ -116,21 +115,6 @@ class Arena:
             for percent in (50, 95):
                 costs[f"latency_ms_p{percent}"] = round(float(np.percentile(taken, percent)), 3)
         return costs
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Python's cyclic collector waits: it would walk over corpus, index and all that trials share again and again.
-
-    That was a third of a trial's time. What a trial leaves behind is freed without it.
-    """
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def _at_once(_: str, work: Callable[[], T], /) -> T:

@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 import pandas as pd
 
 from retrieval.chunking import chunk_passages
+from retrieval.collector import collector_paused
 from retrieval.errors import IncompleteError, InputError
 from retrieval.graph.fingerprint import fingerprint
 from retrieval.graph.joined import with_triples
@@ -101,7 +102,9 @@ def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mappin
         return triple_tables(chunks, plan.triples, tagger)
     if plan.settings.extractor == "llm":
         return _read(plan, chunks, tagger)
-    tables = rule_tables(chunks, tagger, SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None)
+    names = SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None
+    with collector_paused():
+        tables = rule_tables(chunks, tagger, names)
     return with_triples(tables, chunks, plan.triples, tagger) if plan.settings.extractor == "rules+triples" else tables
 
 

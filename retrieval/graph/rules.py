@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import pandas as pd
@@ -46,15 +46,18 @@ MAX_APART = 5  # names further apart in one sentence (lists of dozens) are not t
 
 @dataclass(slots=True)
 class _Relation:
+    """What was stated of two names. Most pairs are stated once, and there are millions: no sets until the end."""
+
     doubt: float = 1.0
-    types: set[str] = field(default_factory=set)
+    types: tuple[str, ...] = ()
     description: str = ""
-    stems: set[str] = field(default_factory=set)
+    stems: tuple[Sequence[str], ...] = ()
 
     def state(self, certainty: float, kind: str, sentence: str, stems: Sequence[str]) -> None:
         self.doubt *= 1.0 - certainty
-        self.types.add(kind)
-        self.stems.update(stems)
+        if kind not in self.types:
+            self.types += (kind,)
+        self.stems += (stems,)
         self.description = self.description or sentence[:300]
 
 
@@ -73,6 +76,18 @@ def rule_tables(
 
     `tagger` is fitted on the same chunks; tags of an edge come from the sentences that mention or state it.
     """
+    read, entities = _read(chunks, more_names)
+    mentions, relations, frequency = _edges(read, tagger)
+    del read  # the corpus word by word: most of the memory
+    return {
+        ENTITY: entities,
+        MENTIONED_IN: mentions,
+        RELATED_TO: _related_table(relations, frequency, len(chunks), tagger),
+    }
+
+
+def _read(chunks: Sequence[Chunk], more_names: MoreNames | None) -> tuple[list[ReadChunk], pd.DataFrame]:
+    """Every chunk with its mentions, and the table of entities."""
     table = alias_table(chunks)
     read = [read_chunk(chunk, table) for chunk in chunks]
     types = more_names(read, table) if more_names else {}
@@ -81,6 +96,13 @@ def rule_tables(
         (entity_id(one.key), one.name, one.type, one.description, list(one.aliases))
         for one in named_entities(read, table, phrases, types)
     ]
+    return read, pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY]))
+
+
+def _edges(
+    read: Sequence[ReadChunk], tagger: Tagger
+) -> tuple[pd.DataFrame, Mapping[tuple[Key, Key], _Relation], Mapping[Key, int]]:
+    """The table of mentions, what is stated of each pair of names, and in how many chunks each name stands."""
     mentions: list[tuple[str, str, int, float, list[str]]] = []
     relations: defaultdict[tuple[Key, Key], _Relation] = defaultdict(_Relation)
     frequency: Counter[Key] = Counter()
@@ -92,11 +114,7 @@ def rule_tables(
         for first, second, certainty, kind, number in _statements(one):
             pair = (first, second) if first < second else (second, first)
             relations[pair].state(certainty, kind, one.sentences[number], stems[number])
-    return {
-        ENTITY: pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY])),
-        MENTIONED_IN: pd.DataFrame(mentions, columns=list(EDGE_COLUMNS[MENTIONED_IN])),
-        RELATED_TO: _related_table(relations, frequency, len(chunks), tagger),
-    }
+    return pd.DataFrame(mentions, columns=list(EDGE_COLUMNS[MENTIONED_IN])), relations, frequency
 
 
 def _mention_rows(
@@ -139,6 +157,6 @@ def _related_table(
         strength = round((1.0 - relation.doubt) * min(rarity[first], rarity[second]), 6)
         if strength > 0:
             ends = sorted((entity_id(first), entity_id(second)))
-            tags = tagger.top(sorted(relation.stems))
+            tags = tagger.top(sorted(set().union(*relation.stems)))
             rows.append((*ends, strength, sorted(relation.types), relation.description, tags))
     return pd.DataFrame(rows, columns=list(EDGE_COLUMNS[RELATED_TO]))
