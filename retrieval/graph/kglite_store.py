@@ -20,6 +20,8 @@ from retrieval.graph import cypher
 from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, LIST_COLUMNS, NODE_COLUMNS, GraphTables
 from retrieval.graph.store import Record
 
+VECTOR_ROWS = 10_000  # handed over at a time: as Python numbers a vector takes eight times its size
+
 
 class KgliteStore:
     """A graph in `folder/NAMESPACE.kgl`, read into memory on first use."""
@@ -54,10 +56,10 @@ class KgliteStore:
         for kind, columns in EDGE_COLUMNS.items():
             self._add_edges(graph, kind, tables.edges[kind].reindex(columns=list(columns)))
         for label, vectors in tables.vectors.items():
-            text = "content" if label == CHUNK else "name"
-            rows = dict(zip(tables.nodes[label]["id"].tolist(), vectors.tolist(), strict=True))
-            if rows:
-                graph.set_node_embeddings(label, text, rows)
+            text, ids = "content" if label == CHUNK else "name", tables.nodes[label]["id"].tolist()
+            for begin in range(0, len(ids), VECTOR_ROWS):
+                block = slice(begin, begin + VECTOR_ROWS)
+                graph.add_node_embeddings(label, text, dict(zip(ids[block], vectors[block].tolist(), strict=True)))
         build = pd.DataFrame([{"id": "build", "record": json.dumps(dict(record), sort_keys=True)}])
         self._add_nodes(graph, "Build", build)
         try:
