@@ -24,10 +24,8 @@ from retrieval.fusion import Scored, ordered
 from retrieval.graph import cypher
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch
-from retrieval.strategies.activation_energy import Branch, Exploration, Neighbourhood
-from retrieval.strategies.activation_level import shared_neighbourhoods
-from retrieval.strategies.activation_reading import frontier_row, neighbourhoods
-from retrieval.strategies.activation_shelf import EdgeShelf
+from retrieval.strategies.activation_energy import Branch, Exploration
+from retrieval.strategies.activation_reading import frontier_row, level
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.types import Counters, Hit, Ranking
@@ -95,7 +93,7 @@ class Activation(Strategy):
             ]
             if not rows:
                 break
-            around = self._around(batch, counters, rows, tags)
+            around = level(batch, counters, rows, tags, self.tag_floor, self._thresholds())
             for row in rows:
                 for spread in spreads[row["q"]]:
                     spread.advance(around.get(row["q"], {}), self.min_activation, self.max_branches)
@@ -104,30 +102,6 @@ class Activation(Strategy):
             counters.terminations.update(spread.terminations())
             counters.observed.update(f"paths of {branch.depth} edges" for branch, _ in spread.ended)
         return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
-
-    def _around(
-        self, batch: Batch, counters: Counters, rows: Sequence[Mapping[str, Any]], tags: Sequence[Sequence[str]]
-    ) -> Mapping[int, Mapping[str, Neighbourhood]]:
-        """A level's neighbourhoods: read from the store, or in a sweep from what its trials share."""
-        shelf = self._shelf(batch)
-        if shelf is None:
-            records = batch.read(counters, cypher.ACTIVATION_HOP, frontier=rows, **self._thresholds())
-            counters.edges_touched += sum(len(record["target"]) for record in records)
-            return neighbourhoods(records, tags, self.tag_floor, self.min_weight)
-        found, seeds, edges = shared_neighbourhoods(
-            shelf, batch.index.store, rows, tags, self.tag_floor, self._thresholds()
-        )
-        counters.round_trips += 1
-        counters.rows += seeds + edges
-        counters.edges_touched += edges
-        return found
-
-    def _shelf(self, batch: Batch) -> EdgeShelf | None:
-        floors = [batch.index.floors.get((self.name, name), NEVER) for name in self.thresholds]
-        if batch.alone or NEVER in floors:
-            return None
-        found: EdgeShelf = batch.index.shared.setdefault(f"activation edges {floors}", EdgeShelf(*floors))
-        return found
 
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
         """Document 3's own query for the first level of the best seed; there the engine computes the energies."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from retrieval.graph import cypher
 from retrieval.graph.store import Record
-from retrieval.index import Index
+from retrieval.index import Batch, Index
 from retrieval.strategies.activation_energy import NOT_COUNTED, Exploration, Neighbourhood, floored_jaccard
+from retrieval.strategies.activation_level import shared_neighbourhoods
+from retrieval.strategies.activation_shelf import EdgeShelf
+from retrieval.types import Counters
 
 COLUMNS = ("source", "degree", "kind", "target", "weight", "tags")
 
@@ -28,6 +32,40 @@ def frontier_row(q: int, spreads: Sequence[Exploration], index: Index) -> dict[s
         "chunks": [node for node in nodes if node["id"] in index.row_of],
         "entities": [node for node in nodes if node["id"] not in index.row_of],
     }
+
+
+def level(
+    batch: Batch,
+    counters: Counters,
+    rows: Sequence[Mapping[str, Any]],
+    tags: Sequence[Sequence[str]],
+    tag_floor: float,
+    thresholds: Mapping[str, float | bool],
+) -> Mapping[int, Mapping[str, Neighbourhood]]:
+    """A level's neighbourhoods by question and node: read from the store, or in a sweep from what its trials share.
+
+    `rows` are the questions' frontier rows, `thresholds` the other parameters of `cypher.ACTIVATION_HOP`.
+    """
+    shelf = _shelf(batch)
+    if shelf is None:
+        records = batch.read(counters, cypher.ACTIVATION_HOP, frontier=rows, **thresholds)
+        counters.edges_touched += sum(len(record["target"]) for record in records)
+        return neighbourhoods(records, tags, tag_floor, thresholds["min_weight"])
+    found, seeds, edges = shared_neighbourhoods(shelf, batch.index.store, rows, tags, tag_floor, thresholds)
+    counters.round_trips += 1
+    counters.rows += seeds + edges
+    counters.edges_touched += edges
+    return found
+
+
+def _shelf(batch: Batch) -> EdgeShelf | None:
+    """Where trials to come will ask for the same edges again: what they share."""
+    floors, asked = batch.index.floors, [("activation", name) for name in ("min_similarity", "min_strength")]
+    if batch.alone or not floors.keys() >= set(asked):
+        return None
+    least = [floors[one] for one in asked]
+    found: EdgeShelf = batch.index.shared.setdefault(f"activation edges {least}", EdgeShelf(*least))
+    return found
 
 
 def neighbourhoods(
