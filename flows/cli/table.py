@@ -10,6 +10,7 @@ from rich.table import Table
 
 from eval.metrics import all_metrics
 from eval.results import comparisons, results
+from flows.cli.output import add_row
 
 if TYPE_CHECKING:
     from flows.evaluate import Finished
@@ -51,7 +52,7 @@ def _table(strategies: dict[str, dict[str, object]], verdicts: dict[str, dict[st
         questions = _questions(entry)
         speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0  # type: ignore[arg-type]
         costs = f"{float(entry['coverage']):.0%}", f"{speed:.2f}", _number(entry["latency_ms_p50"], 1)  # type: ignore[arg-type]
-        table.add_row(label, *means, *costs, _verdict(verdicts.get(label), label == baseline))
+        add_row(table, label, *means, *costs, _verdict(verdicts.get(label), label == baseline))
     return table
 
 
@@ -65,7 +66,7 @@ def _said(strategies: dict[str, Any]) -> Table:
         table.add_column(name, justify="right")
     for label, entry in strategies.items():
         cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
-        table.add_row(label, *cells)
+        add_row(table, label, *cells)
     return table
 
 
