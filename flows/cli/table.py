@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 SHOWN = ("all_gold@10", "all_gold@5", "recall@5", "nDCG@10", "has_answer")
 PIPED_WIDTH = 160
+LABEL_WIDTH = 32
 
 
 def print_finished(finished: Finished, out: Path) -> None:
@@ -52,7 +54,7 @@ def _table(strategies: dict[str, dict[str, object]], verdicts: dict[str, dict[st
         questions = _questions(entry)
         speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0  # type: ignore[arg-type]
         costs = f"{float(entry['coverage']):.0%}", f"{speed:.2f}", _number(entry["latency_ms_p50"], 1)  # type: ignore[arg-type]
-        add_row(table, label, *means, *costs, _verdict(verdicts.get(label), label == baseline))
+        add_row(table, fill(label, LABEL_WIDTH), *means, *costs, _verdict(verdicts.get(label), label == baseline))
     return table
 
 
