@@ -6,7 +6,7 @@ import io
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,16 @@ from eval.types import Benchmark
 from eval.version import code_version
 from flows.home import Home
 from flows.models import Models, open_models
-from flows.options import GraphOptions, Spread
+from flows.options import Spread
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
 from flows.steps import Steps, run_flow
+from flows.sweep_given import load_benchmarks, open_embedders, warnings_before
 from flows.sweep_identity import FILE, Identity
 from flows.sweep_models import incomplete_trials, model_options
 from flows.sweep_record import Drainer
 from flows.sweep_trials import Arenas, Trials
 from flows.tracking import Tracker
-from retrieval.errors import InputError
 
 if TYPE_CHECKING:
     from eval.ledger import Ledger
@@ -72,9 +72,7 @@ def sweep(
     home = Home.resolve()
     home.apply_environment()
     benchmarks = load_benchmarks(plan)
-    embedders = [
-        GraphOptions(dataset="", store=plan.content.store, **asdict(build)).open_embedder(home) for build in plan.builds
-    ]
+    embedders = open_embedders(plan, home)
     models_named = model_options(plan.content)
     models_named.check()
     home.prepare()
@@ -119,7 +117,7 @@ class _Run:
     found: dict[object, Result] = field(default_factory=dict)
 
     def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> Swept:
-        from eval.sweep.results import ranked
+        from eval.sweep.results import eligible, ranked
         from eval.sweep.search import search_of
         from eval.sweep.selection import selection
 
@@ -139,8 +137,7 @@ class _Run:
         reported = None
         if self.plan.report_on is not None:
             reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
-        whole = [one for one in results if one.dropped_at is None]
-        bias = selection(whole, content.objective.metric, content.seed)
+        bias = selection(eligible(results, content.constraints), content.objective.metric, content.seed)
         incomplete = incomplete_trials([*results, *([reported] if reported else [])])
         warnings = [*arenas.warnings, *warnings_before(self.plan, benchmarks), *_warnings_after(self.plan, results)]
         warnings += incomplete
@@ -165,45 +162,16 @@ class _Run:
         return replace(swept, files=files)
 
 
-def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
-    """The plan's data sets and the one it reports on, by the plan's name for them."""
-    names = [*plan.datasets, *([plan.report_on] if plan.report_on else [])]
-    try:
-        benchmarks = {name: GraphOptions(dataset=name).benchmark() for name in names}
-    except InputError as error:
-        raise InputError(f"{plan.file}: datasets: {error}") from error
-    for benchmark in benchmarks.values():
-        if not any(question.gold for question in benchmark.questions):
-            raise InputError(f"{plan.file}: datasets: {benchmark.name} has no gold, so no trial can be scored on it")
-    called = [benchmark.name for benchmark in benchmarks.values()]
-    if twice := sorted({name for name in called if called.count(name) > 1}):
-        raise InputError(f"{plan.file}: datasets: two are named {', '.join(twice)}: rename a folder")
-    return benchmarks
-
-
 def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, Any]:
     """What makes it this sweep: the file's settings, the strategies' values behind them, the data and the code."""
     return {
         "name": plan.file.stem,
         **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset", "budget"}),
         "start": [space.start.spec() for space in plan.spaces],
-        "data": {benchmark.name: benchmark.digest for benchmark in benchmarks.values()},
+        "data": {benchmarks[name].name: benchmarks[name].digest for name in plan.datasets},
+        "report_on": {benchmarks[name].name: benchmarks[name].digest for name in (plan.report_on,) if name},
         "code": code_version(),
     }
-
-
-def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
-    """What a reader should know before the sweep starts."""
-    content = plan.content
-    told = [
-        f"{benchmarks[name].name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set "
-        "with the role tune, and name this one under report_on"
-        for name in plan.datasets
-        if benchmarks[name].role == "report"
-    ]
-    if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
-        told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
-    return told + model_options(content).warnings(content.answered)
 
 
 def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:

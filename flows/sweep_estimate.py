@@ -45,6 +45,7 @@ def estimate(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate:
 
     home = Home.resolve()
     graphs = [(name, build) for name in plan.datasets for build in plan.builds]
+    graphs += [(plan.report_on, build) for build in plan.builds[:1] if plan.report_on]  # the winner's, whichever it is
     rebuilds = [(name, build) for name, build in graphs if not _is_built(plan, benchmarks[name], build, home)]
     questions = {name: len(benchmarks[name].questions) for name in plan.datasets}
     limited = {name: min(count, plan.content.questions or count) for name, count in questions.items()}
@@ -58,6 +59,8 @@ def estimate(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate:
         seconds += each * sum(min(count, size or count) for count in limited.values()) * pace
         seconds += each * len(limited) * LATENCY_CALLS * CALL_SECONDS if plan.content.timed else 0.0
         configurations = ceil(configurations / plan.content.halving.factor) if plan.content.halving else 0
+    if plan.report_on:
+        seconds += len(benchmarks[plan.report_on].questions) * plan.content.repeats * pace
     seconds += OPEN_SECONDS * len(graphs)
     seconds += PASSAGE_BUILD_SECONDS * sum(len(benchmarks[name].passages) for name, _ in rebuilds)
     return Estimate(trials, len(graphs), len(rebuilds), seconds, known)
@@ -68,7 +71,7 @@ def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -
 
     if plan.content.store != "kglite" or not home.graphs.is_dir():
         return False
-    graph = GraphOptions(dataset="", **asdict(build)).graph_plan(benchmark, home)
+    graph = GraphOptions(dataset="", llm=plan.content.llm, **asdict(build)).graph_plan(benchmark, home)
     return KgliteStore(home.graphs, graph.namespace).path.is_file()
 
 

@@ -25,15 +25,28 @@ class Identity:
         """Add settings; returns the sweep's id. Raises InputError where one is there with another value."""
         known = json.loads(self.file.read_text(encoding="utf-8")) if self.file.is_file() else {}
         wanted = json.loads(json.dumps(settings))
-        changed = {name: (known[name], value) for name, value in wanted.items() if known.get(name, value) != value}
+        changed = [line for name, value in wanted.items() for line in _changes(name, known.get(name, value), value)]
         if changed:
-            told = "; ".join(f"{name} was {_short(old)}, is {_short(new)}" for name, (old, new) in changed.items())
+            told = "; ".join(changed)
             raise InputError(
                 f"{self.file.parent} holds a sweep with other settings, and trials of both must not be mixed: {told}. "
                 "Name another --out (equal trials are still reused), or delete that folder"
             )
         write_atomically(self.file, json.dumps({**known, **wanted}, indent=1, ensure_ascii=False).encode())
         return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _changes(name: str, old: Any, new: Any) -> list[str]:
+    """What differs, down to the setting by itself."""
+    if old == new:
+        return []
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [*old, *(key for key in new if key not in old)]
+        return [line for key in names for line in _changes(f"{name}.{key}", old.get(key), new.get(key))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and isinstance(old[0], dict):
+        pairs = zip(old, new, strict=True)
+        return [line for place, pair in enumerate(pairs) for line in _changes(f"{name}.{place}", *pair)]
+    return [f"{name} was {_short(old)}, is {_short(new)}"]
 
 
 def _short(value: object) -> str:

@@ -273,6 +273,10 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
     (folder / ".unfinished" / "x.pickle").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
     assert unfinished(tmp_path, "mad") is None
+    longer = tmp_path / "made-more-2026-01-02T030000Z" / ".unfinished"  # a night of `made-more`
+    longer.mkdir(parents=True)
+    (longer / "x.pickle").write_bytes(b"")
+    assert unfinished(tmp_path, "made") == folder
     every = [Night(tmp_path / "made-2026-01-03T020000Z", {})]
     assert retention.leftovers(tmp_path, every, 1, "made") == [folder]
     assert retention.leftovers(tmp_path, every, 2, "made") == []

@@ -28,7 +28,8 @@ from eval.sweep.model import Objective
 from eval.sweep.plan import read_sweep
 from eval.sweep.results import Cell, Result, ranked
 from flows.cli.main import app
-from flows.sweep import load_benchmarks, sweep, warnings_before
+from flows.sweep import identity, sweep
+from flows.sweep_given import load_benchmarks, warnings_before
 from flows.sweep_identity import Identity
 from retrieval.errors import InputError
 from tests.sweeps import write_benchmark, write_sweep
@@ -230,6 +231,18 @@ def test_dry_run_counts_and_runs_nothing(folder: Path, tmp_path: Path, in_proces
     assert "2 graphs, 2 of them to be built" in done.output
     assert re.search(r"about \d+ (seconds|minutes) \(a guess", done.output)
     assert not (tmp_path / "home").exists()
+    write_benchmark(tmp_path / "tiny")
+    write_benchmark(tmp_path / "other", count=3)
+    done = in_process("sweep", str(write_sweep(tmp_path, report_on="other")), "--dry-run")
+    assert "2 graphs, 2 of them to be built" in done.output  # the winner is scored on one of them
+    for content, message in (
+        ({"store": "neo5j"}, "unknown store 'neo5j'"),
+        ({"build": {"embedder": ["wordlama"]}}, "wordlama"),
+        ({"build": {"extractor": ["rule"]}}, "unknown extractor 'rule'"),
+    ):
+        refused = in_process("sweep", str(write_sweep(tmp_path, **content)), "--dry-run")
+        assert isinstance(refused.exception, InputError), content
+        assert re.match(rf".*sweep\.yaml: .*{message}", str(refused.exception))
 
 
 def test_bad_input_is_refused_before_anything_runs(tmp_path: Path, in_process: Run) -> None:
@@ -255,17 +268,41 @@ def test_a_reader_is_warned_of_what_flatters_or_wastes(tmp_path: Path) -> None:
     assert flattering.startswith("tiny is for reporting")
     assert wasteful.startswith("seeds: their trials are equal")
     assert 2 * 4 == plan.trials
+    plan = read_sweep(write_sweep(tmp_path, halving={"questions": 5}))
+    assert (
+        "halving.questions: 5 are all there are (5): nothing will be dropped"
+        == warnings_before(plan, load_benchmarks(plan))[1]
+    )
 
 
 def test_changed_settings_are_not_mixed_in_one_folder(tmp_path: Path) -> None:
-    identity = Identity(tmp_path / "sweep.json")
-    first = identity.hold({"seed": 0, "code": "1"})
-    assert first == identity.hold({"code": "1", "seed": 0})
-    identity.hold({"graph of tiny": "f1"})
+    held = Identity(tmp_path / "sweep.json")
+    first = held.hold({"seed": 0, "code": "1"})
+    assert first == held.hold({"code": "1", "seed": 0})
+    held.hold({"graph of tiny": "f1"})
     with pytest.raises(InputError, match=r"code was \"1\", is \"2\".*Name another --out"):
-        identity.hold({"seed": 0, "code": "2"})
+        held.hold({"seed": 0, "code": "2"})
     with pytest.raises(InputError, match=r"graph of tiny was \"f1\", is \"f2\""):
-        identity.hold({"graph of tiny": "f2"})
+        held.hold({"graph of tiny": "f2"})
+    entry = {"strategy": "pagerank", "base": {"related_weight": 0.0}, "grid": {"restart": [0.1, 0.3], "steps": [4]}}
+    held.hold({"strategy": [entry]})
+    with pytest.raises(InputError, match=r": strategy\.0\.grid\.restart was \[0\.1, 0\.3\], is \[0\.1, 0\.2\]\. Name"):
+        held.hold({"strategy": [{**entry, "grid": {"restart": [0.1, 0.2], "steps": [4]}}]})
+    with pytest.raises(InputError, match=r"strategy was \[.*, is \[\]"):
+        held.hold({"strategy": []})
+
+
+def test_a_sweep_is_another_one_when_choice_and_report_change_places(tmp_path: Path) -> None:
+    for name, count in (("one", 5), ("two", 3)):
+        write_benchmark(tmp_path / name, count=count)
+    told = []
+    for first, second in (("one", "two"), ("two", "one")):
+        plan = read_sweep(write_sweep(tmp_path, datasets=[first], report_on=second))
+        told.append(identity(plan, load_benchmarks(plan)))
+    held = Identity(tmp_path / "sweep.json")
+    held.hold(told[0])
+    with pytest.raises(InputError, match=r"data\.one was .*, is null; data\.two was null.*report_on\.two was"):
+        held.hold(told[1])
 
 
 def test_questions_are_a_seeded_subset_in_their_order(folder: Path) -> None:

@@ -44,10 +44,10 @@ def test_a_grid_is_every_combination_in_the_order_of_the_file(tiny: Path) -> Non
 
 
 def test_a_label_makes_the_same_strategy_in_a_run_as_in_the_sweep(tiny: Path) -> None:
-    for start in ("pagerank", "graph_expansion", "pagerank:tuned"):
+    for start in ("pagerank", "graph_expansion", "pagerank:tuned", "pagerank[steps=4,restart=0.2]"):
         grid = {"restart": [0.4]} if "pagerank" in start else {"initial_k": [7], "min_score": [0.1]}
         (candidate,) = read_sweep(write_sweep(tiny, strategy=start, grid=grid)).candidates
-        assert candidate.label.startswith(f"{start}[")
+        assert candidate.label.startswith(f"{start.partition('[')[0]}[")
         assert make(candidate.label) == candidate.strategy
 
 
@@ -60,9 +60,11 @@ def test_ablations_follow_each_combination_and_those_without_effect_are_left_out
     file = write_sweep(tiny, base={"similar_weight": 0}, grid={"related_weight": [0.0, 0.5]}, ablations=True)
     first, second = (f"pagerank[similar_weight=0,related_weight={weight}]" for weight in (0.0, 0.5))
     candidates = read_sweep(file).candidates
-    assert [(first, ()), (first, (MENTIONED_IN,)), (second, ()), (second, (MENTIONED_IN,))] == [
+    less = [f"{label[:-1]},mention_weight=0.0]" for label in (first, second)]
+    assert [(first, ()), (less[0], (MENTIONED_IN,)), (second, ()), (less[1], (MENTIONED_IN,))] == [
         (candidate.label, candidate.without) for candidate in candidates
     ]
+    assert [candidate.strategy for candidate in candidates] == [make(candidate.label) for candidate in candidates]
     assert [0.0, 0.5] == [candidate.strategy.spec()["related_weight"] for candidate in candidates if candidate.of]
     assert [candidates[0].strategy, candidates[2].strategy] == [c.of for c in candidates if c.of]
 
@@ -108,6 +110,16 @@ def test_environment_variables_in_paths_have_defaults(tiny: Path, monkeypatch: p
         ({"sed": 1}, "sed: Extra inputs are not permitted .*; it takes .*, datasets, strategy"),
         ({"objective": {"metrik": "mrr"}}, r"objective\.metrik: Extra inputs .*; it takes metric, also$"),
         ({"datasets": ["./nowhere"]}, "datasets: './nowhere' is not there"),
+        ({"report_on": "./nowhere"}, "report_on: './nowhere' is not there"),
+        ({"report_on": "${SWEEP_TEST_NONE}/x"}, "report_on: .*SWEEP_TEST_NONE is not set"),
+        ({"write_preset": "${SWEEP_TEST_NONE}/x"}, "write_preset: .*SWEEP_TEST_NONE is not set"),
+        ({"constraints": {"tokens": float("nan")}}, r"constraints\.tokens: Input should be a finite number"),
+        ({"constraints": {"tokens": -1}}, r"constraints\.tokens: Input should be greater than or equal to 0"),
+        ({"build": {"similar_top_k": [0]}}, r"build\.similar_top_k\.0: Input should be greater than or equal to 1"),
+        ({"build": {"similar_floor": [2]}}, r"build\.similar_floor\.0: Input should be less than or equal to 1"),
+        ({"build": {"max_tokens": [0]}}, r"build\.max_tokens\.0: Input should be greater than or equal to 1"),
+        ({"space": {"question_weight": {"low": 0, "high": 1, "step": 1e-9}}}, "step 1e-09 makes over 10,000 values"),
+        ({"space": {"steps": {"low": 2, "high": 9, "step": 0.5}}}, r"pagerank: space\.steps takes whole numbers"),
     ],
 )
 def test_errors_name_the_file_the_field_and_the_value(tiny: Path, content: dict[str, object], message: str) -> None:
@@ -138,6 +150,59 @@ def test_errors_name_the_file_the_field_and_the_value(tiny: Path, content: dict[
 def test_searches_are_refused_in_the_same_words(tiny: Path, content: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=rf"sweep\.yaml: .*{message}"):
         read_sweep(write_sweep(tiny, **content))
+
+
+CONDITION = {"strategy": "graph_expansion", "when": {"min_similarity": {"use_similar": True}}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"grid": {"min_similarity": [0.5], "use_similar": [False]}}, "use_similar is True, and it is False"),
+        ({"grid": {"min_similarity": [0.5]}, "base": {"use_similar": False}}, "use_similar is True, and it is False"),
+        (
+            {"grid": {"min_similarity": [0.5], "use_similar": [True]}, "search": "ofat", "base": {}, "when": {}},
+            None,
+        ),
+        (
+            {
+                "grid": {"min_similarity": [0.5], "use_similar": [True, False]},
+                "search": "ofat",
+                "when": {"min_similarity": {"use_similar": False}},
+            },
+            "use_similar is False, and one factor at a time keeps it True",
+        ),
+        (
+            {"grid": {"min_similarity": [0.5]}, "when": {"min_similarity": {"use_similar": []}}},
+            "use_similar is nothing, and it is True",
+        ),
+        (  # a condition of a condition: the value is checked all the same
+            {
+                "grid": {"use_similar": [False, True], "max_depth": [1, 2], "min_similarity": [0.5, 7.0]},
+                "when": {"min_similarity": {"max_depth": 2}, "max_depth": {"use_similar": True}},
+                "search": "random",
+                "trials": 1,
+            },
+            "min_similarity = 7.0 is not allowed",
+        ),
+    ],
+)
+def test_values_that_no_configuration_would_have_are_refused(
+    tiny: Path, content: dict[str, object], message: str | None
+) -> None:
+    file = write_sweep(tiny, **{**CONDITION, **content})
+    if message is None:
+        read_sweep(file)
+        return
+    with pytest.raises(InputError, match=rf"sweep\.yaml: graph_expansion.*{message}"):
+        read_sweep(file)
+
+
+def test_a_key_that_stands_twice_is_refused(tiny: Path) -> None:
+    file = write_sweep(tiny)
+    file.write_text(file.read_text() + "grid: {restart: [0.3]}\n")
+    with pytest.raises(InputError, match=r"sweep\.yaml cannot be read as YAML: 'grid' stands twice"):
+        read_sweep(file)
 
 
 def test_a_threshold_below_the_floor_of_its_graph_is_refused(tiny: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ import pytest
 from eval.ledger import TrialRecord
 from eval.sweep.arena import first_drawn
 from eval.sweep.candidate import Build, Candidate
+from eval.sweep.model import Objective
 from eval.sweep.plan import SweepPlan, read_sweep
 from eval.sweep.response import responses
-from eval.sweep.results import Cell, Result
+from eval.sweep.results import Cell, Result, eligible, ranked
 from eval.sweep.search import search_of
 from eval.sweep.selection import selection
 from retrieval.index import Batch, Index
@@ -72,6 +74,16 @@ def test_random_draws_are_seeded_distinct_and_inside_their_ranges(tiny: Path) ->
     assert all(0.05 <= float(str(one["restart"])) <= 0.5 for one in varied(drawn.candidates))
     few = plan(tiny, search="random", trials=20, grid={"seed_chunks": [1, 3]})
     assert {1, 3} == {candidate.varied["seed_chunks"] for candidate in few.candidates}  # there are only two
+
+
+@pytest.mark.parametrize("search", ["random", "bayesian"])
+def test_a_real_parameter_takes_values_between_whole_bounds(tiny: Path, search: str) -> None:
+    space = {"question_weight": {"low": 0, "high": 1}, "steps": {"low": 2, "high": 9}}
+    found = plan(tiny, grid={}, search=search, trials=4, space=space)
+    tried = found.candidates or search_of(found, 5).ask().candidates
+    weights, steps = ([one.varied[name] for one in tried] for name in space)
+    assert all(0 < weight < 1 for weight in weights)  # 0 or 1 exactly would be a rare draw
+    assert {int} == {type(one) for one in steps}
 
 
 def test_a_conditional_parameter_varies_only_where_it_means_something(tiny: Path) -> None:
@@ -143,6 +155,18 @@ def test_the_best_of_many_equal_ones_is_not_better_than_they_are(tiny: Path) -> 
     assert found.low < found.honest < found.high
     assert found == selection(results, "all_gold@10", seed=0)
     assert selection(results[:1], "all_gold@10", seed=0) is None
+
+
+def test_what_breaks_a_constraint_has_no_part_in_the_selection_bias(tiny: Path) -> None:
+    first, second, third = plan(tiny, grid={"restart": [0.1, 0.2, 0.3]}).candidates
+    dear, cheap = (
+        [result(one, score, {"tokens": tokens}) for one, score in pair]
+        for pair, tokens in (([(first, [1.0, 1.0])], 9), ([(second, [1.0, 0.0]), (third, [0.0, 0.0])], 1))
+    )
+    results = ranked([*dear, *cheap], Objective(), {"tokens": 5})
+    assert cheap == eligible(results, {"tokens": 5})
+    assert results == eligible(results, {"tokens": 0})  # none keeps it: the best by the objective is the winner
+    assert cheap == eligible([*cheap, replace(dear[0], dropped_at=1)], {})
 
 
 def test_a_parameter_that_decides_is_important_and_its_response_shows_how(tiny: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from eval.sweep.model import Scalar
+from eval.sweep.range import Scalar
 from retrieval.strategies.base import Strategy
 
 BUILD = "build."
@@ -35,8 +35,8 @@ class Build:
 class Candidate:
     """A configuration to try on every data set.
 
-    `label` is what `run` makes the same strategy from. An ablation has the label of the configuration it changes, `of`,
-    and `without` names the edge types it removes. `varied` are the values that the search gave it, those of build
+    `label` is what `run` makes the same strategy from. An ablation names the strategy it changes, `of`, and the edge
+    types that it is `without`. `varied` are the values that the search gave it, those of build
     settings under `build.NAME`.
     """
 

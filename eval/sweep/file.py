@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from eval.benchmarks import benchmark_names
-from eval.sweep.model import BuildValues, Entry, Halving, Objective, Range, SweepFile
+from eval.sweep.model import BuildValues, Entry, Halving, Objective, SweepFile
+from eval.sweep.range import Range
 from eval.sweep.section import Section
 from retrieval.errors import InputError
 from retrieval.yaml_file import read_yaml
@@ -52,26 +53,26 @@ def _problem(details: Mapping[str, Any], single: bool) -> str:
     return f"{'.'.join(where) or 'the file'}: {details['msg'].removeprefix('Value error, ')}{given}{allowed}"
 
 
-def dataset_of(name: str, file: Path) -> str:
-    """A shipped name or a Hub name as it is, a path resolved against the file."""
-    expanded = expanded_path(name, file)
+def dataset_of(name: str, file: Path, field: str = "datasets") -> str:
+    """A shipped name or a Hub name as it is, a path resolved against the file; `field` is where it stands."""
+    expanded = expanded_path(name, file, field)
     if expanded in benchmark_names():
         return expanded
     path = file.parent / expanded
     if path.exists():
         return str(path.resolve())
     if expanded.startswith((".", "/", "~")):
-        raise InputError(f"{file}: datasets: {name!r} is not there (looked at {path.resolve()}): correct the path")
+        raise InputError(f"{file}: {field}: {name!r} is not there (looked at {path.resolve()}): correct the path")
     return expanded
 
 
-def expanded_path(text: str, file: Path) -> str:
-    """`${NAME}` and `${NAME:-default}` replaced as a shell does."""
+def expanded_path(text: str, file: Path, field: str) -> str:
+    """`${NAME}` and `${NAME:-default}` replaced as a shell does; `field` is where the text stands."""
 
     def value(match: re.Match[str]) -> str:
         found = os.environ.get(match["name"]) or match["default"]
         if found is None:
-            raise InputError(f"{file}: {text!r}: the environment variable {match['name']} is not set: set it")
+            raise InputError(f"{file}: {field}: {text!r}: the environment variable {match['name']} is not set: set it")
         return found
 
     return _VARIABLE.sub(value, text)

@@ -8,10 +8,9 @@ from pydantic import Field, field_validator, model_validator
 
 from eval.metrics import PRIMARY, all_metrics
 from eval.sweep.model_fields import OBJECTIVES, ModelFields
+from eval.sweep.range import Range, Scalar
 from eval.sweep.section import Section
 from retrieval.errors import UnknownNameError
-
-Scalar = bool | int | float | str
 
 
 class Objective(Section):
@@ -26,36 +25,6 @@ class Objective(Section):
         if name not in OBJECTIVES:
             raise ValueError(str(UnknownNameError("metric", name, OBJECTIVES)))
         return name
-
-
-class Range(Section):
-    """Values from `low` to `high`: every `step`-th one, or (random and Bayesian search) any of them."""
-
-    low: int | float
-    high: int | float
-    step: int | float | None = Field(default=None, gt=0, description="distance of the values; needed by grid and ofat")
-    log: bool = Field(default=False, description="small values are as likely as large ones: drawn by their logarithm")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Range:
-        if self.low >= self.high:
-            raise ValueError(f"low {self.low} is not below high {self.high}")
-        if self.log and (self.low <= 0 or self.step is not None):
-            raise ValueError("log: needs a low above 0, and no step")
-        return self
-
-    @property
-    def whole(self) -> bool:
-        """Whether its values are whole numbers."""
-        return all(type(value) is int for value in (self.low, self.high, self.step) if value is not None)
-
-    def values(self) -> list[Scalar]:
-        """Every `step`-th value; none without a step."""
-        if self.step is None:
-            return []
-        count = int((self.high - self.low) / self.step + 1e-9) + 1
-        found = [self.low + place * self.step for place in range(count)]
-        return [value if self.whole else round(float(value), 9) for value in found]
 
 
 class Entry(Section):
@@ -86,9 +55,15 @@ class BuildValues(Section):
 
     embedder: list[str] = Field(default_factory=list, description="as --embedder of run")
     extractor: list[str] = Field(default_factory=list, description="as --extractor of run")
-    similar_top_k: list[int] = Field(default_factory=list, description="SIMILAR_TO edges of a chunk, 1..1000")
-    similar_floor: list[float] = Field(default_factory=list, description="least similarity of such an edge, 0..1")
-    max_tokens: list[int] = Field(default_factory=list, description="tokens above which a passage is split")
+    similar_top_k: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
+        default_factory=list, description="SIMILAR_TO edges of a chunk, 1..1000"
+    )
+    similar_floor: list[Annotated[float, Field(ge=0, le=1)]] = Field(
+        default_factory=list, description="least similarity of such an edge, 0..1"
+    )
+    max_tokens: list[Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
+        default_factory=list, description="tokens above which a passage is split"
+    )
 
 
 class Halving(Section):
@@ -124,7 +99,7 @@ class SweepFile(ModelFields):
     trials: int | None = Field(default=None, ge=1, description="configurations of a random or Bayesian search")
     ablations: bool = Field(default=False, description="also each configuration without each of its edge types")
     objective: Objective = Objective()
-    constraints: dict[str, float] = Field(
+    constraints: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
         default_factory=dict, description=f"cost: the most that the winner may have of it; costs: {', '.join(COSTS)}"
     )
     latency: bool = Field(default=False, description="measure the latency of single calls in every trial")

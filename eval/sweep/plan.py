@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from eval.sweep.candidate import Build, Candidate
+from eval.sweep.dimension import Dimension
 from eval.sweep.file import dataset_of, expanded_path, read_file
-from eval.sweep.model import Range, Scalar, SweepFile
-from eval.sweep.space import Dimension, Space
+from eval.sweep.model import SweepFile
+from eval.sweep.range import Range, Scalar
+from eval.sweep.space import Space
 from retrieval.errors import HopBenchError, InputError
 from retrieval.strategies.base import Strategy
+from retrieval.strategies.registry import changed_label
 
 ATTEMPTS = 50  # draws for each configuration wanted, before a random search takes the space for exhausted
 
@@ -71,7 +74,9 @@ class SweepPlan:
     def preset(self) -> Path | None:
         """Where the best parameters go, if anywhere."""
         wanted = self.content.write_preset
-        return None if wanted is None else (self.file.parent / expanded_path(wanted, self.file)).resolve()
+        return (
+            None if wanted is None else (self.file.parent / expanded_path(wanted, self.file, "write_preset")).resolve()
+        )
 
 
 def read_sweep(file: Path, flags: Mapping[str, object] | None = None) -> SweepPlan:
@@ -88,7 +93,9 @@ def read_sweep(file: Path, flags: Mapping[str, object] | None = None) -> SweepPl
     except HopBenchError as error:
         raise InputError(f"{file}: {error}") from error
     datasets = tuple(dict.fromkeys(dataset_of(name, file) for name in content.datasets))
-    report_on = None if content.report_on is None else dataset_of(content.report_on, file)
+    report_on = None if content.report_on is None else dataset_of(content.report_on, file, "report_on")
+    if content.write_preset is not None:
+        expanded_path(content.write_preset, file, "write_preset")
     if report_on in datasets:
         raise InputError(f"{file}: report_on: {content.report_on!r} is among the datasets that choose the winner")
     named = frozenset(name for entry in content.strategy for name in (*entry.base, *entry.grid, *entry.space))
@@ -103,7 +110,8 @@ def _listed(spaces: Sequence[Space], content: SweepFile) -> Iterator[Candidate]:
         yield candidate
         if content.ablations:
             for less, edges in ablated(candidate.strategy).items():
-                yield replace(candidate, strategy=less, without=edges, of=candidate.strategy)
+                label = changed_label(candidate.label, changes_of(candidate.strategy, less))
+                yield replace(candidate, strategy=less, label=label, without=edges, of=candidate.strategy)
 
 
 def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
@@ -154,6 +162,12 @@ def ablated(whole: Strategy) -> dict[Strategy, tuple[str, ...]]:
         less = replace(whole, **changes)
         found[less] = (*found.get(less, ()), edge)
     return found
+
+
+def changes_of(whole: Strategy, less: Strategy) -> dict[str, object]:
+    """The parameters in which a strategy differs from another of its kind."""
+    usual = whole.spec()
+    return {name: value for name, value in less.spec().items() if value != usual[name]}
 
 
 def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

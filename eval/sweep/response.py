@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eval.sweep.candidate import BUILD
-from eval.sweep.model import Scalar
+from eval.sweep.range import Scalar
 from eval.sweep.results import Result
 from eval.sweep.selection import Array, question_scores
 

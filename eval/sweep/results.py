@@ -93,6 +93,12 @@ def ranked(results: Sequence[Result], objective: Objective, constraints: Mapping
     return sorted(results, key=place)
 
 
+def eligible(results: Sequence[Result], constraints: Mapping[str, float]) -> list[Result]:
+    """Those of `results` (best first) that could have been chosen: whole, and within the constraints if any is."""
+    whole = [one for one in results if one.dropped_at is None]
+    return [one for one in whole if not one.violated(constraints)] or whole
+
+
 def trials_table(results: Sequence[Result], constraints: Mapping[str, float], reported: Result | None) -> pd.DataFrame:
     """trials.parquet (a contract, SPEC section 6): a row per trial, a column per metric and per cost.
 

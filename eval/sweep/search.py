@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from eval.sweep.candidate import Candidate
-from eval.sweep.model import Range, Scalar
+from eval.sweep.dimension import Dimension
 from eval.sweep.plan import SweepPlan
+from eval.sweep.range import Range, Scalar
 from eval.sweep.results import Result, ranked
-from eval.sweep.space import Dimension, Space
+from eval.sweep.space import Space
 
 if TYPE_CHECKING:
     import optuna

@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any
 
 from eval.sweep.candidate import BUILD, Build, Candidate
-from eval.sweep.model import Entry, Range, Scalar, SweepFile
+from eval.sweep.dimension import Dimension, in_order, listed, refuse_idle
+from eval.sweep.model import Entry, SweepFile
+from eval.sweep.range import Range, Scalar
 from retrieval.errors import InputError, ParameterError, UnknownNameError
 from retrieval.strategies.base import Strategy
-from retrieval.strategies.registry import label_of, make
+from retrieval.strategies.registry import changed_label, make
 
 DEFAULT_FLOOR = 0.3
 MOST = 100_000
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """A parameter (or `build.` setting) that varies, and the values of others under which it does."""
-
-    name: str
-    values: Sequence[Scalar] | Range
-    when: Mapping[str, Sequence[Scalar]] = field(default_factory=dict)
-
-    def listed(self) -> Sequence[Scalar]:
-        """All values. Raises InputError for a range without a step."""
-        found = self.values.values() if isinstance(self.values, Range) else self.values
-        if not found:
-            raise InputError(f"space.{self.name}: a range without step has no list of values: give it a step")
-        return found
-
-    def ends(self) -> Sequence[Scalar]:
-        """The values by which the bounds of the whole dimension can be checked."""
-        return [self.values.low, self.values.high] if isinstance(self.values, Range) else self.values
-
-    def active(self, chosen: Mapping[str, Scalar]) -> bool:
-        """Whether it varies beside these values."""
-        return all(chosen.get(other) in values for other, values in self.when.items())
 
 
 @dataclass(frozen=True)
@@ -59,13 +37,15 @@ class Space:
     @cached_property
     def dimensions(self) -> list[Dimension]:
         """What varies: those without a condition in the file's order, then those with one, then build settings."""
-        varied: dict[str, Sequence[Scalar] | Range] = {**self.entry.grid, **self.entry.space}
-        conditions = {name: {o: _list(v) for o, v in when.items()} for name, when in self.entry.when.items()}
+        real = _real(type(self.start))
+        spans = {name: span.real() if name in real else span for name, span in self.entry.space.items()}
+        varied: dict[str, Sequence[Scalar] | Range] = {**self.entry.grid, **spans}
+        conditions = {name: {o: listed(v) for o, v in when.items()} for name, when in self.entry.when.items()}
         found = [Dimension(name, values, conditions.get(name, {})) for name, values in varied.items()]
         settings = {name: values for name, values in self.content.build.model_dump().items() if values}
         return [
             *(one for one in found if not one.when),
-            *_in_order([one for one in found if one.when]),
+            *in_order([one for one in found if one.when]),
             *(Dimension(BUILD + name, values) for name, values in settings.items()),
         ]
 
@@ -84,9 +64,22 @@ class Space:
                 raise UnknownNameError(f"parameter of {kind.name}", parameter, kind.parameters())
         if fixed := sorted(set(entry.when) - set(entry.grid) - set(entry.space)):
             raise InputError(f"{kind.name}: when: {', '.join(fixed)} does not vary: list its values in grid or space")
+        start_stays = self.content.search == "ofat"
+        for dimension in self.dimensions:
+            refuse_idle(dimension, self.dimensions, self.start, start_stays)
         for dimension in self.dimensions:
             for value in dimension.ends():
-                self.candidate(_beside(dimension, value))
+                self.candidate(_picker({**self._needed(dimension), dimension.name: value}))
+
+    def _needed(self, dimension: Dimension) -> dict[str, Scalar]:
+        """What the others must be for it to vary, conditions of conditions included."""
+        found: dict[str, Scalar] = {}
+        varied = {one.name: one for one in self.dimensions}
+        for other, values in dimension.when.items():
+            known = varied[other].ends() if other in varied else values
+            found |= {**self._needed(varied[other])} if other in varied else {}
+            found[other] = next((value for value in values if value in known), values[0])
+        return found
 
     def candidate(self, pick: Callable[[Dimension], Scalar]) -> Candidate:
         """The configuration that `pick` makes, asked only for dimensions that vary beside what it chose before."""
@@ -97,7 +90,7 @@ class Space:
                 chosen[dimension.name] = varied[dimension.name] = pick(dimension)
         own = {name: value for name, value in varied.items() if not name.startswith(BUILD)}
         strategy = _made(type(self.start), {**self.start.spec(), **own})
-        label = label_of(self.entry.strategy, None, {n: str(v) for n, v in {**self.entry.base, **own}.items()})
+        label = changed_label(self.entry.strategy, {**self.entry.base, **own})
         build = Build(self.content.embedder, self.content.extractor)
         settings: dict[str, Any] = {n.removeprefix(BUILD): v for n, v in varied.items() if n.startswith(BUILD)}
         return _above_floor(Candidate(strategy, label, varied, build=replace(build, **settings)))
@@ -135,9 +128,9 @@ class Space:
         return asdict(Build(self.content.embedder, self.content.extractor))
 
 
-def _beside(tested: Dimension, value: Scalar) -> Callable[[Dimension], Scalar]:
-    """Picks a value of one dimension, and of the others what lets it vary."""
-    return lambda one: value if one is tested else tested.when.get(one.name, one.ends())[0]
+def _picker(wanted: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
+    """Picks the wanted values, and of all other dimensions the first."""
+    return lambda one: wanted[one.name] if one.name in wanted else one.ends()[0]
 
 
 def _from(values: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
@@ -146,9 +139,14 @@ def _from(values: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
 
 def _made(kind: type[Strategy], parameters: Mapping[str, Any]) -> Strategy:
     """The strategy; a whole number for a real parameter counts as that real, so that 1 and 1.0 are one trial."""
-    real = {spec.name for spec in fields(kind) if isinstance(spec.default, float)}
+    real = _real(kind)
     values: dict[str, Any] = {n: float(v) if n in real and type(v) is int else v for n, v in parameters.items()}
     return kind(**values)
+
+
+def _real(kind: type[Strategy]) -> set[str]:
+    """The parameters that take real numbers."""
+    return {spec.name for spec in fields(kind) if isinstance(spec.default, float)}
 
 
 def _above_floor(candidate: Candidate) -> Candidate:
@@ -161,20 +159,3 @@ def _above_floor(candidate: Candidate) -> Candidate:
             f"edges, {floor}: raise it, or lower build.similar_floor"
         )
     return candidate
-
-
-def _list(values: Sequence[Scalar] | Scalar) -> list[Scalar]:
-    return list(values) if isinstance(values, list) else [values]  # type: ignore[list-item]
-
-
-def _in_order(conditional: Sequence[Dimension]) -> list[Dimension]:
-    """Each after those that its condition names."""
-    left, found = list(conditional), list[Dimension]()
-    while left:
-        names = {one.name for one in left}
-        ready = [one for one in left if not names & set(one.when)]
-        if not ready:
-            raise InputError(f"when: {', '.join(sorted(names))} depend on each other: break the circle")
-        found += ready
-        left = [one for one in left if one not in ready]
-    return found

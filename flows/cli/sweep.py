@@ -88,11 +88,13 @@ def _extent(plan: SweepPlan) -> str:
 
 def _estimate(plan: SweepPlan) -> None:
     from flows.cli.estimate import print_estimate
-    from flows.sweep import load_benchmarks, warnings_before
+    from flows.home import Home
     from flows.sweep_estimate import estimate
+    from flows.sweep_given import load_benchmarks, open_embedders, warnings_before
     from flows.sweep_models import estimate_models
 
     benchmarks = load_benchmarks(plan)
+    open_embedders(plan, Home.resolve())
     found = estimate(plan, benchmarks)
     source = "from the ledger's trials" if found.known_pace else "a guess until the ledger knows these strategies"
     if plan.content.halving:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 RECORD_FILE = "nightly.json"
 ROWS_FILE = "night.parquet"
 SCHEMA = "hopbench.nightly/2"
+STAMP = "????-??-??T??????Z"
+"""The time in a folder's name: `hopworld-*` alone would take in the nights of hopworld-tune."""
 GOOD = ("baseline", "good")
 
 
@@ -117,7 +119,7 @@ def unfinished(folder: Path, benchmark: str) -> Path | None:
     """The newest folder of a night of this benchmark that was interrupted and kept finished trials."""
     found = [
         kept.parent
-        for kept in folder.glob(f"{glob.escape(benchmark)}-*/.unfinished")
+        for kept in folder.glob(f"{glob.escape(benchmark)}-{STAMP}/.unfinished")
         if not (kept.parent / RECORD_FILE).exists() and any(kept.iterdir())
     ]
     return max(found, key=lambda path: path.name, default=None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flows.home import Home
-from flows.nightly.nights import Night, last_good, remove
+from flows.nightly.nights import STAMP, Night, last_good, remove
 from flows.options import open_store
 from retrieval.errors import HopBenchError
 
@@ -87,7 +87,7 @@ def leftovers(folder: Path, earlier: Sequence[Night], keep: int, benchmark: str)
     names = {night.name for night in earlier}
     return [
         path
-        for path in folder.glob(f"{glob.escape(benchmark)}-????-??-??T??????Z")
+        for path in folder.glob(f"{glob.escape(benchmark)}-{STAMP}")
         if path.is_dir() and path.name not in names and path.name < oldest
     ]
 

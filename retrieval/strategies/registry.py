@@ -198,6 +198,11 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
     return chosen
 
 
+def changed_label(label: str, changes: Mapping[str, object]) -> str:
+    """The label of the same strategy with changed parameters, those it names already among them."""
+    return _with_changes(label, {label.partition("[")[0].partition(":")[0]: {n: str(v) for n, v in changes.items()}})
+
+
 def _with_changes(label: str, by_strategy: Mapping[str, Mapping[str, str]]) -> str:
     match = _LABEL.match(label)
     if match is None or match["name"] not in by_strategy:

@@ -1,0 +1,62 @@
+"""What a sweep is given: data sets and embedders, refused before it starts; and what its reader should be told then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from eval.types import Benchmark
+from flows.home import Home
+from flows.options import GraphOptions
+from flows.sweep_models import model_options
+from retrieval.errors import InputError
+
+if TYPE_CHECKING:
+    from eval.sweep.plan import SweepPlan
+    from retrieval.embedding import Embedder
+
+
+def open_embedders(plan: SweepPlan, home: Home) -> list[Embedder]:
+    """The embedder of each graph; refuses an unknown store or extractor too, before any work begins."""
+    content = plan.content
+    try:
+        return [
+            GraphOptions(dataset="", store=content.store, llm=content.llm, **asdict(build)).open_embedder(home)
+            for build in plan.builds
+        ]
+    except InputError as error:
+        raise InputError(f"{plan.file}: {error}") from error
+
+
+def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
+    """The plan's data sets and the one it reports on, by the plan's name for them."""
+    names = [*plan.datasets, *([plan.report_on] if plan.report_on else [])]
+    try:
+        benchmarks = {name: GraphOptions(dataset=name).benchmark() for name in names}
+    except InputError as error:
+        raise InputError(f"{plan.file}: datasets: {error}") from error
+    for benchmark in benchmarks.values():
+        if not any(question.gold for question in benchmark.questions):
+            raise InputError(f"{plan.file}: datasets: {benchmark.name} has no gold, so no trial can be scored on it")
+    called = [benchmark.name for benchmark in benchmarks.values()]
+    if twice := sorted({name for name in called if called.count(name) > 1}):
+        raise InputError(f"{plan.file}: datasets: two are named {', '.join(twice)}: rename a folder")
+    return benchmarks
+
+
+def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
+    """What a reader should know before the sweep starts."""
+    content = plan.content
+    told = [
+        f"{benchmarks[name].name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set "
+        "with the role tune, and name this one under report_on"
+        for name in plan.datasets
+        if benchmarks[name].role == "report"
+    ]
+    if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
+        told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
+    most = max(len(benchmarks[name].questions) for name in plan.datasets)
+    if content.halving is not None and (asked := content.halving.questions) >= most:
+        told.append(f"halving.questions: {asked} are all there are ({most}): nothing will be dropped")
+    return told + model_options(content).warnings(content.answered)
