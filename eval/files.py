@@ -8,6 +8,15 @@ from pathlib import Path
 from retrieval.errors import InputError
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Raise InputError where `write_atomically` could not write `path`; a file that is there stays as it is."""
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder: name a file")
+    probe = path.with_name(f".{path.name}.probe")
+    write_atomically(probe, b"")
+    probe.unlink()
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside the target, then rename: a reader never sees half a file.
 

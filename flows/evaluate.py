@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from eval.files import refuse_unwritable
 from flows.completeness import incomplete_labels, warnings_of
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime
@@ -74,10 +75,12 @@ def run(
     from retrieval.strategies.registry import resolve  # loads scipy; a missing file is told before
 
     strategies = resolve(options.strategies, options.changes)
+    for strategy in strategies.values():
+        strategy.identity()  # reads the files that parameters name
     options.open_embedder(home)
     report = report or Silent()
     home.prepare()
-    _writable(options)
+    refuse_unwritable(options.out / "results.json")
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
         tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}"))
@@ -194,11 +197,3 @@ def _ranker(options: RunOptions, home: Home, runtime: PrefectRuntime | None) -> 
     from flows.scale_out import ScaledOut
 
     return ScaledOut(options, home)
-
-
-def _writable(options: RunOptions) -> None:
-    from eval.files import write_atomically
-
-    probe = options.out / ".writable"
-    write_atomically(probe, b"")
-    probe.unlink()

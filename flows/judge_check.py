@@ -45,13 +45,13 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
     embedder = options.open_embedder(home)
     home.prepare()
     from eval.estimate import typical_samples
-    from eval.files import write_atomically
+    from eval.files import refuse_unwritable, write_atomically
     from eval.judge import open_judge
     from eval.judge.check import check
     from eval.judge.store import JudgementStore
     from retrieval.llm import LLM, CallLedger
 
-    write_atomically(out / CHECK_FILE, b"")
+    refuse_unwritable(out / CHECK_FILE)
     endpoints = models.endpoints()
     judge = endpoints["judge"]
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.files import refuse_unwritable, write_atomically
 from flows.home import Home
 from flows.options import GraphOptions
 from flows.report_progress import Report
@@ -50,9 +51,14 @@ def train(options: TrainOptions, report: Report) -> Trained:
     names = [benchmark.name for benchmark in benchmarks]
     if not names or len(set(names)) < len(names):
         raise InputError(f"--dataset {', '.join(names) or 'is not given'}: name at least one data set, each once")
+    if len(set(options.embedders)) < len(options.embedders):
+        raise InputError(f"--embedder {', '.join(options.embedders)}: name each once")
     triples = _triples(options.triples, names)
     for embedder in options.embedders:
         GraphOptions(dataset="", embedder=embedder).open_embedder(home)
+    _check_questions(benchmarks, options.folds)
+    if options.out is not None:
+        refuse_unwritable(options.out)
     home.prepare()
     from eval.training.folds import cross_validated, left_out  # loads scipy
     from eval.training.hoprank import Trainer
@@ -70,8 +76,6 @@ def train(options: TrainOptions, report: Report) -> Trained:
     report.begin("the weights")
     weights = trainer.fit(group)
     if options.out is not None:
-        from eval.files import write_atomically
-
         provenance = _provenance(options, benchmarks, triples, group, figures)
         write_atomically(options.out, to_json(replace(weights, provenance=provenance)).encode())
     warnings = [
@@ -80,6 +84,18 @@ def train(options: TrainOptions, report: Report) -> Trained:
         if benchmark.role == "report"
     ]
     return Trained(figures, warnings, weights.size)
+
+
+def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
+    """Refuse a set without gold, and a number of folds for which there are too few questions."""
+    asked = {benchmark.name: sum(bool(question.gold) for question in benchmark.questions) for benchmark in benchmarks}
+    for name, count in asked.items():
+        if not count:
+            raise InputError(f"{name} has no question with gold passages: nothing to learn from")
+    count = sum(asked.values())
+    if folds and not 2 <= folds <= count:
+        wanted = f"2 to {count}, the number of questions, or 0" if count > 1 else "0 for a single question"
+        raise InputError(f"--folds {folds}: wanted is {wanted} for no cross-validation")
 
 
 def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:

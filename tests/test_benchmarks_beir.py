@@ -15,7 +15,7 @@ from retrieval.errors import InputError
 PASSAGES = [
     {"_id": "p1", "title": "Ada", "text": "Ada wrote notes."},
     {"_id": "p2", "title": "Babbage", "text": ""},
-    {"_id": "p3", "text": "No title here."},
+    {"_id": "p3", "title": " ", "text": "No title here."},
 ]
 QUESTIONS = [
     {"_id": "q1", "text": "Who wrote notes?", "metadata": {"answer": "Ada", "type": "bridge", "hops": 2}},

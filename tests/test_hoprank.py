@@ -234,12 +234,13 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
         (lambda content: content["features"]["base"].reverse(), "other base features"),
         (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/2'"),
         (lambda content: content["first"].pop(), r"holds \[11, 17"),
-        (lambda content: content.update(passes=[]), "numbers per model"),
+        (lambda content: content.update(passes=[]), "no pass"),
+        (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),
         (lambda content: content["edges"][0].update(bias="x"), "no weights file"),
         (lambda content: content["first"].__setitem__(0, math.nan), "not finite"),
         (lambda content: content.pop("features"), "no weights file"),
     ],
-    ids=["names", "schema", "length", "no pass", "text", "nan", "lacking"],
+    ids=["names", "schema", "length", "no pass", "nested", "text", "nan", "lacking"],
 )
 def test_weights_for_something_else_are_refused(tmp_path: Path, spoil: object, message: str) -> None:
     content = json.loads(to_json(shipped()))

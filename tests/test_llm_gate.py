@@ -234,19 +234,40 @@ def test_a_refused_key_is_told_once(server: ScriptedServer, tmp_path: Path) -> N
     assert 1 == len(server.requests)
 
 
-def test_the_budget_stops_before_it_is_exceeded(server: ScriptedServer, tmp_path: Path) -> None:
-    # gpt-4o: 100 tokens out cost at most 100·10/1e6 = $.001, the prompt under $.0001: two calls fit into $.0025.
+def test_the_budget_stops_before_it_is_exceeded_and_not_long_before(server: ScriptedServer, tmp_path: Path) -> None:
+    # gpt-4o: 100 tokens out may cost 100·10/1e6 = $.001, the prompt under $.0001; a call costs (2·2.5 + 2·10)/1e6.
     ledger = CallLedger(tmp_path / "calls.db", budget=0.0025)
-    with LLM(Endpoint("gpt-4o", server.url), None, ledger, Settings(concurrency=1)) as llm:
-        replies = ask(llm, [call(f"question {number}") for number in range(50)])
+    with LLM(Endpoint("gpt-4o", server.url), None, ledger) as llm:
+        replies = ask(llm, [call(f"question {number}") for number in range(100)])
     spent, totals = ledger.spent, ledger.totals()["test"]
     ledger.close()
     assert {None, "budget reached"} == set(kinds(replies))
     assert ledger.reached
-    assert 0 < spent <= 0.0025
-    # Each answered call: 2 words in, 2 words out ('{"answer": "text"}').
-    done = kinds(replies).count(None)
-    assert totals.usd == pytest.approx(done * (2 * 2.5 + 2 * 10) / 1e6)
+    assert 0.0025 - 0.0011 < spent <= 0.0025
+    assert totals.usd == pytest.approx(kinds(replies).count(None) * (2 * 2.5 + 2 * 10) / 1e6)
+    stopped = next(reply.failure for reply in replies if reply.failure)
+    assert stopped.endswith("the same command goes on, and may spend its --budget again")
+
+
+def test_calls_in_flight_that_set_much_aside_make_others_wait_instead_of_stopping(tmp_path: Path) -> None:
+    # Each call may cost $.001 and costs $.00002: under $.0025 two are in flight at once, and all 40 fit.
+    ledger = CallLedger(budget=0.0025)
+    with ScriptedServer(latency=0.01).running() as server, LLM(Endpoint("gpt-4o", server.url), None, ledger) as llm:
+        replies = ask(llm, [call(f"question {number}") for number in range(40)])
+        spent = ledger.spent
+        ledger.close()
+    assert [None] * 40 == kinds(replies)
+    assert 2 == server.most_at_once
+    assert 40 * (2 * 2.5 + 2 * 10) / 1e6 == pytest.approx(spent)
+
+
+def test_a_call_that_no_budget_of_this_size_holds_names_the_size(server: ScriptedServer) -> None:
+    ledger = CallLedger(budget=0.0005)
+    with LLM(Endpoint("gpt-4o", server.url), None, ledger) as llm:
+        (reply,) = ask(llm, [call("question")])
+        ledger.close()
+    assert "$0.0000 spent, the next call may cost $0.0010" in str(reply.failure)
+    assert "the same command goes on with a --budget of over $0.0010" in str(reply.failure)
 
 
 def test_instructor_goes_through_the_gate_and_does_not_multiply_retries(server: ScriptedServer, tmp_path: Path) -> None:

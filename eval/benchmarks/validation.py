@@ -42,7 +42,7 @@ def read_passage(record: Record, place: Place) -> Passage:
     text = text_value(place, "text", required(record, place, "text"))
     if not text.strip() and not title.strip():
         raise place.error("fields 'title' and 'text' are both empty: a passage needs one of them to be found by")
-    return Passage(record_id(record, place), title, text)
+    return Passage(record_id(record, place), title if title.strip() else "", text)
 
 
 def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:

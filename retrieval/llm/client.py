@@ -148,10 +148,10 @@ class LLM:
 
     async def _paid(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
         """Ask the model within the budget, and write what came of it into the ledger."""
-        begun, spent, outcome = time.perf_counter(), Spent(), "unfinished"
         guess = len(str(wire.get("messages"))) // CHARS_PER_TOKEN
         limit = wire.get("max_tokens") or wire.get("max_completion_tokens") or DEFAULT_MAX_TOKENS
-        with self.ledger.reserve(self.endpoint.model, guess, limit):
+        async with self.ledger.reserve(self.endpoint.model, guess, limit):
+            begun, spent, outcome = time.perf_counter(), Spent(), "unfinished"
             try:
                 completion = await self._sender.send(wire, spent)
                 outcome = "ok"

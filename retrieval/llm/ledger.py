@@ -5,12 +5,13 @@ Prices are those of `retrieval.llm.prices`; the cost of a model without a price 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ attempts INTEGER NOT NULL, throttled INTEGER NOT NULL, outcome TEXT NOT NULL)"""
 _TOTALS = """SELECT purpose, count(*), sum(outcome = 'cached'), sum(outcome NOT IN ('ok', 'cached')), sum(attempts),
 sum(throttled), sum(tokens_in), sum(tokens_out), sum(tokens_cached), sum(usd), count(usd), sum(seconds)
 FROM calls WHERE run = ? GROUP BY purpose ORDER BY purpose"""
+LOOK_SECONDS = 0.02  # how often a call that waits for room under the cap looks for it
 
 
 class BudgetReached(IncompleteError):  # noqa: N818 - it says what happened, and nothing is wrong
@@ -73,7 +75,7 @@ class CallLedger:
         self.run = f"{time.strftime('%Y-%m-%dT%H%M%SZ', time.gmtime())}-{os.getpid()}-{secrets.token_hex(3)}"
         self.spent = 0.0
         self.reached = False
-        self._reserved = 0.0
+        self._aside: list[float] = []
         self._file = file
         self._lock = threading.Lock()
         with explained(file):
@@ -81,27 +83,32 @@ class CallLedger:
                 file.parent.mkdir(parents=True, exist_ok=True)
             self._connection = connect(file or ":memory:", _SCHEMA)
 
-    @contextmanager
-    def reserve(self, model: str, tokens_in: int, tokens_out: int) -> Iterator[None]:
-        """Set aside what a call may cost at most; raises BudgetReached where the cap would not hold it.
+    @asynccontextmanager
+    async def reserve(self, model: str, tokens_in: int, tokens_out: int) -> AsyncIterator[None]:
+        """Set aside what a call may cost at most, which waits where calls in flight have set aside too much.
 
-        A model without a price is not capped.
+        Raises BudgetReached where the cap would not hold it beside what is spent. Without a price nothing is capped.
         """
         price = price_of(model)
         worst = 0.0 if price is None or self.budget is None else price.of(tokens_in, 0, tokens_out)
-        with self._lock:
-            if self.budget is not None and worst and self.spent + self._reserved + worst > self.budget:
-                self.reached = True
-                raise BudgetReached(
-                    f"the budget of ${self.budget:g} is reached: ${self.spent:.4f} spent, the next call may cost "
-                    f"${worst:.4f}. What is finished is kept: run the same command with a higher --budget to go on"
-                )
-            self._reserved += worst
+        while not self._set_aside(worst):
+            await asyncio.sleep(LOOK_SECONDS)
         try:
             yield
         finally:
             with self._lock:
-                self._reserved -= worst
+                self._aside.remove(worst)
+
+    def _set_aside(self, worst: float) -> bool:
+        with self._lock:
+            if self.budget is not None and worst:
+                if self.spent + worst > self.budget:
+                    self.reached = True
+                    raise BudgetReached(_reached(self.budget, self.spent, worst))
+                if self._aside and self.spent + sum(self._aside) + worst > self.budget:
+                    return False
+            self._aside.append(worst)
+            return True
 
     def record(self, call: CallRecord) -> None:
         """Add a call; it is on disk when this returns."""
@@ -123,3 +130,11 @@ class CallLedger:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _reached(budget: float, spent: float, worst: float) -> str:
+    remedy = "the same command goes on, and may spend its --budget again"
+    if worst > budget:
+        remedy = f"the same command goes on with a --budget of over ${worst:.4f}"
+    told = f"the budget of ${budget:g} is reached: ${spent:.4f} spent, the next call may cost ${worst:.4f}"
+    return f"{told}. What is finished is kept: {remedy}"

@@ -143,10 +143,15 @@ def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
     base, edge = len(names["base"]), len(names["edge"])
     kinds = [edge + len(names["triple"]) * (kind == "triple") for kind in names["kinds"]]
     full = len(score_names())
-    sizes = [len(weights.first), *(len(model.weights) for model in weights.edges), *map(len, weights.passes)]
+    lists = [weights.first, *(model.weights for model in weights.edges), *weights.passes]
+    sizes = [one.size for one in lists]
     wanted = [base, *kinds, *[full] * len(weights.passes)]
-    numbers = [weights.first, *(np.append(one.weights, one.bias) for one in weights.edges), *weights.passes]
-    if sizes != wanted or not weights.passes:
+    if not weights.passes:
+        raise InputError(f"{name} holds the weights of no pass, one at least is needed: {remedy}")
+    if sizes != wanted:
         raise InputError(f"{name} holds {sizes} numbers per model, {wanted} are needed: {remedy}")
-    if not all(np.isfinite(one).all() for one in numbers):
+    if any(one.ndim != 1 for one in lists):
+        raise InputError(f"{name} holds lists in lists of numbers, plain lists are needed: {remedy}")
+    biases = np.array([model.bias for model in weights.edges])
+    if not all(np.isfinite(one).all() for one in [*lists, biases]):
         raise InputError(f"{name} holds a number that is not finite: {remedy}")
