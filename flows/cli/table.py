@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -10,12 +11,14 @@ from rich.table import Table
 
 from eval.metrics import all_metrics
 from eval.results import comparisons, results
+from flows.cli.output import add_row
 
 if TYPE_CHECKING:
     from flows.evaluate import Finished
 
 SHOWN = ("all_gold@10", "all_gold@5", "recall@5", "nDCG@10", "has_answer")
 PIPED_WIDTH = 160
+LABEL_WIDTH = 32
 
 
 def print_finished(finished: Finished, out: Path) -> None:
@@ -51,7 +54,7 @@ def _table(strategies: dict[str, dict[str, object]], verdicts: dict[str, dict[st
         questions = _questions(entry)
         speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0  # type: ignore[arg-type]
         costs = f"{float(entry['coverage']):.0%}", f"{speed:.2f}", _number(entry["latency_ms_p50"], 1)  # type: ignore[arg-type]
-        table.add_row(label, *means, *costs, _verdict(verdicts.get(label), label == baseline))
+        add_row(table, fill(label, LABEL_WIDTH), *means, *costs, _verdict(verdicts.get(label), label == baseline))
     return table
 
 
@@ -65,7 +68,7 @@ def _said(strategies: dict[str, Any]) -> Table:
         table.add_column(name, justify="right")
     for label, entry in strategies.items():
         cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
-        table.add_row(label, *cells)
+        add_row(table, label, *cells)
     return table
 
 

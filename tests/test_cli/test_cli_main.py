@@ -6,9 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from eval.explain import Answer, Change, Examiner, Fate, Helped, Placed
 from flows.cli.explain_words import fate_words, note_words, path_words
+from flows.cli.table import _table
 from retrieval.errors import IncompleteError, InputError, RegressionError
 from retrieval.index import Batch
 from retrieval.types import Hit, Step
@@ -93,3 +95,12 @@ def test_a_pruned_fate_tells_the_limit_the_landing_and_the_cost() -> None:
 def test_entities_with_a_score_are_entities_to_start_from() -> None:
     noted = Answer("x", None, notes={"entities": [("e:ada", 1.0), "e:bo"]})  # type: ignore[arg-type]
     assert Examiner(Batch(None, []), noted)._entities == ["e:ada", "e:bo"]  # type: ignore[arg-type]
+
+
+def test_a_label_with_changes_stands_whole_in_the_table_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"metrics": {}, "by_type": {}, "seconds": 0.0, "coverage": 1.0, "latency_ms_p50": None}
+    labels = ("pagerank", "pagerank[restart=0.3,steps=4]", f"pagerank[{'restart=0.3,' * 8}steps=4]")
+    Console(width=160).print(_table(dict.fromkeys(labels, entry), {}))
+    shown = capsys.readouterr().out
+    assert labels[1] in shown
+    assert labels[2] in "".join(line[:32].strip() for line in shown.splitlines())
