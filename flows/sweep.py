@@ -43,7 +43,7 @@ class Swept:
     """A finished sweep: results best first, how many trials were there already, and what a reader should know.
 
     `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
-    calls to language models by purpose. `incomplete` names trials of which models said too little.
+    calls to language models by purpose. `incomplete` names trials that failed or of which models said too little.
     """
 
     plan: SweepPlan
@@ -97,7 +97,7 @@ def sweep(
         )
         tracker.close()
         swept = replace(swept, warnings=[*swept.warnings, *tracker.notes])
-        if champion:
+        if champion and not swept.incomplete:
             _enthrone(ledger, swept, drainer, tracker)
     return swept
 
@@ -155,7 +155,7 @@ class _Run:
         )
         files = _written(swept, benchmarks, self.out)
         self.drainer.finished(results, reported, bias, files, swept.calls)
-        if self.champion:
+        if self.champion and not incomplete:
             self.drainer.crown(results[0])
             if reported is not None:
                 self.drainer.crown(reported)

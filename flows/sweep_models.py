@@ -39,14 +39,14 @@ def trial_reading(content: SweepFile, models: Models) -> Reading:
 
 
 def incomplete_trials(results: Sequence[Result]) -> list[str]:
-    """The configurations of which models said too little, and how much."""
-    from eval.sweep.readers import COVERAGE, is_complete
+    """The configurations that failed, or of which models said too little, on too many questions."""
+    from eval.sweep.readers import gaps
 
     return [
-        f"{result.candidate.title} on {cell.dataset}: answers or judgements cover {record.costs[COVERAGE]:.1%} of it"
+        f"{result.candidate.title} on {cell.dataset}: {', '.join(told)}"
         for result in results
         for cell, record in result.records.items()
-        if not is_complete(record)
+        if (told := gaps(record))
     ]
 
 

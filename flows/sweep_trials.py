@@ -220,7 +220,7 @@ class Trials:
         if record is None and self.ledger.claim(name):
             shown = f"{arena.benchmark.name} {candidate.title}"
             record = steps(shown, lambda: arena.run(candidate.strategy, ranked))
-            if is_complete(record):  # what models did not say is asked again by the next run
+            if is_complete(record):  # else the next run does it again
                 self.ledger.put(record)
         elif record is not None:
             self.reused += 1

@@ -130,3 +130,5 @@ def test_the_work_pools_deployment_names_a_flow_and_flags_that_exist(tmp_path: P
     flags = [word for word in deployment["parameters"]["arguments"] if word.startswith("--")]
     assert [] == [flag for flag in flags if flag not in known]
     assert deployment["schedules"][0]["active"] is True
+    # The night's environment is its worker's: a value taken over here would be the deploying shell's, or empty.
+    assert {"name": "hopbench"} == deployment["work_pool"]

@@ -31,8 +31,9 @@ from flows.cli.main import app
 from flows.sweep import identity, sweep
 from flows.sweep_given import load_benchmarks, warnings_before
 from flows.sweep_identity import Identity
-from retrieval.errors import InputError
-from tests.sweeps import write_benchmark, write_sweep
+from retrieval.errors import IncompleteError, InputError
+from retrieval.strategies.pagerank import PageRank
+from tests.sweeps import QuietTracker, write_benchmark, write_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
 HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
@@ -303,6 +304,28 @@ def test_a_sweep_is_another_one_when_choice_and_report_change_places(tmp_path: P
     held.hold(told[0])
     with pytest.raises(InputError, match=r"data\.one was .*, is null; data\.two was null.*report_on\.two was"):
         held.hold(told[1])
+
+
+def test_a_trial_that_failed_is_told_not_kept_and_done_again(
+    tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.sweep.Tracker", QuietTracker)
+    write_benchmark(tmp_path / "tiny")
+    command = ("sweep", str(write_sweep(tmp_path)), "--out", str(tmp_path / "o"), "--no-prefect")
+
+    def away(*_: object) -> Any:
+        raise OSError("the model is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PageRank, "rank", away)
+        first = in_process(*command, "--champion")
+    assert isinstance(first.exception, IncompleteError)
+    assert "5 of 5 questions failed" in first.output
+    assert "4 trials: these are not kept" in str(first.exception)
+    second = in_process(*command)
+    assert 0 == second.exit_code, second.output
+    assert "finished before" not in second.output
+    assert 0 == pd.read_parquet(tmp_path / "o" / "trials.parquet")["failures"].sum()
 
 
 def test_questions_are_a_seeded_subset_in_their_order(folder: Path) -> None:

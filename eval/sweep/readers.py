@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eval.compare.types import MAX_FAILURES
 from eval.ledger import TrialRecord
 from eval.metrics import all_metrics
 from eval.reading import Read, costs, judged_figures
@@ -42,8 +43,18 @@ def said_metrics() -> list[str]:
 
 
 def is_complete(record: TrialRecord) -> bool:
-    """Whether models said enough of a trial to keep it; else it is asked again by the next run."""
-    return record.costs.get(COVERAGE, 1.0) >= FEWEST_COVERED
+    """Whether enough of a trial's questions were ranked and read to keep it; else the next run does it again."""
+    return not gaps(record)
+
+
+def gaps(record: TrialRecord) -> list[str]:
+    """Why a trial is not kept, in words: a server or a model that was away must not decide it for good."""
+    found, count = [], len(record.questions)
+    if record.failures > MAX_FAILURES * count:
+        found.append(f"{record.failures} of {count} questions failed")
+    if record.costs.get(COVERAGE, 1.0) < FEWEST_COVERED:
+        found.append(f"answers or judgements cover {record.costs[COVERAGE]:.1%} of it")
+    return found
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,8 @@ def _draws(results: Sequence[Result], metric: str, seed: int) -> list[tuple[Arra
     found = []
     for dataset in results[0].by_dataset:
         scores = question_scores(results, dataset, metric)
+        if not scores.size:  # nothing was ranked: its mean is 0
+            scores = np.zeros((len(results), 1))
         size = scores.shape[1]
         found.append((scores, rng.multinomial(size, np.full(size, 1 / size), size=RESAMPLES) / size))
     return found

@@ -35,7 +35,7 @@ def compare_command(
     listed: Annotated[bool, typer.Option("--list", help="Print the questions won and lost.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     dataset: Annotated[str | None, typer.Option(help="Where the runs' benchmark is now (for --by-type).")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from eval.compare import compare

@@ -26,7 +26,7 @@ def judge_check_command(
     judge_metrics: JudgeMetrics = "all",
     embedder: Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")] = "wordllama",
     budget: BudgetUsd = None,
-    seed: Annotated[int, typer.Option(help="Seed of the intervals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
     config: Annotated[
         Path | None, typer.Option("--config", callback=read_config, is_eager=True, help="YAML file with these flags.")
     ] = None,

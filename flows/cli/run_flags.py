@@ -64,7 +64,7 @@ class RunFlags:
     repeats: Repeats = 1
     budget: BudgetUsd = None
     dry_run: DryRun = False
-    seed: Annotated[int, typer.Option(help="Seed of samples and resampling.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of samples and resampling.")] = 0
     no_prefect: NoPrefect = False
     runner: Runner = ""
     workers: Workers = None

@@ -70,8 +70,8 @@ def sweep_command(
     print_swept(swept)
     if swept.incomplete:
         raise IncompleteError(
-            f"models did not answer or judge over {MAX_FAILED:.0%} of the questions in {len(swept.incomplete)} trials: "
-            "these are not kept, and the same command asks again what is missing"
+            f"over {MAX_FAILED:.0%} of the questions failed, or were not answered or judged, in "
+            f"{len(swept.incomplete)} trials: these are not kept, and the same command does again what is missing"
         )
 
 

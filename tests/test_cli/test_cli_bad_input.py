@@ -128,7 +128,9 @@ def test_flags_that_cannot_be_used(tmp_path: Path, flags: list[str], words: list
     assert_refused(tmp_path, run(tmp_path, folder, *flags), words)
 
 
-@pytest.mark.parametrize("flags", [["--limit", "0"], ["--limit", "few"], ["--nonsense"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "flags", [["--limit", "0"], ["--limit", "few"], ["--seed", "-1"], ["--nonsense"]], ids=" ".join
+)
 def test_usage_errors_are_bad_input_too(tmp_path: Path, flags: list[str]) -> None:
     done = run(tmp_path, write_benchmark(tmp_path / "tiny"), *flags)
     assert done.code == 2

@@ -21,7 +21,7 @@ from flows.cli.compare_sides import Side
 from flows.cli.compare_sources import Sources
 from flows.home import Home
 from retrieval.errors import InputError, UnknownNameError
-from tests.test_cli.conftest import Hopbench
+from tests.test_cli.conftest import Hopbench, call
 
 Runs = Callable[..., Path]
 NOWHERE = Home(Path("nowhere"))
@@ -262,3 +262,9 @@ def test_what_no_run_is_tracked_for(hopbench: Hopbench, runs: Runs, tmp_path: Pa
     assert "champion: of which benchmark?" in done.err
     done = hopbench("compare", "bm25", "vector", HOPBENCH_HOME=str(tmp_path / "new"))
     assert f"no run was tracked in {tmp_path / 'new'} yet" in done.err
+
+
+def test_a_seed_below_zero_is_bad_usage(tmp_path: Path) -> None:
+    done = call("compare", "a", "b", "--seed", "-1", home=tmp_path)
+    assert 2 == done.code
+    assert "--seed" in done.err
