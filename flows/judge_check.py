@@ -40,7 +40,7 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
     """
     home = Home.resolve()
     home.apply_environment()
-    models.check()
+    models.check(answered=True)
     benchmark = options.benchmark()
     embedder = options.open_embedder(home)
     home.prepare()

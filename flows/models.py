@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -31,20 +32,32 @@ class ModelOptions:
     repeats: int = 1
     budget: float | None = None
 
-    def check(self) -> None:
-        """Refuse what cannot be used, before any work begins."""
+    def check(self, answered: bool | None = None) -> None:
+        """Refuse what cannot be used, before any work begins; a reader answers unless told otherwise."""
         self.endpoints()
         if self.judge_profile not in PROFILES:
             raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
         _ = self.finalists, self.metrics
         if self.repeats < 1:
             raise InputError(f"--repeats {self.repeats}: a judge is asked at least once")
-        if self.budget is not None and self.budget <= 0:
+        if self.budget is not None and not 0 < self.budget < math.inf:
             raise InputError(f"--budget {self.budget:g}: dollars above 0 are wanted")
         if self.judge is None and (self.judge_metrics or self.judge_on != "all" or self.repeats != 1):
             raise InputError(
                 "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
             )
+        if not (self.llm is not None if answered is None else answered) and (unheard := self._of_answers()):
+            raise InputError(
+                f"--judge-metrics {', '.join(unheard)}: they judge answers: name a reader with --llm MODEL[@URL]"
+            )
+
+    def _of_answers(self) -> list[str]:
+        """The metrics that a user named and that judge answers."""
+        if not self.judge_metrics:
+            return []
+        from eval.judge.sample import INPUTS
+
+        return [name for name in self.metrics if "response" in INPUTS[name]]
 
     def endpoints(self) -> dict[str, Endpoint]:
         """`llm` and `judge`, those that are named."""

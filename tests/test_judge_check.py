@@ -15,13 +15,14 @@ def values(*numbers: float) -> np.ndarray:
 
 
 def test_spearman_is_of_ranks_with_ties_in_the_middle() -> None:
-    # Ranks 1, 2, 3, 4 against 1.5, 1.5, 3, 4: covariance 4.5/3, deviations √(5/3) and √(4.5/3); 4.5/√(5·4.5) = .9487.
-    assert 4.5 / (5 * 4.5) ** 0.5 == pytest.approx(spearman(values(0.1, 0.2, 0.3, 0.9), values(0, 0, 0.5, 1)))
+    # Ranks 1, 2, 3, 4, 5 against 1.5, 1.5, 3, 4, 5: products of deviations 9.5, their squares 10 and 9.5: .9747.
+    together = spearman(values(0.1, 0.2, 0.3, 0.9, 1), values(0, 0, 0.5, 1, 1.5))
+    assert 9.5 / (10 * 9.5) ** 0.5 == pytest.approx(together)
 
 
 def test_where_one_side_does_not_vary_there_is_no_correlation() -> None:
     assert spearman(values(1, 1, 1, 1), values(0, 0.5, 1, 1)) is None
-    assert spearman(values(1, 0), values(1, 0)) is None  # two samples are no ranking
+    assert spearman(values(1, 0, 2, 3), values(1, 0, 2, 3)) is None  # four samples are alike by chance too often
 
 
 def test_only_samples_that_both_scored_count() -> None:
@@ -49,11 +50,12 @@ def test_intervals_are_seeded_and_hold_the_value() -> None:
 
 
 def test_all_metrics_together_are_the_mean_of_each() -> None:
-    scores = {"a": (values(1, 0, 1, 0), values(1, 0, 1, 0)), "b": (values(1, 1, 1, 1), values(0, 0, 0, 0))}
+    scores = {"a": (values(1, 0, 1, 0, 1), values(1, 0, 1, 0, 1)), "b": (np.ones(5), np.zeros(5))}
 
     together = _agreement("all", scores, (NOTHING, NOTHING), 0)
 
-    assert (0.5, 1.0, 8) == (together.difference.value, together.spearman.value, together.samples)  # b has no ranks
+    assert (0.5, 1.0, 10) == (together.difference.value, together.spearman.value, together.samples)
+    assert 1 == together.ranked  # b has no ranks
 
 
 def test_ratios_are_full_to_compact() -> None:

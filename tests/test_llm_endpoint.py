@@ -17,6 +17,7 @@ def test_a_model_may_carry_its_address() -> None:
     environment = {"OPENAI_BASE_URL": "http://localhost:1/v1/", "OPENAI_API_KEY": "k"}
     assert Endpoint("m", "http://localhost:1/v1", "k") == Endpoint.parse("m", environment=environment)
     assert Endpoint("m", "http://other/v1", "k") == Endpoint.parse("m@http://other/v1/", environment=environment)
+    assert "@cf/meta/llama-3.1-8b" == Endpoint.parse("@cf/meta/llama-3.1-8b", "llm", environment).model
     assert Endpoint("@cf/llama@2", "http://localhost:1/v1", "k") == Endpoint.parse("@cf/llama@2", "llm", environment)
 
 
@@ -33,6 +34,10 @@ def test_the_judge_has_a_key_of_its_own_or_the_same() -> None:
         ("gpt-4o", {}, "OPENAI_API_KEY"),
         ("m@http://user:secret@host/v1", {}, "OPENAI_API_KEY"),
         ("m@http://host/v1?key=secret", {}, "carries credentials"),
+        ("m@localhost:11434/v1", {"OPENAI_API_KEY": "k"}, "with http:// or https://"),
+        ("m@host/v1", {"OPENAI_API_KEY": "k"}, "with http:// or https://"),
+        ("m@user:secret@host", {"OPENAI_API_KEY": "k"}, "with http:// or https://"),
+        ("@http://localhost:1/v1", {"OPENAI_API_KEY": "k"}, "MODEL@URL"),
         ("m", {"OPENAI_BASE_URL": "localhost:8000"}, "OPENAI_BASE_URL"),
     ],
 )

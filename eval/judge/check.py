@@ -14,7 +14,7 @@ from eval.judge.schedule import Judging, jobs_of
 from eval.judge.store import Judgement
 
 RESAMPLES = 2_000
-FEWEST = 3  # samples for a rank correlation
+FEWEST = 5  # samples for a rank correlation: chance ranks five alike in 1 of 120 cases, three in 1 of 6
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -42,11 +42,13 @@ class Taken:
 class Agreement:
     """A metric in both profiles over the `samples` that both scored.
 
-    `spearman` is None where a profile gave one score to all; `difference` is the mean absolute one, 0..1.
+    `spearman` is None where a profile gave one score to all; of several metrics it is the mean of the `ranked` ones
+    that have it. `difference` is the mean absolute one, 0..1.
     """
 
     metric: str
     samples: int
+    ranked: int
     spearman: Estimated
     difference: Estimated
     full: Taken
@@ -116,6 +118,7 @@ def _agreement(
     return Agreement(
         metric,
         sum(both),
+        sum(spearman(one, other) is not None for one, other in scores.values()),
         _bootstrapped(lambda rows: mean_of(spearman, rows), most, seed),
         _bootstrapped(lambda rows: mean_of(difference, rows), most, seed),
         *taken,

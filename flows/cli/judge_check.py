@@ -38,6 +38,8 @@ def judge_check_command(
 
     models = ModelOptions(llm=llm, judge=judge, judge_metrics=metric_names(judge_metrics), budget=budget)
     _print(judge_check(GraphOptions(dataset=dataset, embedder=embedder), models, samples, out, seed))
+    for warning in models.warnings(answered=True):
+        typer.echo(f"warning: {warning}")
 
 
 def _print(checked: Checked) -> None:
@@ -50,7 +52,8 @@ def _print(checked: Checked) -> None:
         pairs = [(full.tokens_in, compact.tokens_in), (full.calls, compact.calls), (full.seconds, compact.seconds)]
         cells = [f"{a:,.0f} → {b:,.0f}" for a, b in pairs]
         faster = f"{full.seconds / compact.seconds:.1f} ×" if compact.seconds else "–"
-        agreed = [_interval(one.spearman), _interval(one.difference)]
+        of = f" ({one.ranked} of {len(checked.agreements) - 1})" if one.metric == "all" else ""
+        agreed = [_interval(one.spearman) + of, _interval(one.difference)]
         add_row(rows, one.metric, str(one.samples), *cells, faster, *agreed, f"{full.failures} → {compact.failures}")
     screen = console()
     screen.print(f"full → compact, judge {checked.judge}, answers by {checked.reader}", markup=False, soft_wrap=True)

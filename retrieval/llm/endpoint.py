@@ -13,6 +13,8 @@ from retrieval.errors import InputError
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _SPEC = re.compile(r"(?P<model>\S+?)(?:@(?P<url>https?://\S+))?")
+# "@cf/llama" is a model's name; these are addresses that lack their beginning, or a name.
+_BARE = re.compile(r"@(https?:|[^\s/]*:[^\s/]*@|localhost\b|[\w.\[\]-]+:\d+\b|\S+/v\d+/?$)")
 _KEYS = {"llm": ("OPENAI_API_KEY",), "judge": ("JUDGE_API_KEY", "OPENAI_API_KEY")}
 Role = Literal["llm", "judge"]
 
@@ -57,6 +59,11 @@ class Endpoint:
         if match is None:
             raise InputError(
                 f"--{role} {text!r}: MODEL or MODEL@URL is wanted, as in qwen3:8b@http://localhost:11434/v1"
+            )
+        if match["url"] is None and _BARE.search(match["model"]):  # not repeated: it may carry a key
+            raise InputError(
+                f"--{role}: what follows '@' is no address: MODEL@URL with http:// or https:// is wanted, as in "
+                "qwen3:8b@http://localhost:11434/v1"
             )
         url = match["url"] or known.get("OPENAI_BASE_URL") or DEFAULT_URL
         key = next((known[name] for name in _KEYS[role] if known.get(name)), "")
