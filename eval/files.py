@@ -12,9 +12,13 @@ def refuse_unwritable(path: Path) -> None:
     """Raise InputError where `write_atomically` could not write `path`; a file that is there stays as it is."""
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder: name a file")
-    probe = path.with_name(f".{path.name}.probe")
-    write_atomically(probe, b"")
-    probe.unlink()
+    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -28,7 +32,11 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}: choose a folder you may write to") from error
+        raise _unwritable(path, error) from error
     finally:
         if temporary.parent.is_dir():
             temporary.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot write {path}: {error.strerror}: choose a folder you may write to")

@@ -11,8 +11,8 @@ summaries take the place of that text when a function is put into `Index.shared[
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -77,13 +77,16 @@ class Communities:
     """k communities, in the order of their first entity's id.
 
     `members` holds rows into the adjacency's entities, ascending; `names` the strongest members' names, best first;
-    `chunks` is (k, n): how many distinct members each chunk mentions; `vectors` is (k, d).
+    `chunks` is (k, n): how many distinct members each chunk mentions; `vectors` is (k, d). `cost` is that of
+    the summaries, for which each of `charged` paid.
     """
 
     members: Sequence[Rows]
     names: Sequence[Sequence[str]]
     chunks: sparse.csr_array
     vectors: Vectors
+    cost: Counters = field(default_factory=Counters)
+    charged: set[Hashable] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -139,20 +142,29 @@ def communities(
     resolution: float = 1.0,
     max_size: int = 10,
     min_strength: float = 0.0,
+    asker: Hashable = None,
 ) -> Communities:
-    """The communities of a batch's graph, found and embedded once per index and setting."""
+    """The communities of a batch's graph, found and embedded once per index and setting.
+
+    Each `asker` is charged for their summaries, in the first batch that wants them.
+    """
     key = f"communities {resolution} {max_size} {min_strength}"
     if key not in batch.index.shared:
         related = at_least(graph.related, min_strength)
         members = partition(related, resolution, max_size)
         names, texts = _told(graph, related, members, reader, worded)
+        cost = Counters()
         if SUMMARIES in batch.index.shared:
             summarise: Summaries = batch.index.shared[SUMMARIES]
-            texts = list(summarise(batch, counters, texts))
+            texts = list(summarise(batch, cost, texts))
         batch.index.shared[key] = Communities(
-            members, names, _mentioning(graph, members), batch.index.embedder.embed(texts)
+            members, names, _mentioning(graph, members), batch.index.embedder.embed(texts), cost
         )
-    return batch.index.shared[key]  # type: ignore[no-any-return]
+    known: Communities = batch.index.shared[key]
+    if asker not in known.charged:
+        known.charged.add(asker)
+        counters.add(known.cost)
+    return known
 
 
 def at_least(matrix: sparse.csr_array, minimum: float) -> sparse.csr_array:

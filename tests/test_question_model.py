@@ -105,6 +105,13 @@ def test_keywords_and_summaries_serve_both_levels(index: Index, server: Scripted
     assert 5 + summaries == outcome.counters.llm_calls
 
 
+def test_each_strategy_is_charged_for_the_summaries_whoever_had_them_made(index: Index, server: ScriptedServer) -> None:
+    first, again = (trial(index, DualLevel(mode=mode)).counters for mode in ("global", "hybrid"))
+    summaries = sum("entities that belong together" in body["messages"][0]["content"] for body in server.requests)
+    assert (5 + summaries, first.tokens) == (first.llm_calls, again.tokens)
+    assert first.llm_calls == again.llm_calls
+
+
 def test_a_question_without_a_usable_reply_is_a_failed_row(index: Index) -> None:
     bad = Question("bad", "Who is fault:schema?")
     outcome = trial(index, EntityExpansion(), [*ASKED, bad])

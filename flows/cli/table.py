@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from eval.metrics import all_metrics
 from eval.results import comparisons, results
@@ -30,6 +31,7 @@ def print_finished(finished: Finished, out: Path) -> None:
     console.print(
         f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
         f"graph {entries['graph']['fingerprint'][:12]}",
+        markup=False,
         highlight=False,
     )
     console.print(_table(entries["strategies"], {pair["label"]: pair for pair in comparisons(evaluation)}))
@@ -46,7 +48,7 @@ def _table(strategies: dict[str, dict[str, object]], verdicts: dict[str, dict[st
     table.add_column("strategy", no_wrap=True)
     for name in (*SHOWN, "coverage", "ms/q", "p50 ms"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(f"all_gold@10 against {baseline or 'a baseline'}", no_wrap=True)
+    table.add_column(Text(f"all_gold@10 against {baseline or 'a baseline'}"), no_wrap=True)
     order = sorted(strategies, key=lambda label: (-(_metric(strategies[label], "all_gold@10") or 0.0), label))
     for label in order:
         entry = strategies[label]
@@ -65,10 +67,10 @@ def _said(strategies: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("answers, judged", no_wrap=True)
     for name in shown:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for label, entry in strategies.items():
         cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
-        add_row(table, label, *cells)
+        add_row(table, fill(label, LABEL_WIDTH), *cells)
     return table
 
 

@@ -1,0 +1,24 @@
+"""Files that appear whole or not at all, and what cannot be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eval.files import refuse_unwritable
+from retrieval.errors import InputError
+
+
+def test_a_file_that_is_there_stays_as_it_is_until_it_is_written(tmp_path: Path) -> None:
+    kept = tmp_path / "judge-check.json"
+    kept.write_text("{}", encoding="utf-8")
+    refuse_unwritable(kept)
+    assert ["{}"] == [file.read_text(encoding="utf-8") for file in tmp_path.iterdir()]
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, reason in ((tmp_path, "it is a folder"), (tmp_path / "file" / "w.json", "File exists")):
+        with pytest.raises(InputError, match=f"cannot write {path}: {reason}"):
+            refuse_unwritable(path)
