@@ -28,6 +28,8 @@ CRON = "0 2 1 1 *"  # no night is due while the test runs
         (["--cron", "* * * *"], "--cron '* * * *': five fields are wanted"),
         (["--timezone", "Mars/Olympus"], "--timezone 'Mars/Olympus': no such zone"),
         (["--no-prefect"], "leave out --no-prefect"),
+        (["--keep", "0"], "--keep 0: keep at least 1 night"),
+        (["--latency-factor", "0.5"], "--latency-factor 0.5: a factor over 1"),
         (["--webhook", "ftp://x/T0KEN"], "--webhook: not a URL"),
         (["--datset", "hopworld"], "No such option: --datset"),
     ],

@@ -45,15 +45,16 @@ def without_webhook(words: list[str]) -> list[str]:
 
 
 def _check_nightly(arguments: list[str]) -> None:
-    """Refuse now what would fail at night: unknown flags, values of the wrong kind, a URL that is none."""
+    """Refuse now what would fail at night: unknown flags, values that cannot be meant, a URL that is none."""
     from typer.main import get_command
 
     from flows.cli.main import app
-    from flows.nightly.notify import check_webhook
+    from flows.nightly.options import NightlyOptions
 
     group: Any = get_command(app)
-    group.commands["nightly"].make_context("hopbench nightly", list(arguments))
+    given = group.commands["nightly"].make_context("hopbench nightly", list(arguments)).params
+    NightlyOptions(
+        keep=given["keep"], latency_factor=given["latency_factor"], webhook=os.environ.get("HOPBENCH_WEBHOOK") or None
+    )
     if "--no-prefect" in arguments:
         raise InputError("serve runs on Prefect: leave out --no-prefect, or use a cron line (docs/nightly.md)")
-    if url := os.environ.get("HOPBENCH_WEBHOOK"):
-        check_webhook(url)
