@@ -21,14 +21,19 @@ from eval.reading import applicable
 from eval.types import Benchmark
 from retrieval.budget import Budget
 from retrieval.chunking import chunk_passages, count_tokens
+from retrieval.communities import SUMMARIES
 from retrieval.graph.extraction import TOGETHER, opening, parts_of
-from retrieval.question_model import ENTITIES, OTHER_NAMES, TWO_LEVELS
+from retrieval.index import Batch, Index
+from retrieval.question_model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
 from retrieval.search import LexicalIndex
+from retrieval.strategies.base import Strategy
+from retrieval.types import Counters, Question
 
 SAMPLED = 8
 ANSWER_TOKENS = 32  # a bare answer and a sentence in JSON
 NAMES_TOKENS = 24  # a handful of names in JSON
 TRIPLES_TOKENS = 300  # five triples of a passage
+SUMMARY_TOKENS = 80  # two or three sentences
 STAGES: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "entity_expansion": (("entities", ENTITIES, 1), ("synonyms", OTHER_NAMES, 2)),
     "dual_level": (("keywords", TWO_LEVELS, 1),),
@@ -78,7 +83,7 @@ def answer_line(label: str, samples: Sequence[Sample], questions: int) -> Line:
 
 
 def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questions: int) -> list[Line]:
-    """What a strategy's own stages take at most (how many summaries of communities only the built graph tells)."""
+    """What a strategy's own stages take at most, summaries of communities (`summary_line`) left out."""
     asked = sum(count_tokens(sample.question) for sample in samples) / max(1, len(samples))
     return [
         Line(
@@ -91,6 +96,20 @@ def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questio
         )
         for purpose, prompt, most in STAGES.get(strategy, ())
     ]
+
+
+def summary_line(label: str, strategy: Strategy, index: Index, question: Question) -> Line:
+    """What it takes to have the communities of a built graph summed up; a stand-in for the model counts them."""
+    index.shared[SUMMARIES] = _count_summaries
+    spent = Counters()
+    strategy.rank(Batch(index, [question]), spent)
+    return Line(label, "summaries", "llm", spent.llm_calls, spent.tokens, spent.llm_calls * SUMMARY_TOKENS)
+
+
+def _count_summaries(_: Batch, counters: Counters, texts: Sequence[str]) -> Sequence[str]:
+    counters.llm_calls += len(texts)
+    counters.tokens += sum(count_tokens(text) + count_tokens(SUMMARY) + CHAT_TOKENS for text in texts)
+    return texts
 
 
 def extraction_line(benchmark: Benchmark, gleaning: int) -> Line:

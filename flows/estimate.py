@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flows.estimate_summaries import summary_lines
 from flows.home import Home
 from retrieval.errors import InputError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from flows.models import ModelOptions
     from flows.options import RunOptions
     from retrieval.llm import Endpoint
+    from retrieval.strategies.base import Strategy
 
 PROMPT_WEIGHT = 0.05  # reading a token takes about a twentieth of writing one
 ASSUMED_SECONDS = 0.02  # to write a token, where an endpoint was never asked: 50 a second
@@ -68,8 +70,12 @@ def estimate_run(options: RunOptions) -> Estimate:
     endpoints = models.endpoints()
     if not endpoints:
         raise InputError("--dry-run estimates what language models cost: name one with --llm or --judge")
-    lines = _lines(options, options.benchmark(), list(endpoints))
-    return priced(lines, models, home, _not_told(lines))
+    from retrieval.strategies.registry import resolve
+
+    benchmark, strategies = options.benchmark(), resolve(options.strategies, options.changes)
+    asked = strategies if "llm" in endpoints else {}
+    summaries, warnings = summary_lines(options, benchmark, asked, home)
+    return priced([*_lines(options, benchmark, strategies, list(endpoints)), *summaries], models, home, warnings)
 
 
 def priced(lines: Sequence[Line], models: ModelOptions, home: Home, warnings: Sequence[str] = ()) -> Estimate:
@@ -87,13 +93,13 @@ def priced(lines: Sequence[Line], models: ModelOptions, home: Home, warnings: Se
     return Estimate(found, speeds, endpoints, [*models.warnings(), *warnings])
 
 
-def _lines(options: RunOptions, benchmark: Benchmark, roles: Sequence[str]) -> list[Line]:
+def _lines(
+    options: RunOptions, benchmark: Benchmark, strategies: Mapping[str, Strategy], roles: Sequence[str]
+) -> list[Line]:
     from eval.answers import CLOSED_BOOK
     from eval.estimate import answer_line, extraction_line, judge_lines, strategy_lines, typical_samples
-    from retrieval.strategies.registry import resolve
 
     models, asked = options.models, len(benchmark.questions)
-    strategies = resolve(options.strategies, options.changes)
     labels, samples = list(strategies), typical_samples(benchmark)
     lines: list[Line] = []
     if "llm" in roles:
@@ -116,13 +122,6 @@ def _lines(options: RunOptions, benchmark: Benchmark, roles: Sequence[str]) -> l
         )
         lines += [line.times(judged[line.label]) for line in found]
     return lines
-
-
-def _not_told(lines: Sequence[Line]) -> list[str]:
-    """What an estimate leaves out."""
-    if not any(line.purpose == "keywords" for line in lines):
-        return []
-    return ["dual_level also has each community of the graph summed up once: how many only the built graph tells"]
 
 
 def _judged_labels(labels: Sequence[str], finalists: int | None) -> list[tuple[str, int]]:

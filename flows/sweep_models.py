@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from eval.types import Benchmark
+from flows.estimate_summaries import NOT_COUNTED, SUMMING
 from flows.home import Home
 from flows.models import ModelOptions, Models
 
@@ -58,7 +59,8 @@ def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Est
     options.check()
     if not options.endpoints():
         return None
-    return priced(model_lines(plan, benchmarks), options, Home.resolve())
+    summing = plan.content.llm is not None and any(space.start.name == SUMMING for space in plan.spaces)
+    return priced(model_lines(plan, benchmarks), options, Home.resolve(), [NOT_COUNTED] if summing else [])
 
 
 def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Line]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.estimate import summary_line
 from eval.trial import batches, run_trial
 from retrieval.budget import Budget
 from retrieval.errors import IncompleteError
@@ -103,6 +104,15 @@ def test_keywords_and_summaries_serve_both_levels(index: Index, server: Scripted
     summaries = sum("entities that belong together" in prompt for prompt in prompts)
     assert summaries > 0
     assert 5 + summaries == outcome.counters.llm_calls
+
+
+def test_an_estimate_counts_the_summaries_that_a_run_has_made(index: Index, server: ScriptedServer) -> None:
+    line = summary_line("dual_level", DualLevel(), replace(index, shared={}), ASKED[0])
+
+    assert [] == server.requests
+    outcome = trial(index, DualLevel(), ASKED[:1])
+    assert outcome.counters.llm_calls - 1 == line.calls > 0  # less the question's keywords
+    assert 0 == summary_line("local", DualLevel(mode="local"), replace(index, shared={}), ASKED[0]).calls
 
 
 def test_each_strategy_is_charged_for_the_summaries_whoever_had_them_made(index: Index, server: ScriptedServer) -> None:

@@ -186,6 +186,20 @@ def test_dry_run_estimates_and_asks_nothing(
     assert "the price of unpriced is not known" in done.out
 
 
+def test_dry_run_tells_of_summaries_that_only_a_built_graph_can_count(server: ScriptedServer, tmp_path: Path) -> None:
+    flags = ["--limit", "5", "--strategies", "dual_level", "--out", tmp_path / "out", "--llm", f"m@{server.url}"]
+    command = ["run", "--dataset", "hopworld-tune", *flags, "--dry-run"]
+    before = call(*command, home=tmp_path / "home")
+    assert 0 == call("graph", "build", "--dataset", "hopworld-tune", home=tmp_path / "home").code
+    after = call(*command, home=tmp_path / "home")
+
+    assert (0, 0) == (before.code, after.code)
+    assert "not counted: dual_level also has each community" in before.out
+    assert "not counted" not in after.out
+    (summaries,) = [line.split() for line in after.out.splitlines() if "summaries" in line]
+    assert int(summaries[2]) > 50
+
+
 def test_the_budget_ends_a_run_with_4_and_the_same_command_judges_the_finalists(
     server: ScriptedServer, bench: Path, judged: tuple[Path, Path, Done, int], tmp_path: Path
 ) -> None:
