@@ -32,6 +32,8 @@ CRON = "0 2 1 1 *"  # no night is due while the test runs
         (["--latency-factor", "0.5"], "--latency-factor 0.5: a factor over 1"),
         (["--webhook", "ftp://x/T0KEN"], "--webhook: not a URL"),
         (["--datset", "hopworld"], "No such option: --datset"),
+        (["--dataset", "hopword"], "unknown benchmark 'hopword'"),
+        (["--strategies", "vecto"], "unknown strategy 'vecto'"),
     ],
 )
 def test_what_would_fail_at_night_is_refused_now(tmp_path: Path, arguments: list[str], word: str) -> None:

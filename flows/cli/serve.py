@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -45,11 +47,13 @@ def without_webhook(words: list[str]) -> list[str]:
 
 
 def _check_nightly(arguments: list[str]) -> None:
-    """Refuse now what would fail at night: unknown flags, values that cannot be meant, a URL that is none."""
+    """Refuse now what would fail at night: unknown flags and labels, values that cannot be meant, no such data set."""
     from typer.main import get_command
 
     from flows.cli.main import app
+    from flows.cli.run_flags import RunFlags
     from flows.nightly.options import NightlyOptions
+    from retrieval.strategies.registry import resolve
 
     group: Any = get_command(app)
     given = group.commands["nightly"].make_context("hopbench nightly", list(arguments)).params
@@ -58,3 +62,8 @@ def _check_nightly(arguments: list[str]) -> None:
     )
     if "--no-prefect" in arguments:
         raise InputError("serve runs on Prefect: leave out --no-prefect, or use a cron line (docs/nightly.md)")
+    flags = RunFlags(**{one.name: given[one.name] for one in fields(RunFlags)})
+    options = flags.options("nightly", dataset=given["dataset"], out=Path(), ragas=given["ragas"])
+    resolve(options.strategies, options.changes)
+    options.models.check()
+    options.benchmark()
