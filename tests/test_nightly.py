@@ -22,7 +22,7 @@ from flows.home import Home
 from flows.home_version import VERSION
 from flows.nightly import retention
 from flows.nightly.lock import only_nightly
-from flows.nightly.nights import Night, last_good, nights, unfinished, write_night
+from flows.nightly.nights import Night, last_good, nights, started_as, unfinished, write_night
 from flows.nightly.options import NightlyOptions
 from flows.nightly.publish import lines, markdown
 from flows.nightly.suspects import changed, circumstances
@@ -278,6 +278,7 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
     (longer / "x.pickle").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
     every = [Night(tmp_path / "made-2026-01-03T020000Z", {})]
+    assert started_as(folder.name) == "made"
     assert retention.leftovers(tmp_path, every, 1, "made") == [folder]
     assert retention.leftovers(tmp_path, every, 2, "made") == []
 

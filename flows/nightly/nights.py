@@ -115,6 +115,11 @@ def write_night(folder: Path, content: Mapping[str, Any], rows: pd.DataFrame) ->
     write_atomically(folder / RECORD_FILE, text.encode())
 
 
+def started_as(night: str) -> str:
+    """What the night of this name was started on, which need not be the benchmark's own name: a file's, say."""
+    return night[: -len(STAMP) - 1]
+
+
 def unfinished(folder: Path, benchmark: str) -> Path | None:
     """The newest folder of a night of this benchmark that was interrupted and kept finished trials."""
     found = [

@@ -15,7 +15,7 @@ from eval.trial import measure_latency
 from flows.evaluate import Finished, Remarks
 from flows.home import Home
 from flows.nightly import champion, publish, retention
-from flows.nightly.nights import Night, last_good, nights, write_night
+from flows.nightly.nights import Night, last_good, nights, started_as, write_night
 from flows.nightly.suspects import circumstances
 from flows.nightly.verdict import FASTEST_MS, Slower, Verdict, as_dict, judge
 
@@ -120,8 +120,7 @@ class Watch:
         if self._plan is None or self.keep is None:
             return []
         removed = retention.apply(self._plan, self.home, nights(self.home.nights), self._namespace(evaluation))
-        name = evaluation.plan.benchmark.name
-        for folder in retention.leftovers(self.home.nights, self._earlier, self.keep, name):
+        for folder in retention.leftovers(self.home.nights, self._earlier, self.keep, started_as(self.night)):
             removed.append(retention.drop_leftover(folder))
         return removed
 
