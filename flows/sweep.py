@@ -24,6 +24,7 @@ from flows.sweep_identity import FILE, Identity
 from flows.sweep_models import incomplete_trials, model_options
 from flows.sweep_record import Drainer
 from flows.sweep_trials import Arenas, Trials
+from flows.task_pool import Pool
 from flows.tracking import Tracker
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def sweep(
     models_named = model_options(plan.content)
     models_named.check()
     home.prepare()
+    if spread.runner:
+        Pool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
     sweep_id = Identity(out / FILE).hold({**identity(plan, benchmarks), "batch": spread.batch})
     report = report or Silent()
     report.expect(plan.trials)

@@ -89,8 +89,15 @@ class Pool:
                     raise done.error()
                 keep(futures[future], done)
 
+        self.check_address()
         runner = self.make()
         flow(name="trials", task_runner=runner, validate_parameters=False, persist_result=False, retries=0)(trials)()
+
+    def check_address(self) -> None:
+        """Raise InputError where the runner is a cluster by address and no scheduler answers there."""
+        _, address = runner_parts(self.runner)
+        if address:
+            _reachable(address)
 
     def make(self) -> Any:
         """Prefect's task runner of that name. Workers' own servers listen on loopback only."""
@@ -101,7 +108,6 @@ class Pool:
             except ImportError as error:
                 raise MissingExtraError("--runner dask", "dask") from error
             if address:
-                _reachable(address)
                 return DaskTaskRunner(address=address)
             cluster = {
                 "n_workers": self.size,
@@ -128,8 +134,10 @@ class _Here:
 
 
 def _reachable(address: str) -> None:
-    from distributed import Client
-
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError("--runner dask", "dask") from error
     try:
         with Client(address, timeout=CONNECT_SECONDS, set_as_default=False):
             pass

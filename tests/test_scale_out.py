@@ -171,4 +171,4 @@ def test_pools_that_always_break_end_with_what_to_do(
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.task_pool.CONNECT_SECONDS", 1)
     with pytest.raises(InputError, match=r"--runner dask:tcp://127.0.0.1:9: no Dask scheduler answers there"):
-        Pool("dask:tcp://127.0.0.1:9", None, Home(Path("nowhere"))).make()
+        Pool("dask:tcp://127.0.0.1:9", None, Home(Path("nowhere"))).check_address()

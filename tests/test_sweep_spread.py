@@ -183,3 +183,14 @@ def test_a_runner_without_prefect_is_refused(folder: Path, tmp_path: Path) -> No
     asking = replace(plan, content=plan.content.model_copy(update={"llm": "small"}))
     with pytest.raises(InputError, match="share no model's pace"):
         sweep(asking, tmp_path, spread=Spread("processes"))
+
+
+def test_a_cluster_that_is_not_there_is_refused_before_a_sweep_begins(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.task_pool.CONNECT_SECONDS", 1)
+    monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
+    with pytest.raises(InputError, match="no Dask scheduler answers there"):
+        sweep(read_sweep(folder / "sweep.yaml"), tmp_path / "out", spread=Spread("dask:tcp://127.0.0.1:9"))
+    assert not (tmp_path / "home" / "mlflow.db").exists()
+    assert not (tmp_path / "out").exists()
