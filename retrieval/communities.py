@@ -11,7 +11,7 @@ summaries take the place of that text when a function is put into `Index.shared[
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -78,7 +78,7 @@ class Communities:
 
     `members` holds rows into the adjacency's entities, ascending; `names` the strongest members' names, best first;
     `chunks` is (k, n): how many distinct members each chunk mentions; `vectors` is (k, d). `cost` is that of
-    the summaries, for which each of `charged` paid.
+    the summaries.
     """
 
     members: Sequence[Rows]
@@ -86,7 +86,6 @@ class Communities:
     chunks: sparse.csr_array
     vectors: Vectors
     cost: Counters = field(default_factory=Counters)
-    charged: set[Hashable] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -142,11 +141,10 @@ def communities(
     resolution: float = 1.0,
     max_size: int = 10,
     min_strength: float = 0.0,
-    asker: Hashable = None,
 ) -> Communities:
     """The communities of a batch's graph, found and embedded once per index and setting.
 
-    Each `asker` is charged for their summaries, in the first batch that wants them.
+    Each trial is charged for their summaries once, whichever had them made.
     """
     key = f"communities {resolution} {max_size} {min_strength}"
     if key not in batch.index.shared:
@@ -161,9 +159,7 @@ def communities(
             members, names, _mentioning(graph, members), batch.index.embedder.embed(texts), cost
         )
     known: Communities = batch.index.shared[key]
-    if asker not in known.charged:
-        known.charged.add(asker)
-        counters.add(known.cost)
+    counters.add_once(key, known.cost)
     return known
 
 

@@ -90,7 +90,7 @@ class Counters:
     """What a strategy spent on a batch of questions, and what it met on the way.
 
     `observed` counts what a source's formulas make of this corpus, in the strategy's own words; reports show each count
-    as a number a question.
+    as a number a question. `once` holds, by name, the part that a trial pays once, however many batches it has.
     """
 
     round_trips: int = 0
@@ -101,14 +101,28 @@ class Counters:
     terminations: Counter[str] = field(default_factory=Counter)
     stage_seconds: Counter[str] = field(default_factory=Counter)
     observed: Counter[str] = field(default_factory=Counter)
+    once: dict[str, Counters] = field(default_factory=dict)
 
     def add(self, other: Counters) -> None:
-        """Add another batch's spending to this one."""
+        """Add another batch's spending to this one; what both paid once is counted once."""
+        self._count(other, 1)
+        for name, cost in other.once.items():
+            if name in self.once:
+                self._count(cost, -1)
+            self.once[name] = cost
+
+    def add_once(self, name: str, cost: Counters) -> None:
+        """Add what is paid once under this name, unless it is counted already."""
+        if name not in self.once:
+            self._count(cost, 1)
+            self.once[name] = cost
+
+    def _count(self, other: Counters, times: int) -> None:
         for name in ("round_trips", "rows", "edges_touched", "llm_calls", "tokens"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.terminations.update(other.terminations)
-        self.stage_seconds.update(other.stage_seconds)
-        self.observed.update(other.observed)
+            setattr(self, name, getattr(self, name) + times * getattr(other, name))
+        for name in ("terminations", "stage_seconds", "observed"):
+            own: Counter[str] = getattr(self, name)
+            (own.update if times > 0 else own.subtract)(getattr(other, name))
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.batch_work import Unit, merged, run_unit
 from eval.estimate import summary_line
 from eval.trial import batches, run_trial
 from retrieval.budget import Budget
@@ -120,6 +121,16 @@ def test_each_strategy_is_charged_for_the_summaries_whoever_had_them_made(index:
     summaries = sum("entities that belong together" in body["messages"][0]["content"] for body in server.requests)
     assert (5 + summaries, first.tokens) == (first.llm_calls, again.tokens)
     assert first.llm_calls == again.llm_calls
+
+
+def test_a_trial_pays_for_summaries_once_in_however_many_batches_and_whenever_it_runs(index: Index) -> None:
+    whole = trial(index, DualLevel()).counters
+    for _ in range(2):  # again on the same index, as a sweep's repeats are
+        parts = batches(index, ASKED, 2)
+        assert len(parts) > 1
+        units = [run_unit(Unit(n, "x"), DualLevel(), part, Budget()) for n, part in enumerate(parts)]
+        for counters in (run_trial("x", DualLevel(), parts, Budget()).counters, merged(units).counters):
+            assert (whole.llm_calls, whole.tokens) == (counters.llm_calls, counters.tokens)
 
 
 def test_a_question_without_a_usable_reply_is_a_failed_row(index: Index) -> None:

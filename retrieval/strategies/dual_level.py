@@ -163,7 +163,6 @@ class DualLevel(Strategy):
             max_size=self.max_community,
             resolution=self.resolution,
             min_strength=self.min_strength,
-            asker=self,
         )
         questions, found = _text_vectors(task.batch, [one.high for one in task.asked]), []
         for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):
