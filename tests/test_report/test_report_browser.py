@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,6 +130,17 @@ def test_charts_are_drawn_and_follow_the_theme(page: Chrome) -> None:
     assert before[1] != after[1]
     assert page.execute_script("return document.querySelector('#theme').ariaPressed") == "true"
     assert "pagerank[<script>" in page.find_element("css selector", ".chart .legend").text
+
+
+def test_no_two_labels_are_drawn_alike(chrome: Chrome, make_report: Callable[..., ReportData], tmp_path: Path) -> None:
+    labels = ("bm25", *(f"pagerank[restart=0.{number}]" for number in range(11, 30)))  # as many as all,all:tuned
+    write_report(make_report(count=20, labels=labels), tmp_path / "many.html")
+    chrome.get((tmp_path / "many.html").as_uri())
+    chrome.execute_script("document.querySelectorAll('.chart')[1].scrollIntoView()")
+    until(chrome, "document.querySelectorAll('.chart')[1].dataset.drawn")
+    marks = "[...document.querySelectorAll('.chart')[1].querySelectorAll('.legendpoints path')]"
+    drawn = chrome.execute_script(f"return {marks}.map(m => m.getAttribute('d') + m.getAttribute('style'))")
+    assert len(labels) == len(drawn) == len(set(drawn))
 
 
 def test_filters_narrow_the_list(page: Chrome, make_report: Callable[..., ReportData]) -> None:

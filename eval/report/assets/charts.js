@@ -29,7 +29,8 @@
     }
     const color = ink.series[series % ink.series.length];
     if (band) return { ...trace, fill: "toself", fillcolor: `${color}33`, line: { width: 0 }, hoverinfo: "skip", showlegend: false };
-    const symbol = SYMBOLS[series % SYMBOLS.length] + (hopFree ? "-open" : "");
+    const round = Math.floor(series / ink.series.length); // from the second on, a colour has another symbol
+    const symbol = SYMBOLS[(series + 3 * round) % SYMBOLS.length] + (hopFree ? "-open" : "");
     return {
       ...trace,
       line: { color, width: 2, dash: hopFree ? "dash" : "solid" },
