@@ -14,7 +14,7 @@ from eval.reading import Read, Reading, read
 from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
 from eval.types import Benchmark
 from eval.unfinished import Unfinished, trial_key
-from eval.version import code_version
+from eval.version import code_version, plugin_settings
 from retrieval.budget import Budget
 from retrieval.errors import ParameterError
 from retrieval.graph.build import Steps
@@ -77,6 +77,7 @@ class Plan:
             budget=[self.budget.chunks, self.budget.tokens],
             seed=self.seed,
             code=code_version(),
+            **plugin_settings(strategy),
             model=self.index.shared.get(MODEL, ""),
             **({} if self.batch is None else {"batch": self.batch}),  # it decides the number of round trips
         )

@@ -17,6 +17,7 @@ from eval.files import write_atomically
 from eval.reading import costs
 from eval.report import ReportData, write_details, write_report
 from eval.trial import TrialOutcome
+from eval.version import plugin_settings
 from retrieval.chunking import count_tokens
 from retrieval.linking import entity_names
 from retrieval.types import Hit
@@ -66,8 +67,11 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
     contexts = [count_tokens(ranking.context) for ranking in trial.rankings.values() if ranking.failure is None]
     models = costs(evaluation.read, label)
     answering = models.get("answering", {})
+    strategy = evaluation.plan.strategies.get(label)  # none answers with a closed book
+    plugins = plugin_settings(strategy).get("plugins") if strategy is not None else None
     return {
         "params": dict(trial.parameters),
+        **({"plugins": plugins} if plugins else {}),
         **{name: summary[name] for name in ("metrics", "answered", "measured", "coverage", "failures", "ceilings")},
         "by_type": summary["by_type"],
         "by_gold": summary["by_gold"],

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrieval.strategies.base import Strategy
+    from retrieval.strategies.plugins import PluginCode
 
 _ROOT = Path(__file__).resolve().parent.parent
+
+_THIS_PROCESS = secrets.token_hex(8)
 
 
 def _sources() -> list[Path]:
@@ -33,3 +41,35 @@ def source_digests() -> Mapping[str, str]:
     return {
         file.relative_to(_ROOT).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()[:12] for file in _sources()
     }
+
+
+def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
+    """The plug-ins that a strategy comes from; none for our own."""
+    from retrieval.strategies.registry import registry  # loads scipy
+
+    return registry().code_of(type(strategy))
+
+
+def plugin_settings(strategy: Strategy) -> dict[str, Any]:
+    """What a trial's name says of the plug-ins that it uses, under `plugins`; nothing for our own strategies.
+
+    Where a file of a plug-in cannot be read, no later process takes the trial for its own.
+    """
+    found = plugins_of(strategy)
+    if not found:
+        return {}
+    named = {one.distribution: f"{one.version}+{one.digest}" for one in found}
+    return {"plugins": named, **({"process": _THIS_PROCESS} if any(one.unreadable for one in found) else {})}
+
+
+def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
+    """Version and digest of every plug-in that these strategies use, by distribution."""
+    settings = (plugin_settings(strategy).get("plugins", {}) for strategy in strategies)
+    return dict(sorted({name: code for found in settings for name, code in found.items()}.items()))
+
+
+def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
+    """What a reader should know of the plug-ins that these strategies use."""
+    from retrieval.strategies.plugins import unreadable_lines
+
+    return unreadable_lines(one for strategy in strategies for one in plugins_of(strategy))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from eval.files import refuse_unwritable
+from eval.version import plugin_warnings
 from flows.completeness import incomplete_labels, warnings_of
 from flows.home import Home
 from flows.prefect_runtime import PrefectRuntime
@@ -148,12 +149,20 @@ class _Begun:
         steps = ReportedSteps(flow_steps, self.report)
         evaluation, warnings = self._evaluated(steps)
         warnings += self.options.models.warnings() + warnings_of(evaluation)
+        warnings += plugin_warnings(self.strategies.values()) + self._left_out()
         key = tracking_key(self.options, self.at)
         found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
         remarks = steps("remark", lambda: remark(found)) if remark else Remarks()
         warnings += remarks.warnings
         self._recorded(found, remarks, steps)
         return found
+
+    def _left_out(self) -> list[str]:
+        """The plug-ins that `all` would have run, could they be loaded."""
+        from retrieval.strategies.registry import registry
+
+        every = "all" in (part.strip() for part in self.options.strategies.split(","))
+        return list(registry().broken.values()) if every else []
 
     def _evaluated(self, steps: ReportedSteps) -> tuple[Evaluation, list[str]]:
         from eval.evaluate import Plan, evaluate

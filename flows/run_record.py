@@ -117,7 +117,12 @@ def tracked_trials(
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
                 metrics={**entry["metrics"], **costs, **judged_figures(entry.get("judged", {}))},
-                tags={**_tags(evaluation), **_verdict_tags(verdict), **label_tags.get(label, {})},
+                tags={
+                    **_tags(evaluation),
+                    **plugin_tags(entry.get("plugins")),
+                    **_verdict_tags(verdict),
+                    **label_tags.get(label, {}),
+                },
                 dataset=_dataset(evaluation),
                 started_at=begun,
                 ended_at=time.time(),
@@ -160,6 +165,11 @@ def _tags(evaluation: Evaluation) -> dict[str, str]:
         "benchmark_digest": evaluation.plan.benchmark.digest,
         "role": evaluation.plan.benchmark.role,
     }
+
+
+def plugin_tags(plugins: Mapping[str, str] | None) -> dict[str, str]:
+    """The tag `plugins`: version and digest of each plug-in that a trial used."""
+    return {"plugins": ", ".join(f"{name} {code}" for name, code in plugins.items())} if plugins else {}
 
 
 def _verdict_tags(verdict: Mapping[str, Any] | None) -> dict[str, str]:

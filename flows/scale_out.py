@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from eval.batch_work import Unit, UnitOutcome, merged, shared_seconds
 from flows.options import RunOptions, absolute
-from flows.scale_work import Desk, Job, leave_desk, use_desk
+from flows.scale_work import Desk, Job, code_here, leave_desk, use_desk
 from flows.task_pool import Pool
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class ScaledOut:
             self.home.root,
             plan.index.store.namespace,
             str(plan.record["build_key"]),
+            code_here(plan.strategies.values()),
         )
         use_desk(job.token, Desk(plan.benchmark, plan.index, self.options))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from retrieval.errors import HopBenchError, IncompleteError, InputError, StoreEr
 if TYPE_CHECKING:
     from eval.types import Benchmark
     from retrieval.index import Batch, Index
+    from retrieval.strategies.base import Strategy
 
 KEPT_BATCHES = 4  # a batch's score matrices take up to 400 MB while they are computed
 
@@ -36,9 +37,13 @@ class Job:
     home: Path
     namespace: str
     build_key: str
+    code: Mapping[str, str]
 
     def open(self) -> Desk:
         """What a worker needs to do the run's units."""
+        from retrieval.strategies.registry import resolve
+
+        same_code(self.code, resolve(self.options.strategies, self.options.changes).values())
         return Desk(*opened(self.options, self.home, self.namespace, self.build_key), self.options)
 
 
@@ -78,6 +83,28 @@ def opened(options: GraphOptions, home: Path, namespace: str, build_key: str) ->
             "need the same HOPBENCH_HOME and data set (a shared file system), or --store neo4j"
         )
     return benchmark, index
+
+
+def code_here(strategies: Iterable[Strategy]) -> dict[str, str]:
+    """Version and digest of HopBench's code and of the plug-ins that these strategies use, in this process."""
+    from eval.version import code_version, plugin_code
+
+    return {"hopbench": code_version(), **plugin_code(strategies)}
+
+
+def same_code(told: Mapping[str, str], strategies: Iterable[Strategy]) -> None:
+    """Refuse a worker whose code is not that of the process that asked: a trial's name says which code ranked."""
+    here = code_here(strategies)
+    other = [
+        f"{name} is {here.get(name, 'absent')} there and {code} here"
+        for name, code in told.items()
+        if here.get(name) != code
+    ]
+    if other:
+        raise InputError(
+            f"the worker on {os.uname().nodename} has other code ({'; '.join(other)}): install the same there, "
+            "and start its workers again"
+        )
 
 
 @dataclass(frozen=True)

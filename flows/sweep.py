@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.files import write_atomically
 from eval.types import Benchmark
-from eval.version import code_version
+from eval.version import code_version, plugin_code, plugin_warnings
 from flows.home import Home
 from flows.models import Models, open_models
 from flows.options import Spread
@@ -143,6 +143,7 @@ class _Run:
         bias = selection(eligible(results, content.constraints), content.objective.metric, content.seed)
         incomplete = incomplete_trials([*results, *([reported] if reported else [])])
         warnings = [*arenas.warnings, *warnings_before(self.plan, benchmarks), *_warnings_after(self.plan, results)]
+        warnings += plugin_warnings(space.start for space in self.plan.spaces)
         warnings += incomplete
         swept = Swept(
             self.plan,
@@ -174,6 +175,7 @@ def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, 
         "data": {benchmarks[name].name: benchmarks[name].digest for name in plan.datasets},
         "report_on": {benchmarks[name].name: benchmarks[name].digest for name in (plan.report_on,) if name},
         "code": code_version(),
+        **({"plugins": plugins} if (plugins := plugin_code(space.start for space in plan.spaces)) else {}),
     }
 
 

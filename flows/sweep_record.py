@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from eval.files import write_atomically
 from flows.home import Home
-from flows.run_record import call_metrics
+from flows.run_record import call_metrics, plugin_tags
 from flows.tracking import Artifact, Dataset, RunPayload, Tracker
 from flows.tracking_payload import MAX_NAME
 
@@ -88,6 +88,7 @@ class Drainer:
                 benchmark_digest=arena.digest,
                 role=role if role == "report" else benchmark.role,
                 code_version=str(record.settings["code"]),
+                **plugin_tags(record.settings.get("plugins")),
                 **{"mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}])},
             ),
             dataset=Dataset(benchmark.name, arena.digest, counts),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from eval.batch_work import Unit, UnitOutcome, merged, run_unit
 from flows.options import GraphOptions, Spread, absolute
-from flows.scale_work import leave_desk, opened, use_desk
+from flows.scale_work import code_here, leave_desk, opened, same_code, use_desk
 from flows.task_pool import Pool
 from retrieval.collector import collector_paused
 
@@ -57,11 +57,14 @@ class ArenaJob:
     questions: Sequence[str]
     batch: int | None
     floors: Mapping[tuple[str, str], float]
+    strategies: Sequence[Strategy]
+    code: Mapping[str, str]
 
     def open(self) -> ArenaDesk:
         """Read data set and graph."""
         from eval.trial import batches
 
+        same_code(self.code, self.strategies)
         benchmark, index = opened(self.options, self.home, self.namespace, self.build_key)
         index.floors.update(self.floors)
         asked = {question.id: question.question for question in benchmark.questions}
@@ -100,7 +103,9 @@ def rank_on_workers(
     options, plan = graph
     asked = [question.id for question in arena.benchmark.questions]
     told = absolute(options), home.root, plan.namespace, plan.build_key
-    job = ArenaJob(secrets.token_hex(8), *told, asked, arena.batch, dict(arena.index.floors))
+    kinds = list({type(strategy): strategy for strategy in strategies.values()}.values())
+    code = code_here(kinds)
+    job = ArenaJob(secrets.token_hex(8), *told, asked, arena.batch, dict(arena.index.floors), kinds, code)
     pool, parts = Pool(spread.runner, spread.workers, home), arena.parts
     back: dict[int, dict[int, UnitOutcome]] = {number: {} for number in strategies}
 

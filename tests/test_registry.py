@@ -222,7 +222,9 @@ def test_a_package_adds_a_strategy_by_an_entry_point(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("value", ["not a strategy", dict, 3])
-def test_an_entry_point_that_is_no_strategy_is_named(monkeypatch: pytest.MonkeyPatch, value: object) -> None:
+def test_an_entry_point_that_is_no_strategy_is_named_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
     class Point(EntryPoint):
         def load(self) -> Any:
             return value
@@ -231,8 +233,9 @@ def test_an_entry_point_that_is_no_strategy_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "entry_points", lambda group: [point])
     registry.cache_clear()
     try:
-        with pytest.raises(InputError, match=r"mine.*elsewhere:thing"):
-            registry()
+        assert NAMES == registry().names()
+        with pytest.raises(InputError, match=r"mine = elsewhere:thing cannot be used: it is no Strategy class"):
+            registry().get("mine")
     finally:
         registry.cache_clear()
 

@@ -16,7 +16,7 @@ from eval.reading import Reading, read
 from eval.sweep.readers import with_readers
 from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
 from eval.types import Benchmark
-from eval.version import code_version
+from eval.version import code_version, plugin_settings
 from retrieval.budget import Budget, counted
 from retrieval.collector import collector_paused
 from retrieval.index import Batch, Index
@@ -71,6 +71,7 @@ class Arena:
             "budget": [self.budget.chunks, self.budget.tokens],
             "seed": self.seed,
             "code": code_version(),
+            **plugin_settings(strategy),
             **{name: value for name, value in measured.items() if value},
         }
 

@@ -32,6 +32,7 @@ def every_check(home: Home) -> list[Check]:
         lambda: _home(home),
         lambda: _disk(home),
         _embedder,
+        _plugins,
         _benchmarks,
         server_checks,
         lambda: _mlflow_database(home),
@@ -143,6 +144,20 @@ def _embedder() -> Iterator[Check]:
         yield Check("fail", "embedder", f"wordllama: {error}", "make setup, or choose another with --embedder")
         return
     yield Check("ok", "embedder", f"wordllama answers with {vectors.shape[1]} dimensions, offline")
+
+
+def _plugins() -> Iterator[Check]:
+    from retrieval.strategies.plugins import unreadable_lines
+    from retrieval.strategies.registry import registry
+
+    found = registry()
+    for name in found.names():
+        if code := found.code_named(name):
+            held = [reason for one in code for reason in unreadable_lines([one])]
+            whose = ", ".join(map(str, code))
+            yield Check("warn" if held else "ok", f"plug-in {name}", "; ".join(held) or whose)
+    for name, reason in found.broken.items():
+        yield Check("warn", f"plug-in {name}", reason)
 
 
 def _benchmarks() -> Iterator[Check]:

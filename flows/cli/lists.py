@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from flows.cli.output import add_row, console, print_json, table
 
@@ -29,7 +30,13 @@ def strategies_command(
     described = {strategy.name: describe(strategy) for strategy in chosen}
     if as_json:
         print_json(described)
-        return
+    else:
+        _print_strategies(described)
+    for reason in known.broken.values():
+        typer.echo(f"warning: {reason}", err=True)
+
+
+def _print_strategies(described: Mapping[str, dict[str, Any]]) -> None:
     screen = console()
     for strategy in described.values():
         _print_strategy(screen, strategy)
@@ -38,7 +45,7 @@ def strategies_command(
 
 def describe(strategy: type[Strategy]) -> dict[str, Any]:
     """A strategy as plain values: what it does, its edges, its parameters, its presets and where they come from."""
-    from retrieval.strategies.registry import WITHOUT_SOURCE, preset
+    from retrieval.strategies.registry import WITHOUT_SOURCE, preset, registry
 
     tuned = preset(strategy.name)
     values = tuned.parameters if tuned else {}
@@ -59,6 +66,7 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
     return {
         "name": strategy.name,
         "summary": strategy.summary,
+        "plugins": [str(one) for one in registry().code_of(strategy)],
         "edges": list(strategy.edges),
         "plain_label": "tuned" if strategy.name in WITHOUT_SOURCE else "documented",
         "presets": _presets(strategy.name, tuned is not None),
@@ -80,7 +88,9 @@ def _provenance(facts: Mapping[str, Any]) -> str:
 
 
 def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
-    screen.print(f"[bold]{strategy['name']}[/bold]  {strategy['summary']}")
+    screen.print(Text.assemble((strategy["name"], "bold"), f"  {strategy['summary']}"))
+    for plugin in strategy["plugins"]:
+        screen.print(f"  plug-in {plugin}", markup=False)
     follows = ", ".join(strategy["edges"]) or "no edges"
     presets = ", ".join(strategy["presets"]) or "none"
     screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)

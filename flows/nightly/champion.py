@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from eval.ledger import Champion, Ledger, TrialRecord, trial_id
 from eval.metrics import PRIMARY
-from eval.version import code_version
+from eval.version import code_version, plugin_settings
 from flows.home import Home
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:
         "budget": [plan.budget.chunks, plan.budget.tokens],
         "seed": plan.seed,
         "code": code_version(),
+        **plugin_settings(plan.strategies[label]),
         NIGHT: night,  # a night's trial is its own: a sweep does not reuse it
     }
     metrics = evaluation.summaries[label]["metrics"]

@@ -30,6 +30,7 @@ def circumstances(evaluation: Evaluation) -> dict[str, Any]:
         "seed": plan.seed,
         "specs": {label: dict(trial.parameters) for label, trial in evaluation.trials.items()},
         "code": dict(source_digests()),
+        "plugins": {label: found for label, one in evaluation.trials.items() if (found := _plugins(one.strategy))},
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "machine": f"{platform.node()} ({platform.machine()}, Python {platform.python_version()})",
     }
@@ -42,7 +43,8 @@ def changed(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[st
     """
     found = [line for label in labels if (line := _spec(label, now, then))]
     found += _graph(now, then)
-    found += _code(now.get("code", {}), then.get("code", {}))
+    found += _code("the code", now.get("code", {}), then.get("code", {}))
+    found += _plugin_code(now, then, labels)
     for name in ("embedder", "store", "seed"):
         if name in then and then[name] != now[name]:
             found.append(f"the {name} ({then[name]} → {now[name]})")
@@ -72,12 +74,34 @@ def _graph(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     return [f"the graph's fingerprint ({prints}; built otherwise: {', '.join(settings) or 'by another builder'})"]
 
 
-def _code(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
+def _code(what: str, now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
     files = sorted(name for name in {*now, *then} if now.get(name) != then.get(name)) if then else []
     if not files:
         return []
     more = f" and {len(files) - MOST_FILES} more files" if len(files) > MOST_FILES else ""
-    return [f"the code ({', '.join(files[:MOST_FILES])}{more})"]
+    return [f"{what} ({', '.join(files[:MOST_FILES])}{more})"]
+
+
+def _plugins(strategy: str) -> dict[str, Any]:
+    from retrieval.strategies.registry import registry  # loads scipy
+
+    found = registry().code_named(strategy)
+    return {one.distribution: {"version": one.version, "files": dict(one.files)} for one in found}
+
+
+def _plugin_code(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
+    """The plug-ins of these labels whose code is not what it was, each once."""
+    told = []
+    for label in labels:
+        before = then.get("plugins", {}).get(label, {})
+        for name, plugin in now.get("plugins", {}).get(label, {}).items():
+            old = before.get(name)
+            if old is None:
+                continue
+            version, was = plugin["version"], old["version"]
+            shown = version if version == was else f"{was} → {version}"
+            told += _code(f"the code of plug-in {name} {shown}".rstrip(), plugin["files"], old["files"])
+    return list(dict.fromkeys(told))
 
 
 def _differences(after: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:

@@ -8,11 +8,12 @@ either with `[field=value,…]`. `pagerank` and `hoprank` have no source default
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any
 
@@ -20,7 +21,7 @@ import yaml
 
 from retrieval.errors import InputError, ParameterError, UnknownNameError
 from retrieval.strategies.activation import Activation
-from retrieval.strategies.base import Strategy
+from retrieval.strategies.base import Bounds, Strategy
 from retrieval.strategies.baselines import BM25, Hybrid, Vector
 from retrieval.strategies.dual_level import DualLevel
 from retrieval.strategies.entity_expansion import EntityExpansion
@@ -30,6 +31,7 @@ from retrieval.strategies.hoprank import HopRank
 from retrieval.strategies.kg2rag import KG2RAG
 from retrieval.strategies.neighborhood import Neighborhood
 from retrieval.strategies.pagerank import PageRank
+from retrieval.strategies.plugins import PluginCode, plugin_code
 
 BUILT_IN: tuple[type[Strategy], ...] = (
     Vector,
@@ -45,6 +47,7 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     PageRank,
     HopRank,
 )
+GROUP = "hopbench.strategies"
 BASELINES = ("vector", "bm25", "hybrid")
 WITHOUT_SOURCE = ("pagerank", "hoprank")
 _LABEL = re.compile(r"^(?P<name>[^:\[\]]+)(?::(?P<preset>[^\[\]]+))?(?:\[(?P<changes>[^\[\]]*)\])?$")
@@ -59,10 +62,15 @@ class Preset:
 
 
 class Registry:
-    """Strategies by name; a second one of the same name is refused."""
+    """Strategies by name; a second one of the same name is refused.
+
+    `broken` holds, by entry point, why a plug-in cannot be used: all others can.
+    """
 
     def __init__(self, strategies: Iterable[type[Strategy]] = ()) -> None:
         self._strategies: dict[str, type[Strategy]] = {}
+        self._code: dict[type[Strategy], tuple[PluginCode, ...]] = {}
+        self.broken: dict[str, str] = {}
         for strategy in strategies:
             self.register(strategy)
 
@@ -76,9 +84,26 @@ class Registry:
         self._strategies[strategy.name] = strategy
         return strategy
 
+    def load(self, point: EntryPoint) -> None:
+        """Add what an installed package offers, or keep in `broken` why it cannot be used."""
+        try:
+            strategy = point.load()
+            self.register(_usable(strategy))
+            # Read now: later the files may be newer than the code that was imported.
+            self._code[strategy] = plugin_code(strategy, point)
+        except (Exception, SystemExit) as error:  # a package may do anything when it is imported
+            reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            whose = "" if point.dist is None else f" of the package {point.dist.name} {point.dist.version}"
+            self.broken[point.name] = (
+                f"the plug-in {point.name} = {point.value}{whose} cannot be used: {reason}. "
+                "Correct the package and install it again, or uninstall it"
+            )
+
     def get(self, name: str) -> type[Strategy]:
         """The class registered under `name`."""
         if name not in self._strategies:
+            if name in self.broken:
+                raise InputError(self.broken[name])
             raise UnknownNameError("strategy", name, self._strategies)
         return self._strategies[name]
 
@@ -86,19 +111,41 @@ class Registry:
         """All names in order of registration."""
         return list(self._strategies)
 
+    def code_of(self, strategy: type[Strategy]) -> tuple[PluginCode, ...]:
+        """The code of the plug-in that the class comes from; nothing for our own."""
+        if strategy not in self._code:
+            self._code[strategy] = plugin_code(strategy)
+        return self._code[strategy]
+
+    def code_named(self, name: str) -> tuple[PluginCode, ...]:
+        """The code of the plug-in that offers a name; nothing for our own names, and for unknown ones."""
+        return self.code_of(self._strategies[name]) if name in self._strategies else ()
+
+
+def _usable(strategy: object) -> type[Strategy]:
+    """Refuse what `hopbench.strategies` cannot be."""
+    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
+        raise InputError("it is no Strategy class")
+    for attribute in ("name", "summary"):
+        if not isinstance(getattr(strategy, attribute, None), str):
+            raise InputError(f"it has no `{attribute}`, which is text")
+    match = _LABEL.match(strategy.name)
+    if match is None or match["name"] != strategy.name or "," in strategy.name or strategy.name == "all":
+        raise InputError(f"its name {strategy.name!r} cannot stand in a label: leave out colons, brackets and commas")
+    if inspect.isabstract(strategy):
+        raise InputError(f"it lacks {', '.join(sorted(strategy.__abstractmethods__))}")
+    for field, spec in strategy.parameters().items():
+        if not isinstance(spec.metadata.get("bounds"), Bounds) or spec.default is dataclasses.MISSING:
+            raise InputError(f"its field {field!r} has no default and bounds: declare it with param(…)")
+    return strategy
+
 
 @cache
 def registry() -> Registry:
     """The built-in strategies and those that installed packages offer under the entry point `hopbench.strategies`."""
     found = Registry(BUILT_IN)
-    for point in entry_points(group="hopbench.strategies"):
-        strategy = point.load()
-        if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
-            raise InputError(
-                f"the entry point {point.name} = {point.value} of hopbench.strategies is no Strategy class: "
-                "correct or uninstall the package that declares it"
-            )
-        found.register(strategy)
+    for point in entry_points(group=GROUP):
+        found.load(point)
     return found
 
 
