@@ -213,6 +213,7 @@ def write_results(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> 
 def _write_judgements(evaluation: Evaluation, out: Path) -> list[Path]:
     """judgements.parquet: a row per label, question, metric and repeat, with the score or the reason why none."""
     if evaluation.read.judged is None:
+        (out / JUDGEMENTS_FILE).unlink(missing_ok=True)  # of the run that was replaced
         return []
     buffer = io.BytesIO()
     evaluation.read.judged.table.to_parquet(buffer, index=False)

@@ -64,15 +64,21 @@ def run(
     flow: str = "evaluate",
     report: Report | None = None,
     remark: Callable[[Finished], Remarks] | None = None,
+    force: bool = False,
 ) -> Finished:
     """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else.
 
-    `remark` looks at what was found before it is written.
+    `remark` looks at what was found before it is written; `force` replaces another benchmark's run in --out.
     """
     home = Home.resolve()
     home.apply_environment()
     options.models.check()
+    notes = options.models.reach(home)
     benchmark = options.benchmark()
+    if not force:
+        from flows.out_folder import refuse_other_run  # loads pandas
+
+        refuse_other_run(options.out, benchmark)
     from retrieval.strategies.registry import resolve  # loads scipy; a missing file is told before
 
     strategies = resolve(options.strategies, options.changes)
@@ -86,7 +92,7 @@ def run(
         runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
         tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}"))
         # Both servers are starting now; what needs neither goes on here.
-        begun = _Begun.open(options, home, benchmark, strategies, report, runtime, tracker, stack)
+        begun = _Begun.open(options, home, benchmark, strategies, report, runtime, tracker, stack, notes)
         shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
         finished = run_flow(
             flow, lambda steps: begun.whole(steps, remark), runtime=runtime, parameters=shown, tags=[benchmark.name]
@@ -113,6 +119,7 @@ class _Begun:
     index: Index
     models: Models
     kept: Unfinished
+    notes: Sequence[str]
 
     @classmethod
     def open(
@@ -125,6 +132,7 @@ class _Begun:
         runtime: PrefectRuntime | None,
         tracker: Tracker,
         stack: ExitStack,
+        notes: Sequence[str],
     ) -> _Begun:
         """Embed and index, and open the models."""
         from eval.unfinished import Unfinished
@@ -140,7 +148,9 @@ class _Begun:
         graph = options.with_reader(graph, models.reading.reader)
         models.serve(index)
         kept = Unfinished(options.out / ".unfinished")
-        return cls(options, home, benchmark, strategies, report, runtime, tracker, at, graph, index, models, kept)
+        return cls(
+            options, home, benchmark, strategies, report, runtime, tracker, at, graph, index, models, kept, notes
+        )
 
     def whole(self, flow_steps: Steps, remark: Callable[[Finished], Remarks] | None) -> Finished:
         """The flow's body: graph, trials, scores, remarks, files, tracking."""
@@ -148,7 +158,7 @@ class _Begun:
 
         steps = ReportedSteps(flow_steps, self.report)
         evaluation, warnings = self._evaluated(steps)
-        warnings += self.options.models.warnings() + warnings_of(evaluation)
+        warnings += [*self.notes, *self.options.models.warnings(), *warnings_of(evaluation)]
         warnings += plugin_warnings(self.strategies.values()) + self._left_out()
         key = tracking_key(self.options, self.at)
         found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)

@@ -66,6 +66,8 @@ def build(
 ) -> Built:
     """Build a benchmark's graph, and compare it with the triples in `reference`."""
     home.apply_environment()
+    models_named = ModelOptions(llm=options.llm)
+    notes = models_named.reach(home)
     benchmark = options.benchmark()
     wanted = load_triples(reference, benchmark.titles) if reference else ()
     home.prepare()
@@ -73,7 +75,7 @@ def build(
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
         plan = options.graph_plan(benchmark, home)
         index = open_index(options, plan, home)
-        models = stack.enter_context(open_models(ModelOptions(llm=options.llm), index.embedder, home))
+        models = stack.enter_context(open_models(models_named, index.embedder, home))
         plan = options.with_reader(plan, models.reading.reader)
         if force:
             index.store.drop()
@@ -81,7 +83,7 @@ def build(
         def body(steps: Steps) -> Built:
             record, warnings = built_graph(plan, index, home, ReportedSteps(steps, report))
             found = agreement(export(index.store), wanted) if wanted else None
-            return Built(record, warnings, models.calls(), found)
+            return Built(record, [*notes, *warnings], models.calls(), found)
 
         return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
 

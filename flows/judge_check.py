@@ -41,6 +41,7 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
     home = Home.resolve()
     home.apply_environment()
     models.check(answered=True)
+    models.reach(home)
     benchmark = options.benchmark()
     embedder = options.open_embedder(home)
     home.prepare()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flows.home import Home
-from retrieval.errors import InputError, UnknownNameError
+from retrieval.errors import IncompleteError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from eval.reading import Reading
@@ -71,6 +71,28 @@ class ModelOptions:
         if self.judge is not None:
             found["judge"] = Endpoint.parse(self.judge, "judge")
         return found
+
+    def reach(self, home: Home) -> list[str]:
+        """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
+
+        A model that answered earlier may have all its replies in the cache: there it is only told, as a warning.
+        """
+        told = []
+        for role, endpoint in self.endpoints().items():
+            from retrieval.llm import CallLedger
+            from retrieval.llm.reach import refusal
+
+            reason = refusal(endpoint.base_url)
+            if reason is None:
+                continue
+            what = f"--{role} {endpoint.name}: nothing answers at that address ({reason})"
+            with closing(CallLedger(home.calls if home.calls.is_file() else None)) as ledger:
+                if not ledger.has_answered(endpoint.base_url, endpoint.model):
+                    raise IncompleteError(
+                        f"{what}. Start the model's server or correct the address; the same command goes on"
+                    )
+            told.append(f"{what}; only what it said earlier is known, from the cache")
+        return told
 
     @property
     def finalists(self) -> int | None:

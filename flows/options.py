@@ -12,6 +12,7 @@ from eval.benchmarks import load_benchmark, load_triples
 from eval.types import Benchmark
 from flows.home import Home
 from flows.models import ModelOptions
+from flows.names import EXTRACTORS, RUNNERS, STORES
 from retrieval.errors import InputError, UnknownNameError
 from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.plan import BuildSettings, GraphPlan
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
     from retrieval.graph.store import GraphStore
     from retrieval.llm import LLM
 
-STORES = ("kglite", "neo4j")
-EXTRACTORS = ("rules", "spacy", "rules+triples", "llm")
 BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
-RUNNERS = ("threads", "processes", "dask")
 
 
 def runner_parts(runner: str) -> tuple[str, str]:

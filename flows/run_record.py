@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.metrics import with_coverage
 from eval.reading import judged_figures
 from eval.results import comparisons, results
 from eval.version import code_version
@@ -109,6 +110,8 @@ def tracked_trials(
     for label, trial in evaluation.trials.items():
         entry = entries[label]
         costs = {name: float(entry[name]) for name in TRACKED_COSTS if entry.get(name) is not None}
+        if not entry["coverage"]:
+            del costs["context_tokens"]  # of no context
         verdict = verdicts.get(label)
         payloads.append(
             RunPayload(
@@ -116,7 +119,11 @@ def tracked_trials(
                 label,
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
-                metrics={**entry["metrics"], **costs, **judged_figures(entry.get("judged", {}))},
+                metrics={
+                    **with_coverage(entry["metrics"], entry["measured"]),
+                    **costs,
+                    **judged_figures(entry.get("judged", {})),
+                },
                 tags={
                     **_tags(evaluation),
                     **plugin_tags(entry.get("plugins")),

@@ -76,6 +76,10 @@ def sweep(
     embedders = open_embedders(plan, home)
     models_named = model_options(plan.content)
     models_named.check()
+    notes = models_named.reach(home)
+    from flows.out_folder import refuse_run
+
+    refuse_run(out)
     home.prepare()
     if spread.runner:
         Pool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
@@ -99,7 +103,7 @@ def sweep(
             parameters={"file": plan.file.name, "out": out.name},
         )
         tracker.close()
-        swept = replace(swept, warnings=[*swept.warnings, *tracker.notes])
+        swept = replace(swept, warnings=[*swept.warnings, *notes, *tracker.notes])
         if champion and not swept.incomplete:
             _enthrone(ledger, swept, drainer, tracker)
     return swept

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from eval.files import write_atomically
+from eval.metrics import measured_shares, with_coverage
 from flows.home import Home
 from flows.run_record import call_metrics, plugin_tags
 from flows.tracking import Artifact, Dataset, RunPayload, Tracker
@@ -76,8 +77,8 @@ class Drainer:
                 **_readers(record),
             },
             metrics={
-                **record.metrics,
-                **record.costs,
+                **with_coverage(record.metrics, measured_shares(record.questions, benchmark)),
+                **_costs(record),
                 "seconds": record.seconds,
                 "failures": float(record.failures),
             },
@@ -183,6 +184,13 @@ class Drainer:
 
     def _tags(self, **more: str) -> dict[str, str]:
         return {"sweep_id": self.sweep_id, **{name: value for name, value in more.items() if value}}
+
+
+def _costs(record: TrialRecord) -> dict[str, float]:
+    """What was spent; the size of contexts only where there were any."""
+    if record.failures < len(record.questions):
+        return dict(record.costs)
+    return {name: value for name, value in record.costs.items() if name != "context_tokens"}
 
 
 def _readers(record: TrialRecord) -> dict[str, str]:

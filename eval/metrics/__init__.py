@@ -4,7 +4,7 @@ from eval.metrics.base import Batch, GoldFacts, Metric
 from eval.metrics.normalise import normalise_answer
 from eval.metrics.registry import PRIMARY, all_metrics, get_metric, mlflow_name, register
 from eval.metrics.scoring import score
-from eval.metrics.summary import summarise
+from eval.metrics.summary import measured_shares, summarise, with_coverage
 
 __all__ = [
     "PRIMARY",
@@ -13,9 +13,11 @@ __all__ = [
     "Metric",
     "all_metrics",
     "get_metric",
+    "measured_shares",
     "mlflow_name",
     "normalise_answer",
     "register",
     "score",
     "summarise",
+    "with_coverage",
 ]

@@ -47,6 +47,24 @@ def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int
     }
 
 
+def measured_shares(rows: pd.DataFrame, benchmark: Benchmark) -> dict[str, float]:
+    """Each metric's share of the questions it applies to that have a value: `measured` of `summarise`, by itself."""
+    found = {}
+    for name, metric in all_metrics().items():
+        if name in rows.columns and (count := sum(map(metric.applies, benchmark.questions))):
+            found[name] = round(float(rows[name].notna().sum()) / count, DECIMALS)
+    return found
+
+
+def with_coverage(means: Mapping[str, float], measured: Mapping[str, float]) -> dict[str, float]:
+    """Zero-filled means as a tracker takes them: each with `NAME.coverage` beside it, none of what has no value at all.
+
+    A mean of which nothing was measured is 0 by the filling alone, and a chart would draw it as a result.
+    """
+    kept = {name: mean for name, mean in means.items() if measured.get(name, 1.0) > 0.0}
+    return {**kept, **{f"{name}.coverage": measured[name] for name in means if name in measured}}
+
+
 @dataclass(frozen=True)
 class _Table:
     """Arrays of shape (questions, metrics) in the benchmark's order; `worst` (metrics,), `answered` (questions,)."""

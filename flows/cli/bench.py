@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from flows.cli import complete
+from flows.cli.panels import DATA, STRATEGIES, option
 from retrieval.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,11 +26,19 @@ LEAST = 1000  # passages of a world that has enough to ask
 
 
 def bench_command(
-    strategies: Annotated[str, typer.Option(help="Labels, separated by commas, as for run.")] = "all,all:tuned",
-    sizes: Annotated[str, typer.Option(help="Passages of each world, separated by commas, or none.")] = SIZES,
-    questions: Annotated[int, typer.Option(min=10, max=200, help="Questions put to each world.")] = 100,
+    strategies: Annotated[
+        str, option(STRATEGIES, help="Labels, comma-separated; all; all:tuned.", complete=complete.labels)
+    ] = "all,all:tuned",
+    sizes: Annotated[str, option(DATA, help="Passages of each world, separated by commas, or none.")] = SIZES,
+    questions: Annotated[int, option(DATA, min=10, max=200, help="Questions put to each world.")] = 100,
     trials_on: Annotated[
-        str | None, typer.Option(metavar="DATASET", help="Also measure one more trial of a sweep there, over 200.")
+        str | None,
+        option(
+            DATA,
+            metavar="DATASET",
+            help="Also measure one more trial of a sweep there, over 200.",
+            complete=complete.datasets,
+        ),
     ] = None,
 ) -> None:
     """Measure seconds, round trips and rows of every strategy on worlds of growing size (hopworld's generator)."""

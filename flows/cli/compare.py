@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli import complete
 from flows.cli.output import add_row, console, number, print_json, table
-from flows.cli.run_folder import RunFolder
+from flows.cli.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,27 +21,29 @@ if TYPE_CHECKING:
 def compare_command(
     sides: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="A B …",
             help="DIR (a run's folder, all its labels) or DIR:LABEL (DIR:pagerank:tuned); an MLflow run id; a label "
             "(its newest tracked run); champion.",
+            complete=complete.sides,
         ),
     ],
-    metric: Annotated[str, typer.Option(help="The metric to compare on.")] = "all_gold@10",
+    metric: Annotated[str, option(STRATEGIES, help="The metric to compare on.")] = "all_gold@10",
     baseline: Annotated[
         str | None,
-        typer.Option(help="Compare all others with this one (default: A if it is one label, else every two)."),
+        option(STRATEGIES, help="Compare all others with this one (default: A if it is one label, else every two)."),
     ] = None,
-    by_type: Annotated[bool, typer.Option("--by-type", help="Also by question type.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Print the questions won and lost.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
-    dataset: Annotated[str | None, typer.Option(help="Where the runs' benchmark is now (for --by-type).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
+    by_type: Annotated[bool, option(OUTPUT, "--by-type", help="Also by question type.")] = False,
+    listed: Annotated[bool, option(OUTPUT, "--list", help="Print the questions won and lost.")] = False,
+    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    dataset: Annotated[str | None, option(DATA, help="Where the runs' benchmark is now (for --by-type).")] = None,
+    seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from eval.compare import compare
     from flows.cli.compare_sides import choose_baseline, resolve_sides
     from flows.cli.compare_sources import Sources
+    from flows.cli.run_folder import RunFolder
     from flows.home import Home
 
     sources = Sources(Home.resolve(), dataset)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NamedTuple
 
-import typer
 from rich.text import Text
 
 from flows.cli.output import console, print_json, table
+from flows.cli.panels import OUTPUT, option
 
 Status = Literal["ok", "warn", "fail", "off"]
 
@@ -23,7 +23,7 @@ class Check(NamedTuple):
     remedy: str = ""
 
 
-def doctor_command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
+def doctor_command(as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False) -> None:
     """Check what is installed, reachable and writable; exit code 2 where something required fails."""
     from flows.cli.doctor_checks import every_check
     from flows.home import Home

@@ -7,24 +7,36 @@ from typing import Annotated
 
 import typer
 
+from flows.cli import complete
+from flows.cli.flag_groups import takes
+from flows.cli.graph_flags import Config, StoredGraphFlags
+from flows.cli.panels import DATA, OUTPUT, STRATEGIES, argument, option
 
+
+@takes(StoredGraphFlags)
 def explain_command(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question's id, or any question in words.")],
-    strategy: Annotated[str, typer.Option(help="The label to explain: NAME, NAME:tuned, NAME[field=value].")],
-    against: Annotated[str | None, typer.Option(help="A second label to put beside it.")] = None,
-    run: Annotated[Path | None, typer.Option(help="A run's --out folder: its benchmark, settings and ranking.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="The benchmark (default: the run's, else hopworld).")] = None,
-    top: Annotated[int, typer.Option(min=1, max=100, help="How many hits to print; the k that counts as found.")] = 10,
-    cypher: Annotated[bool, typer.Option("--cypher", help="Print the Cypher for a Neo4j browser instead.")] = False,
-    svg: Annotated[Path | None, typer.Option(help="Also draw the traversal into this SVG file.")] = None,
-    store: Annotated[str, typer.Option(help="Where the graph is kept.")] = "kglite",
-    embedder: Annotated[str, typer.Option(help="The embedder the graph was built with.")] = "wordllama",
-    extractor: Annotated[str, typer.Option(help="The extractor the graph was built with.")] = "rules",
-    triples: Annotated[Path | None, typer.Option(help="The triples the graph was built from.")] = None,
-    llm: Annotated[
-        str | None,
-        typer.Option("--llm", help="Model of the strategies, MODEL[@URL]; without it the run's, as far as the cache."),
+    flags: StoredGraphFlags,
+    question: Annotated[str, argument(metavar="QUESTION", help="A question's id, or any question in words.")],
+    strategy: Annotated[
+        str,
+        option(STRATEGIES, help="The label to explain: NAME, NAME:tuned, NAME[field=value].", complete=complete.label),
+    ],
+    against: Annotated[
+        str | None, option(STRATEGIES, help="A second label to put beside it.", complete=complete.label)
     ] = None,
+    run: Annotated[
+        Path | None, option(DATA, help="A run's --out folder: its benchmark, graph, settings and ranking.")
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        option(DATA, help="The benchmark (default: the run's, else hopworld).", complete=complete.datasets),
+    ] = None,
+    top: Annotated[
+        int, option(OUTPUT, min=1, max=100, help="How many hits to print; the k that counts as found.")
+    ] = 10,
+    cypher: Annotated[bool, option(OUTPUT, "--cypher", help="Print the Cypher for a Neo4j browser instead.")] = False,
+    svg: Annotated[Path | None, option(OUTPUT, help="Also draw the traversal into this SVG file.")] = None,
+    config: Config = None,
 ) -> None:
     """Explain one question: entities linked, hits with paths, and every gold passage's fate.
 
@@ -35,11 +47,8 @@ def explain_command(
     from flows.cli.explain_model import with_model
     from flows.cli.explain_print import print_explanation, print_versus
     from flows.cli.explain_target import open_target
-    from flows.options import GraphOptions
 
-    asked = GraphOptions(
-        dataset=dataset or "hopworld", store=store, embedder=embedder, extractor=extractor, triples=triples, llm=llm
-    )
+    asked, llm = flags.graph_options(dataset=dataset or "hopworld"), flags.llm
     target = open_target(question, asked, run, dataset)
     with with_model(target, llm) as model:
         if cypher:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from flows.home import Home
+from flows.models import ModelOptions
 
 if TYPE_CHECKING:
     from flows.cli.explain_target import Target
@@ -26,6 +27,8 @@ def with_model(target: Target, named: str | None) -> Iterator[str]:
     from retrieval.question_model import QuestionModel
 
     home = Home.resolve()
+    if named is not None:
+        ModelOptions(llm=named).reach(home)
     endpoint = Endpoint.parse(named) if named else Endpoint(*str(told).rsplit("@", 1))
     ledger = CallLedger(home.calls)
     try:

@@ -1,4 +1,4 @@
-"""`hopbench graph build|info|copy`."""
+"""`hopbench graph build|info|copy|list`."""
 
 from __future__ import annotations
 
@@ -7,29 +7,26 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.flag_groups import takes
 from flows.cli.graph_copy import copy_command
-from flows.cli.graph_flags import Config, Dataset, Embedder, Extractor, NoPrefect, Store, Triples
-from flows.cli.model_flags import Gleaning, Llm
-from flows.home import Home
-from flows.options import GraphOptions
+from flows.cli.graph_flags import Config, Dataset, NoPrefect, StoredGraphFlags
+from flows.cli.graph_list import list_command
+from flows.cli.panels import EXECUTION, OUTPUT, option
 
-app = typer.Typer(help="Build a benchmark's graph, look at one, or copy it to another store.", no_args_is_help=True)
-app.command("copy")(copy_command)
+app = typer.Typer(
+    help="Build a benchmark's graph, look at one or all, or copy one to another store.", no_args_is_help=True
+)
 
 
 @app.command("build")
+@takes(StoredGraphFlags)
 def build_command(
+    flags: StoredGraphFlags,
     dataset: Dataset = "hopworld",
-    store: Store = "kglite",
-    embedder: Embedder = "wordllama",
-    extractor: Extractor = "rules",
-    triples: Triples = None,
-    llm: Llm = None,
-    gleaning: Gleaning = 0,
     reference: Annotated[
-        Path | None, typer.Option(help="Triples (JSONL) to compare the graph with: precision and recall.")
+        Path | None, option(OUTPUT, help="Triples (JSONL) to compare the graph with: precision and recall.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Build it again even if it is there.")] = False,
+    force: Annotated[bool, option(EXECUTION, "--force", help="Build it again even if it is there.")] = False,
     no_prefect: NoPrefect = False,
     config: Config = None,
 ) -> None:
@@ -37,16 +34,9 @@ def build_command(
     from flows.cli.graph_info import graph_lines
     from flows.cli.progress import terminal_progress
     from flows.graph_commands import build
+    from flows.home import Home
 
-    options = GraphOptions(
-        dataset=dataset,
-        store=store,
-        embedder=embedder,
-        extractor=extractor,
-        triples=triples,
-        llm=llm,
-        gleaning=gleaning,
-    )
+    options = flags.graph_options(dataset=dataset)
     with terminal_progress() as progress:
         built = build(options, Home.resolve(), progress, force=force, prefect=not no_prefect, reference=reference)
     record = built.record
@@ -57,27 +47,15 @@ def build_command(
 
 
 @app.command("info")
-def info_command(
-    dataset: Dataset = "hopworld",
-    store: Store = "kglite",
-    embedder: Embedder = "wordllama",
-    extractor: Extractor = "rules",
-    triples: Triples = None,
-    llm: Llm = None,
-    gleaning: Gleaning = 0,
-    config: Config = None,
-) -> None:
+@takes(StoredGraphFlags)
+def info_command(flags: StoredGraphFlags, dataset: Dataset = "hopworld", config: Config = None) -> None:
     """Print a graph's fingerprint, counts, degrees, similarities and isolated chunks."""
     from flows.cli.graph_info import print_info
     from flows.graph_commands import inspect
+    from flows.home import Home
 
-    options = GraphOptions(
-        dataset=dataset,
-        store=store,
-        embedder=embedder,
-        extractor=extractor,
-        triples=triples,
-        llm=llm,
-        gleaning=gleaning,
-    )
-    print_info(inspect(options, Home.resolve()))
+    print_info(inspect(flags.graph_options(dataset=dataset), Home.resolve()))
+
+
+app.command("copy")(copy_command)
+app.command("list")(list_command)

@@ -6,32 +6,33 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.graph_flags import Config, Dataset, Embedder, Extractor, Triples
-from flows.home import Home
-from flows.options import GraphOptions, check_store, open_store
+from flows.cli import complete
+from flows.cli.flag_groups import takes
+from flows.cli.graph_flags import Config, Dataset, GraphFlags
+from flows.cli.panels import DATA, option
 from retrieval.errors import InputError
 
-From = Annotated[str, typer.Option("--from", help="The store that holds the graph: kglite or neo4j.")]
-To = Annotated[str, typer.Option("--to", help="The store to copy it to.")]
+From = Annotated[
+    str, option(DATA, "--from", help="The store that holds the graph: kglite or neo4j.", complete=complete.stores)
+]
+To = Annotated[str, option(DATA, "--to", help="The store to copy it to.", complete=complete.stores)]
 
 
+@takes(GraphFlags)
 def copy_command(
-    source: From,
-    target: To,
-    dataset: Dataset = "hopworld",
-    embedder: Embedder = "wordllama",
-    extractor: Extractor = "rules",
-    triples: Triples = None,
-    config: Config = None,
+    flags: GraphFlags, source: From, target: To, dataset: Dataset = "hopworld", config: Config = None
 ) -> None:
     """Copy a built graph to another store and verify counts and fingerprint."""
+    from flows.home import Home
+    from flows.options import check_store, open_store
+
     if source == target:
         raise InputError(f"--from and --to are both {source!r}: name two stores")
     home = Home.resolve()
     for engine in (source, target):
         check_store(engine, home)
     home.apply_environment()
-    options = GraphOptions(dataset=dataset, store=source, embedder=embedder, extractor=extractor, triples=triples)
+    options = flags.graph_options(dataset=dataset, store=source)
     plan = options.graph_plan(options.benchmark(), home.prepare())
     from retrieval.graph.copy import copy_graph
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.config import read_config
+from flows.cli import complete
+from flows.cli.graph_flags import Config, Embedder
 from flows.cli.model_flags import BudgetUsd, JudgeMetrics, Llm, metric_names
+from flows.cli.panels import DATA, EXECUTION, MODELS, OUTPUT, option
 
 if TYPE_CHECKING:
     from eval.judge.check import Estimated
@@ -16,20 +18,18 @@ if TYPE_CHECKING:
 
 
 def judge_check_command(
-    judge: Annotated[str, typer.Option("--judge", help="The judge's model, MODEL[@URL].")],
-    out: Annotated[Path, typer.Option(help="Folder for judge-check.json and what is finished of the check.")],
+    judge: Annotated[str, option(MODELS, "--judge", help="The judge's model, MODEL[@URL].")],
+    out: Annotated[Path, option(OUTPUT, help="Folder for judge-check.json and what is finished of the check.")],
     dataset: Annotated[
-        str, typer.Option(help="Whose questions: a benchmark's name, folder or file.")
+        str, option(DATA, help="Whose questions: a benchmark's name, folder or file.", complete=complete.datasets)
     ] = "hopworld-tune",
-    samples: Annotated[int, typer.Option(min=1, help="How many questions.")] = 20,
+    samples: Annotated[int, option(DATA, min=1, help="How many questions.")] = 20,
     llm: Llm = None,
     judge_metrics: JudgeMetrics = "all",
-    embedder: Annotated[str, typer.Option(help="wordllama, minilm, fastembed:MODEL or openai:MODEL.")] = "wordllama",
+    embedder: Embedder = "wordllama",
     budget: BudgetUsd = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
-    config: Annotated[
-        Path | None, typer.Option("--config", callback=read_config, is_eager=True, help="YAML file with these flags.")
-    ] = None,
+    seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the intervals.")] = 0,
+    config: Config = None,
 ) -> None:
     """Compare the compact judge profile with RAGAS's full prompts on your own model: cost and agreement."""
     from flows.judge_check import judge_check

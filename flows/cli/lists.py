@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from flows.cli import complete
 from flows.cli.output import add_row, console, print_json, table
+from flows.cli.panels import OUTPUT, argument, option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from retrieval.strategies.base import Strategy
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
 
 
 def strategies_command(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this strategy.")] = None,
+    name: Annotated[str | None, argument(metavar="[NAME]", help="Only this strategy.", complete=complete.names)] = None,
     as_json: Json = False,
 ) -> None:
     """List the strategies with their parameters, bounds, defaults and presets."""

@@ -37,7 +37,6 @@ app = typer.Typer(
     help="Measures graph-expansion retrieval for multi-hop questions, and says which differences are real.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 app.command("run")(run.run_command)
 app.command("nightly")(nightly.nightly_command)

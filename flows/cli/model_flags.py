@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from flows.cli import complete
+from flows.cli.panels import EXECUTION, MODELS, option
 
-Llm = Annotated[str | None, typer.Option("--llm", help="Model of reader, strategies and extractor llm: MODEL[@URL].")]
-Gleaning = Annotated[int, typer.Option(min=0, max=3, help="Extractor llm: how often it is asked what it missed.")]
+Llm = Annotated[str | None, option(MODELS, "--llm", help="Model of reader, strategies and extractor llm: MODEL[@URL].")]
+Gleaning = Annotated[int, option(MODELS, min=0, max=3, help="Extractor llm: how often it is asked what it missed.")]
 Judge = Annotated[
-    str | None, typer.Option("--judge", help="The judge's model, MODEL[@URL] (JUDGE_API_KEY, else OPENAI_API_KEY).")
+    str | None,
+    option(MODELS, "--judge", help="The judge's model, MODEL[@URL] (JUDGE_API_KEY, else OPENAI_API_KEY)."),
 ]
-JudgeOn = Annotated[str, typer.Option(help="all labels, or finalists[:N]: the best N by the free metrics (3).")]
-JudgeProfile = Annotated[str, typer.Option(help="full: RAGAS's own prompts; compact: short ones for local models.")]
-JudgeMetrics = Annotated[str, typer.Option(help="Judged metrics, comma-separated; all.")]
-Repeats = Annotated[int, typer.Option(min=1, help="How often each judgement is asked; more than 1 tells its spread.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate calls, tokens, price and time; ask no model.")]
+JudgeOn = Annotated[
+    str,
+    option(
+        MODELS,
+        help="all labels, or finalists[:N]: the best N by the free metrics (3).",
+        complete=complete.one_of("all", "finalists"),
+    ),
+]
+JudgeProfile = Annotated[
+    str,
+    option(
+        MODELS,
+        help="full: RAGAS's own prompts; compact: short ones for local models.",
+        complete=complete.one_of("full", "compact"),
+    ),
+]
+JudgeMetrics = Annotated[str, option(MODELS, help="Judged metrics, comma-separated; all.")]
+Repeats = Annotated[int, option(MODELS, min=1, help="How often each judgement is asked; more than 1 tells its spread.")]
+DryRun = Annotated[bool, option(EXECUTION, "--dry-run", help="Estimate calls, tokens, price and time; ask no model.")]
 BudgetUsd = Annotated[
-    float | None, typer.Option("--budget", help="US dollars at which to stop (exit 4); the same command goes on.")
+    float | None,
+    option(MODELS, "--budget", help="US dollars at which to stop (exit 4); the same command goes on."),
 ]
 
 

@@ -9,7 +9,8 @@ import typer
 
 from flows.cli.flag_groups import takes
 from flows.cli.graph_flags import Dataset
-from flows.cli.run_flags import RunFlags, estimate
+from flows.cli.panels import NIGHT, OUTPUT, option
+from flows.cli.run_flags import Ragas, RunFlags, estimate
 
 if TYPE_CHECKING:
     from flows.nightly.options import NightlyOptions
@@ -20,21 +21,25 @@ if TYPE_CHECKING:
 def nightly_command(
     flags: RunFlags,
     dataset: Dataset = "hopworld",
-    out: Annotated[Path | None, typer.Option(help="Folder for the files of this night (default: under home).")] = None,
+    out: Annotated[
+        Path | None, option(OUTPUT, help="Folder for the files of this night (default: under home).")
+    ] = None,
     keep: Annotated[
-        int | None, typer.Option(help="Nights of this benchmark to keep; older ones go, with their graphs and files.")
+        int | None, option(NIGHT, help="Nights of this benchmark to keep; older ones go, with their graphs and files.")
     ] = None,
     latency_factor: Annotated[
-        float, typer.Option(help="A label whose p50 latency grew by more than this is a regression.")
+        float, option(NIGHT, help="A label whose p50 latency grew by more than this is a regression.")
     ] = 3.0,
     webhook: Annotated[
         str | None,
-        typer.Option(envvar="HOPBENCH_WEBHOOK", show_envvar=True, help="URL that is told of regressions and failures."),
+        option(
+            NIGHT, envvar="HOPBENCH_WEBHOOK", show_envvar=True, help="URL that is told of regressions and failures."
+        ),
     ] = None,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Take tonight as the new baseline, whatever it shows.")
+        bool, option(NIGHT, "--accept", help="Take tonight as the new baseline, whatever it shows.")
     ] = False,
-    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = True,
+    ragas: Ragas = True,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
     from flows.nightly.options import NightlyOptions

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.panels import DATA, argument, option
+
 
 def report_command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The --out folder of a run.")],
+    folder: Annotated[Path, argument(metavar="DIR", help="The --out folder of a run.")],
     dataset: Annotated[
-        str | None, typer.Option(help="Where the run's benchmark is now (default: where it was).")
+        str | None, option(DATA, help="Where the run's benchmark is now (default: where it was).")
     ] = None,
 ) -> None:
     """Make a run's report.html again, from results.json, questions.parquet and details.json.gz."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from flows.cli.flag_groups import takes
 from flows.cli.graph_flags import Dataset
-from flows.cli.run_flags import RunFlags, estimate
+from flows.cli.panels import OUTPUT, option
+from flows.cli.run_flags import Ragas, RunFlags, estimate
 
 if TYPE_CHECKING:
     from flows.options import RunOptions
@@ -19,24 +18,27 @@ if TYPE_CHECKING:
 def run_command(
     flags: RunFlags,
     dataset: Dataset,
-    out: Annotated[Path, typer.Option(help="Folder for results.json, questions.parquet and report.html.")],
-    ragas: Annotated[bool, typer.Option("--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")] = False,
+    out: Annotated[Path, option(OUTPUT, help="Folder for results.json, questions.parquet and report.html.")],
+    force: Annotated[
+        bool, option(OUTPUT, "--force", help="Replace another benchmark's finished run in --out.")
+    ] = False,
+    ragas: Ragas = False,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
     options = flags.options("run", dataset=dataset, out=out, ragas=ragas)
     if flags.dry_run:
         estimate(options)
         return
-    _execute(options)
+    _execute(options, force)
 
 
-def _execute(options: RunOptions) -> None:
+def _execute(options: RunOptions, force: bool) -> None:
     from flows.cli.progress import terminal_progress
     from flows.cli.table import print_finished
     from flows.completeness import refuse_incomplete
     from flows.evaluate import run
 
     with terminal_progress() as progress:
-        finished = run(options, "evaluate", progress)
+        finished = run(options, "evaluate", progress, force=force)
     print_finished(finished, options.out)
     refuse_incomplete(finished)

@@ -3,60 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from flows.cli.graph_flags import Config, Embedder, Extractor, NoPrefect, Store, Triples
+from flows.cli import complete
+from flows.cli.graph_flags import Config, NoPrefect, StoredGraphFlags
 from flows.cli.model_flags import (
     BudgetUsd,
     DryRun,
-    Gleaning,
     Judge,
     JudgeMetrics,
     JudgeOn,
     JudgeProfile,
-    Llm,
     Repeats,
     metric_names,
 )
+from flows.cli.panels import EXECUTION, STRATEGIES, option
 from flows.cli.runner_flags import Batch, Runner, Workers
-from flows.models import ModelOptions
-from flows.options import RunOptions
+
+if TYPE_CHECKING:
+    from flows.options import RunOptions
+
+Ragas = Annotated[bool, option(STRATEGIES, "--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunFlags:
+class RunFlags(StoredGraphFlags):
     """What a run may be told beside its benchmark, its folder and whether RAGAS's metrics are wanted."""
 
-    strategies: Annotated[str, typer.Option(help="Labels, comma-separated; all; all:tuned.")] = "all"
-    changes: Annotated[list[str] | None, typer.Option("--set", help="strategy.field=value; may be repeated.")] = None
-    store: Store = "kglite"
-    embedder: Embedder = "wordllama"
-    extractor: Extractor = "rules"
-    triples: Triples = None
-    mapping: Annotated[
-        Path | None,
-        typer.Option(help="YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md)."),
+    strategies: Annotated[
+        str, option(STRATEGIES, help="Labels, comma-separated; all; all:tuned.", complete=complete.labels)
+    ] = "all"
+    changes: Annotated[
+        list[str] | None,
+        option(STRATEGIES, "--set", help="strategy.field=value; may be repeated.", complete=complete.changes),
     ] = None
-    neo4j_vector_index: Annotated[
-        bool,
-        typer.Option(
-            "--neo4j-vector-index",
-            help="Search chunks by Neo4j's own vector index: approximate, so rankings may differ.",
-        ),
-    ] = False
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions (the whole corpus stays).")] = (
-        None
-    )
-    similar_top_k: Annotated[int | None, typer.Option(help="SIMILAR_TO edges of a chunk (default 10).")] = None
-    similar_floor: Annotated[float | None, typer.Option(help="Their least similarity (default 0.3).")] = None
-    max_tokens: Annotated[int | None, typer.Option(help="Longer passages are split (default 1200).")] = None
-    llm: Llm = None
-    gleaning: Gleaning = 0
     judge: Judge = None
     judge_on: JudgeOn = "all"
     judge_profile: JudgeProfile = "full"
@@ -64,7 +46,7 @@ class RunFlags:
     repeats: Repeats = 1
     budget: BudgetUsd = None
     dry_run: DryRun = False
-    seed: Annotated[int, typer.Option(min=0, help="Seed of samples and resampling.")] = 0
+    seed: Annotated[int, option(EXECUTION, min=0, help="Seed of samples and resampling.")] = 0
     no_prefect: NoPrefect = False
     runner: Runner = ""
     workers: Workers = None
@@ -73,20 +55,19 @@ class RunFlags:
 
     def options(self, command: str, *, dataset: str, out: Path, ragas: bool) -> RunOptions:
         """The run's options; a flag is the option of the same name where nothing else is said here."""
+        from flows.models import ModelOptions
+        from flows.options import RunOptions
+
         said = {
             "dataset": dataset,
             "out": out,
             "ragas": ragas,
             "changes": tuple(self.changes or ()),
             "prefect": not self.no_prefect,
-            "models": ModelOptions(**self._alike(ModelOptions, judge_metrics=metric_names(self.judge_metrics))),
+            "models": ModelOptions(**self.alike(ModelOptions, judge_metrics=metric_names(self.judge_metrics))),
             "command": command_line(command),
         }
-        return RunOptions(**self._alike(RunOptions, **said))
-
-    def _alike(self, options: type[Any], **said: object) -> Mapping[str, Any]:
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {one.name: given[one.name] for one in fields(options) if one.name in given} | said
+        return RunOptions(**self.alike(RunOptions, **said))
 
 
 def estimate(options: RunOptions) -> None:

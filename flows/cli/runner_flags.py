@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from flows.cli import complete
+from flows.cli.panels import EXECUTION, option
 
 Runner = Annotated[
-    str, typer.Option(help="Where trials run: threads, processes, dask, dask:HOST:PORT (default: one after another).")
+    str,
+    option(
+        EXECUTION,
+        help="Where trials run: threads, processes, dask, dask:HOST:PORT (default: one after another).",
+        complete=complete.one_of("threads", "processes", "dask"),
+    ),
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Workers of --runner (default: the processors).")]
-Batch = Annotated[int | None, typer.Option(min=1, help="Questions in a batch (default: what memory allows, ≤ 1000).")]
+Workers = Annotated[int | None, option(EXECUTION, min=1, help="Workers of --runner (default: the processors).")]
+Batch = Annotated[
+    int | None, option(EXECUTION, min=1, help="Questions in a batch (default: what memory allows, ≤ 1000).")
+]

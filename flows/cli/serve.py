@@ -9,14 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.cli.panels import EXECUTION, option
 from retrieval.errors import InputError
 
 
 def serve_command(
     context: typer.Context,
-    cron: Annotated[str, typer.Option(help="When: minute hour day month weekday.")] = "0 2 * * *",
-    timezone: Annotated[str, typer.Option(help="The time zone of --cron.")] = "UTC",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Prefect's pages on 127.0.0.1; 0: any.")] = 4200,
+    cron: Annotated[str, option(EXECUTION, help="When: minute hour day month weekday.")] = "0 2 * * *",
+    timezone: Annotated[str, option(EXECUTION, help="The time zone of --cron.")] = "UTC",
+    port: Annotated[
+        int, option(EXECUTION, min=0, max=65535, help="Port of Prefect's pages on 127.0.0.1; 0: any.")
+    ] = 4200,
 ) -> None:
     """Run `hopbench nightly` on a schedule until stopped; all further flags are nightly's own."""
     from flows.serve import check_schedule, serve

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.cli.graph_flags import NoPrefect
 from flows.cli.model_flags import BudgetUsd, Judge, Llm
+from flows.cli.panels import EXECUTION, OUTPUT, argument, option
 from flows.cli.runner_flags import Batch, Runner, Workers
-from flows.options import Spread
 from retrieval.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
@@ -19,23 +20,23 @@ if TYPE_CHECKING:
 
 def sweep_command(
     file: Annotated[
-        Path | None, typer.Argument(help="The sweep: data sets, strategies, values (YAML).", metavar="FILE")
+        Path | None, argument(help="The sweep: data sets, strategies, values (YAML).", metavar="FILE")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for trials.parquet, report.html and best.yaml.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, help="Folder for trials.parquet, report.html and best.yaml.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything; print trials, rebuilds and an estimated time.")
+        bool, option(EXECUTION, "--dry-run", help="Check everything; print trials, rebuilds and an estimated time.")
     ] = False,
     champion: Annotated[
-        bool, typer.Option("--champion", help="Name the winner the champion of the benchmarks it was scored on.")
+        bool, option(OUTPUT, "--champion", help="Name the winner the champion of the benchmarks it was scored on.")
     ] = False,
     runner: Runner = "",
     workers: Workers = None,
     batch: Batch = None,
-    no_prefect: Annotated[bool, typer.Option("--no-prefect", help="Run without a Prefect server.")] = False,
+    no_prefect: NoPrefect = False,
     llm: Llm = None,
     judge: Judge = None,
     budget: BudgetUsd = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of sweep files.")] = False,
+    schema: Annotated[bool, option(OUTPUT, "--schema", help="Print the JSON Schema of sweep files.")] = False,
 ) -> None:
     """Search a space of configurations (docs/sweeps.md); finished trials are kept and reused.
 
@@ -49,6 +50,7 @@ def sweep_command(
     if file is None:
         raise InputError("FILE is missing: name a sweep file (flows/sweeps has examples), or ask for its --schema")
     from eval.sweep.plan import read_sweep
+    from flows.options import Spread
 
     if out is None and not dry_run:
         raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")

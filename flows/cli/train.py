@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.cli import complete
+from flows.cli.panels import DATA, EXECUTION, OUTPUT, option
+
 if TYPE_CHECKING:
     from flows.train import Trained
 
@@ -20,20 +23,28 @@ def train() -> None:
 
 @app.command("hoprank")
 def hoprank_command(
-    dataset: Annotated[list[str], typer.Option(help="A set to learn from; may be repeated. Tuning sets only.")],
-    out: Annotated[Path | None, typer.Option(help="File for the weights; none: only the figures.")] = None,
+    dataset: Annotated[
+        list[str],
+        option(DATA, help="A set to learn from; may be repeated. Tuning sets only.", complete=complete.datasets),
+    ],
+    out: Annotated[Path | None, option(OUTPUT, help="File for the weights; none: only the figures.")] = None,
     embedder: Annotated[
-        list[str] | None, typer.Option(help="An embedder to learn with; may be repeated (default: wordllama).")
+        list[str] | None,
+        option(
+            DATA, help="An embedder to learn with; may be repeated (default: wordllama).", complete=complete.embedders
+        ),
     ] = None,
-    folds: Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 leaves it out.")] = 5,
+    folds: Annotated[int, option(EXECUTION, min=0, help="Folds of the cross-validation; 0 leaves it out.")] = 5,
     triples: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=FILE: ready triples of the set NAME, whose graph with them is learned from too."),
+        option(DATA, help="NAME=FILE: ready triples of the set NAME, whose graph with them is learned from too."),
     ] = None,
-    passes: Annotated[int, typer.Option(min=1, max=4, help="How often paths are followed and scored.")] = 2,
+    passes: Annotated[int, option(EXECUTION, min=1, max=4, help="How often paths are followed and scored.")] = 2,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="A feature or kind of edge to leave out; `edge`: all features of edges. May be repeated."),
+        option(
+            EXECUTION, help="A feature or kind of edge to leave out; `edge`: all features of edges. May be repeated."
+        ),
     ] = None,
 ) -> None:
     """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""

@@ -30,7 +30,7 @@ def circumstances(evaluation: Evaluation) -> dict[str, Any]:
         "seed": plan.seed,
         "specs": {label: dict(trial.parameters) for label, trial in evaluation.trials.items()},
         "code": dict(source_digests()),
-        "plugins": {label: found for label, one in evaluation.trials.items() if (found := _plugins(one.strategy))},
+        "plugins": {label: used for label, one in evaluation.trials.items() if (used := _plugins(one.strategy))},
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "machine": f"{platform.node()} ({platform.machine()}, Python {platform.python_version()})",
     }

@@ -22,6 +22,7 @@ import numpy as np
 
 from retrieval.embedding.base import Vectors, embed_with
 from retrieval.errors import InputError
+from retrieval.llm.reach import refusal
 
 DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 128
@@ -76,6 +77,10 @@ class OpenAIEmbedder:
             raise InputError(
                 f"OPENAI_API_KEY is not set, and {DEFAULT_URL} needs it for {self.model!r}: set it, or set "
                 "OPENAI_BASE_URL to an endpoint that needs no key"
+            )
+        if (reason := refusal(self.base_url)) is not None:
+            raise self._bad(
+                f"does not answer ({reason}): start its server, or correct OPENAI_BASE_URL ({self.base_url})"
             )
         return openai.OpenAI(
             base_url=self.base_url, api_key=key or "none", timeout=self.timeout, max_retries=self.retries

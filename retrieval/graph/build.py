@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -150,6 +151,8 @@ def _record(plan: GraphPlan, key: str, tables: GraphTables, seconds: float) -> M
     nodes, edges = tables.counts()
     return {
         "build_key": key,
+        "dataset": plan.name,
+        "built": datetime.now(UTC).isoformat(timespec="seconds"),
         "fingerprint": fingerprint(tables),
         "nodes": nodes,
         "edges": edges,

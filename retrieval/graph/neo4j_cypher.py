@@ -87,6 +87,7 @@ FINISH = """
 MERGE (b:Build {namespace: $namespace, id: 'build'}) SET b:Node, b.record = $record
 WITH b OPTIONAL MATCH (m:Building {namespace: $namespace, id: 'build'}) DETACH DELETE m
 """
+BUILDS = "MATCH (b:Build) RETURN b.namespace AS namespace, b.record AS record ORDER BY namespace"
 UNFINISH = "MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b"
 DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS deleted"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,9 +42,18 @@ class LLMError(HopBenchError):
 
     exit_code = 4
 
-    def __init__(self, kind: Kind, message: str, *, retry_after: float | None = None, lasting: bool = False) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        lasting: bool = False,
+        unreachable: bool = False,
+    ) -> None:
         super().__init__(f"{kind}: {message}" if message else kind)
         self.kind = kind
+        self.unreachable = unreachable  # no connection could be made at all
         self.retry_after = retry_after
         self.lasting = lasting or kind in ("refused", "bad request", "breaker open", "budget reached")
 
@@ -60,8 +70,19 @@ def from_openai(error: Exception, key: str) -> LLMError:
         return _from_status(error, said)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
-        return LLMError("disconnected", f"{said} ({type(cause).__name__})" if cause else said)
+        refused = _refused(error)
+        told = f"{said} ({refused or type(cause).__name__})" if cause else said
+        return LLMError("disconnected", told, unreachable=refused is not None)
     return LLMError("truncated", f"the answer is no completion ({type(error).__name__}: {said})")
+
+
+def _refused(error: BaseException | None) -> str | None:
+    """Why no connection could be made: nothing listens there, or there is no such host. None for a connection lost."""
+    while error is not None:
+        if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+            return error.strerror or str(error)
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _from_status(error: APIStatusError, said: str) -> LLMError:

@@ -127,6 +127,12 @@ class CallLedger:
             for purpose, *counts, usd, priced, seconds in rows
         }
 
+    def has_answered(self, endpoint: str, model: str) -> bool:
+        """Whether a model at an address ever answered a call, in this process or an earlier one."""
+        query = "SELECT 1 FROM calls WHERE endpoint = ? AND model = ? AND outcome = 'ok' LIMIT 1"
+        with explained(self._file), self._lock:
+            return self._connection.execute(query, (endpoint, model)).fetchone() is not None
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()

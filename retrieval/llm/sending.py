@@ -25,6 +25,7 @@ class Sender:
         self._endpoint, self._settings = endpoint, settings
         self._pacer = Pacer(settings.concurrency, settings.max_concurrency)
         self._breaker, self._retries = settings.breaker(), settings.retries()
+        self._reached = False
 
     @cached_property
     def _openai(self) -> AsyncOpenAI:
@@ -60,6 +61,9 @@ class Sender:
                 form = (wire.get("response_format") or {}).get("json_schema")
                 content_of(completion, form and form["schema"], wire.get("max_tokens"))
             except LLMError as fault:
+                self._reached |= not fault.unreachable
+                # An address that never answered is wrong, or its server is off; one that did is starting again.
+                fault.lasting |= not self._reached
                 self._breaker.failed(fault)
                 if fault.kind == "rate limited":
                     spent.throttled += 1
@@ -67,6 +71,7 @@ class Sender:
                 elif fault.kind == "timeout":
                     self._pacer.overloaded(sent)
                 raise
+            self._reached = True
             self._breaker.answered()
             self._pacer.answered()
             return completion

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from retrieval.errors import InputError, ParameterError, UnknownNameError
+from retrieval.strategies import names
 from retrieval.strategies.activation import Activation
 from retrieval.strategies.base import Bounds, Strategy
 from retrieval.strategies.baselines import BM25, Hybrid, Vector
@@ -47,9 +48,8 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     PageRank,
     HopRank,
 )
-GROUP = "hopbench.strategies"
+WITHOUT_SOURCE = names.WITHOUT_SOURCE
 BASELINES = ("vector", "bm25", "hybrid")
-WITHOUT_SOURCE = ("pagerank", "hoprank")
 _LABEL = re.compile(r"^(?P<name>[^:\[\]]+)(?::(?P<preset>[^\[\]]+))?(?:\[(?P<changes>[^\[\]]*)\])?$")
 
 
@@ -144,7 +144,7 @@ def _usable(strategy: object) -> type[Strategy]:
 def registry() -> Registry:
     """The built-in strategies and those that installed packages offer under the entry point `hopbench.strategies`."""
     found = Registry(BUILT_IN)
-    for point in entry_points(group=GROUP):
+    for point in entry_points(group=names.GROUP):
         found.load(point)
     return found
 
