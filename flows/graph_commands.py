@@ -16,7 +16,7 @@ from eval.linking_recall import LinkingRecall, linking_recall
 from flows.build_graph import built_graph, open_index
 from flows.home import Home
 from flows.models import ModelOptions, open_models
-from flows.options import GraphOptions
+from flows.options import GraphOptions, build_command
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps
 from flows.steps import Steps, run_flow
@@ -95,7 +95,7 @@ def inspect(options: GraphOptions, home: Home) -> GraphInfo:
     plan = options.graph_plan(benchmark, home)
     record = options.open_store(plan, home).record()
     if record is None:
-        raise InputError(f"no graph is built for {options.dataset!r} with these settings: hopbench graph build")
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {build_command(options)}")
     index = open_index(options, plan, home)
     return _described(index.store, record, linking_recall(benchmark, index))
 

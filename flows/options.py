@@ -199,6 +199,15 @@ class GraphOptions:
         return MappedStore(server, load_mapping(self.mapping), chunks=chunks, build_key=plan.build_key)
 
 
+def build_command(options: GraphOptions) -> str:
+    """The command that builds the graph of these options."""
+    plain = GraphOptions(dataset=options.dataset)
+    names = ("store", "embedder", "extractor", "triples", *BUILD_NUMBERS, "llm", "gleaning")
+    changed = {name: getattr(options, name) for name in names if getattr(options, name) != getattr(plain, name)}
+    flags = "".join(f" --{name.replace('_', '-')} {value}" for name, value in changed.items())
+    return f"hopbench graph build --dataset {options.dataset}{flags}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(GraphOptions):
     """A run: which strategies over which questions, and where its files go."""

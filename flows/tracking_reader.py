@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from eval.metrics import PRIMARY, mlflow_name
 from flows.home import Home
 from flows.tracking import tracking_uri, writers_lock
 from flows.tracking_payload import redact, secrets
@@ -20,6 +21,8 @@ from retrieval.locking import exclusive
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+DECIDING = tuple(mlflow_name(name) for name in (PRIMARY, "has_answer@10"))
+"""What a run is compared on: one that has none of these was made without gold passages and answers."""
 RUN_ID = re.compile(r"^[0-9a-f]{32}$")
 FILES = ("results.json", "questions.parquet", "details.json.gz")
 
@@ -32,6 +35,7 @@ class TrackedRun:
     name: str
     parent: str
     tags: Mapping[str, str]
+    started: float = 0.0  # since the epoch, in seconds
 
 
 @dataclass
@@ -71,7 +75,10 @@ class TrackingReader:
             raise InputError(f"MLflow at {uri} has no run {run_id}: {error.message}") from error
 
     def newest(self, label: str, digest: str | None) -> TrackedRun | None:
-        """The newest finished run of a label, on the benchmark of that digest where one is given."""
+        """The newest finished run of a label that can be compared, on the benchmark of that digest if one is given.
+
+        A run on a benchmark with neither gold nor answers is passed over: nothing in it says what is better.
+        """
         if "'" in label:
             return None
         where = [f"attributes.run_name = '{label}'", "attributes.status = 'FINISHED'", f"params.label = '{label}'"]
@@ -79,8 +86,14 @@ class TrackingReader:
             where.append(f"tags.benchmark_digest = '{digest}'")
         experiments = [one.experiment_id for one in self.client.search_experiments()]
         order = ["attributes.start_time DESC"]
-        found = self.client.search_runs(experiments, " and ".join(where), max_results=1, order_by=order)
-        return _plain(found[0]) if found else None
+        found = [
+            _plain(run)
+            for metric in DECIDING
+            for run in self.client.search_runs(
+                experiments, " and ".join([*where, f"metrics.{metric} >= 0"]), max_results=1, order_by=order
+            )
+        ]
+        return max(found, key=lambda run: run.started, default=None)
 
     def folder(self, run: TrackedRun) -> Path:
         """The files of a parent run: where they lie, or a copy in the home's scratch folder.
@@ -110,4 +123,5 @@ class TrackingReader:
 
 def _plain(run: Any) -> TrackedRun:
     tags = dict(run.data.tags)
-    return TrackedRun(run.info.run_id, str(run.info.run_name), tags.get("mlflow.parentRunId", ""), tags)
+    parent, started = tags.get("mlflow.parentRunId", ""), (run.info.start_time or 0) / 1000
+    return TrackedRun(run.info.run_id, str(run.info.run_name), parent, tags, started)

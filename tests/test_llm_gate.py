@@ -221,7 +221,6 @@ def test_no_key_gets_anywhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
 def test_the_breaker_spares_a_dead_endpoint(tmp_path: Path) -> None:
     with ScriptedServer().running() as server:
         pass
-    begun = time.monotonic()
     replies = asked(server, tmp_path, [call(str(number)) for number in range(120)], breaker_failures=5)
     assert {"disconnected", "breaker open"} == set(kinds(replies))
     assert 8 == kinds(replies).count("disconnected")  # those in flight at first: nothing is tried again

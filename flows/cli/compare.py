@@ -41,7 +41,7 @@ def compare_command(
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from eval.compare import compare
-    from flows.cli.compare_sides import choose_baseline, resolve_sides
+    from flows.cli.compare_sides import choose_baseline, refuse_unmeasured, resolve_sides
     from flows.cli.compare_sources import Sources
     from flows.cli.run_folder import RunFolder
     from flows.home import Home
@@ -54,6 +54,7 @@ def compare_command(
     first = next((side.run for side in found if isinstance(side.run, RunFolder)), found[0].run)
     types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
     rows = {side.name: side.rows for side in found}
+    refuse_unmeasured(found, metric)
     comparison = compare(rows, chosen, metric, seed=seed, types=types)
     if as_json:
         print_json(_plain(comparison, found, first, seed))
@@ -61,6 +62,7 @@ def compare_command(
     screen = console()
     benchmark = first.results["benchmark"]
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {metric}", markup=False)
+    _print_runs(screen, found)
     _print_pairs(screen, comparison)
     if by_type:
         _print_types(screen, comparison)
@@ -70,9 +72,18 @@ def compare_command(
 
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
-    found = {side.name: {"folder": side.run.shown, "label": side.label} for side in sides}
+    found = {side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told} for side in sides}
     benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": found, **comparison.to_dict()}
+
+
+def _print_runs(screen: Console, sides: list[Side]) -> None:
+    """Which runs the labels are of: a bare label means its newest tracked one."""
+    runs = {side.run.place: side.run for side in sides}
+    for run in runs.values():
+        labels = [side.name for side in sides if side.run.place == run.place]
+        whose = f"{', '.join(labels)}: " if len(runs) > 1 else ""
+        screen.print(f"{whose}{run.told}", markup=False, soft_wrap=True)
 
 
 def _print_pairs(screen: Console, comparison: Comparison) -> None:

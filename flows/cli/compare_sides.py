@@ -65,6 +65,22 @@ def _same_benchmark(first: Source, other: Source) -> None:
         )
 
 
+def refuse_unmeasured(sides: Sequence[Side], metric: str) -> None:
+    """Raise InputError for a side without any value of the metric: nothing in it says what is better."""
+    for side in sides:
+        rows = side.rows
+        if metric in rows.columns and rows[metric].notna().any():
+            continue
+        if metric in rows.columns and rows["failure"].notna().all():
+            continue  # every question failed, which the comparison says itself
+        benchmark = side.run.results["benchmark"]["name"]
+        raise InputError(
+            f"{side.run.place} has no value of {metric} for {side.label}: {benchmark} has no gold passages or answers "
+            "for it, or it was not scored. Add gold passages (qrels/test.tsv: query-id, corpus-id, score) or answers "
+            "(metadata.answer in queries.jsonl) and run again, or name another --metric"
+        )
+
+
 def _named(sides: Sequence[Side]) -> list[Side]:
     """Short names: the label in one run, SHORT:LABEL with more, the whole place where two are short alike."""
     runs = {side.run.place: side.run for side in sides}

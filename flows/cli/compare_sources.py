@@ -24,7 +24,7 @@ CHAMPION = "champion"
 
 
 class Source(Protocol):
-    """Rows by label of one benchmark. `place` tells two apart, `short` and `shown` name it to a reader."""
+    """Rows by label of one benchmark. `place` tells two apart, `short`, `shown` and `told` name it to a reader."""
 
     @property
     def place(self) -> str: ...  # noqa: D102
@@ -32,6 +32,8 @@ class Source(Protocol):
     def short(self) -> str: ...  # noqa: D102
     @property
     def shown(self) -> str: ...  # noqa: D102
+    @property
+    def told(self) -> str: ...  # noqa: D102
     @property
     def digest(self) -> str: ...  # noqa: D102
     @property
@@ -143,7 +145,10 @@ class Sources:
         run = self.tracked.newest(label, self._known_digest())
         if run is None:
             where = f" on the benchmark with digest {self.digest[:12]}" if self.digest else ""
-            raise InputError(f"no finished run of {label!r}{where} in MLflow: run it, or name a run's folder")
+            raise InputError(
+                f"no finished run of {label!r}{where} in MLflow, with gold or answers to compare on: run it, or name a "
+                "run's folder"
+            )
         return self._tracked(self.tracked.run(run.parent)), label
 
     def _champion(self) -> tuple[Source, str]:

@@ -15,7 +15,7 @@ from eval.types import Benchmark, BenchmarkQuestion
 from flows.build_graph import open_index
 from flows.cli.run_folder import RunFolder
 from flows.home import Home
-from flows.options import GraphOptions
+from flows.options import GraphOptions, build_command
 from retrieval.errors import InputError
 from retrieval.index import Batch, Index
 from retrieval.strategies.registry import make, registry
@@ -98,18 +98,8 @@ def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: s
     found = find_question(question, benchmark)
     plan = options.graph_plan(benchmark, home)
     if options.open_store(plan, home).record() is None:
-        settings = "".join(f" --{name} {value}" for name, value in _not_default(options).items())
-        raise InputError(
-            f"no graph is built for {options.dataset!r} with these settings: "
-            f"hopbench graph build --dataset {options.dataset}{settings}"
-        )
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {build_command(options)}")
     return Target(benchmark, found, open_index(options, plan, home), folder)
-
-
-def _not_default(options: GraphOptions) -> dict[str, object]:
-    plain = GraphOptions(dataset=options.dataset)
-    names = ("store", "embedder", "extractor", "triples", "llm")
-    return {name: getattr(options, name) for name in names if getattr(options, name) != getattr(plain, name)}
 
 
 def find_question(text: str, benchmark: Benchmark) -> BenchmarkQuestion:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from eval.benchmarks import load_benchmark
@@ -38,6 +39,12 @@ class LedgerTrial:
     def shown(self) -> str:
         """Its place: two trials never share one."""
         return self.place
+
+    @property
+    def told(self) -> str:
+        """Which trial it is, and when it ended."""
+        ended = datetime.fromtimestamp(self.trial.ended, UTC)
+        return f"{self.place} of the ledger ({self.label}, {ended:%Y-%m-%d %H:%M} UTC)"
 
     @property
     def digest(self) -> str:

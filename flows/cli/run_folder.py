@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ class RunFolder:
     results: dict[str, Any]
     settings: dict[str, Any]
     run_id: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path, run_id: str = "") -> RunFolder:
@@ -43,7 +44,8 @@ class RunFolder:
             raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
         if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
             raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
-        return cls(folder, results, details.get("run", {}).get("settings") or {}, run_id)
+        facts = details.get("run", {})
+        return cls(folder, results, facts.get("settings") or {}, run_id, facts)
 
     @property
     def place(self) -> str:
@@ -59,6 +61,14 @@ class RunFolder:
     def shown(self) -> str:
         """The folder as it was written, or the run."""
         return f"MLflow run {self.run_id}" if self.run_id else str(self.folder)
+
+    @property
+    def told(self) -> str:
+        """Which run it is: the folder or MLflow's run, its command and when it was started."""
+        command = " ".join(str(self.facts.get("command", "")).split()[:2])
+        started = str(self.facts.get("started", ""))[:16].replace("T", " ")
+        about = ", ".join(filter(None, (command, started and f"{started} UTC")))
+        return f"{self.shown} ({about})" if about else self.shown
 
     @property
     def digest(self) -> str:

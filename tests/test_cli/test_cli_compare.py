@@ -131,7 +131,7 @@ def test_json_holds_the_whole_comparison(hopbench: Hopbench, runs: Runs) -> None
     done = hopbench("compare", folder, "--metric", "recall@5", "--json")
     said = json.loads(done.out)
     assert (done.code, said["metric"], said["baseline"], len(said["pairs"])) == (0, "recall@5", None, 3)
-    assert said["sides"]["vector"] == {"folder": str(folder), "label": "vector"}
+    assert said["sides"]["vector"] == {"folder": str(folder), "label": "vector", "run": str(folder)}
     assert {pair["verdict"] for pair in said["pairs"]} <= {"better", "worse"}
     based = json.loads(hopbench("compare", folder, "--baseline", "vector", "--json").out)
     assert [(pair["label"], pair["baseline"]) for pair in based["pairs"]] == [
