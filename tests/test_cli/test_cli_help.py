@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,9 +108,7 @@ def test_completion_can_be_shown_and_loads_nothing_heavy() -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "[] True" == found.stdout.strip()
-    script = CliRunner().invoke(
-        app, ["--show-completion", "bash"], env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    )
+    script = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="hopbench")
     assert "complete -o default -F" in script.stdout
 
 
