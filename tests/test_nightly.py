@@ -270,12 +270,12 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
     folder = tmp_path / "made-2026-01-02T020000Z"
     (folder / ".unfinished").mkdir(parents=True)
     assert unfinished(tmp_path, "made") is None
-    (folder / ".unfinished" / "x.pickle").write_bytes(b"")
+    (folder / ".unfinished" / "x.trial").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
     assert unfinished(tmp_path, "mad") is None
     longer = tmp_path / "made-more-2026-01-02T030000Z" / ".unfinished"  # a night of `made-more`
     longer.mkdir(parents=True)
-    (longer / "x.pickle").write_bytes(b"")
+    (longer / "x.trial").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
     every = [Night(tmp_path / "made-2026-01-03T020000Z", {})]
     assert started_as(folder.name) == "made"
