@@ -132,9 +132,10 @@ class Ledger:
         row = self._connection.execute(query, (name,)).fetchone()
         if row is None:
             return None
+        if row[-1] != seal(row[:-1]):
+            self._set_aside(name, "it is not as it was written")
+            return None
         try:
-            if row[-1] is not None and row[-1] != seal(row[:-1]):
-                raise ValueError("it is not as it was written")
             return _record_of(name, row[:-1])
         except (ValueError, TypeError, OSError, KeyError) as error:  # pyarrow's errors are ValueErrors and OSErrors
             self._set_aside(name, str(error))

@@ -8,4 +8,5 @@ import sys
 def notice(message: str) -> None:
     """Say `message` on standard error, in one line; characters that the terminal cannot show are written as escapes."""
     text = " ".join(message.split())
-    print(f"hopbench: {text.encode(errors='backslashreplace').decode()}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"hopbench: {text.encode(errors='backslashreplace').decode()}\n")
+    sys.stderr.flush()

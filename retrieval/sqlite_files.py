@@ -7,6 +7,7 @@ ones but for 1 in 4 billion.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ def seal(values: Iterable[object]) -> int:
 def _written(value: object) -> bytes:
     """A value as text; a REAL column returns an integer as a float, and no number (NaN) as none."""
     if isinstance(value, int | float):
-        value = None if value != value else float(value)
+        value = None if math.isnan(value) else float(value)
     return repr(value).encode("utf-8", "surrogatepass")
 
 
