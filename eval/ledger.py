@@ -31,6 +31,7 @@ from eval.unfinished import trial_key
 from retrieval.errors import InputError
 from retrieval.locking import open_lock
 from retrieval.notice import notice
+from retrieval.resources import exhausted
 from retrieval.sqlite_files import MAGIC, SEAL, damage, heal, is_damage, lenient, seal, sealed
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class Ledger:
                 with closing(claims):
                     yield cls(connection, claims)
         except (sqlite3.DatabaseError, FileExistsError, NotADirectoryError) as error:
+            if (lacking := exhausted(error, path)) is not None:
+                raise lacking from error
             remedy = "hopbench doctor --repair keeps what reads" if is_damage(error) else "move it away to start anew"
             raise InputError(f"{path}: the trial ledger cannot be used: {error}: {remedy}") from error
 
@@ -175,11 +178,10 @@ class Ledger:
             record.ended,
             json.dumps(record.costs),
         )
-        values = (*values, seal(values[1:]))
         with immediate(self._connection):
             self._connection.execute(
                 f"INSERT OR IGNORE INTO trials (trial_id, {', '.join(_COLUMNS)}, {SEAL}) VALUES ({','.join('?' * 10)})",
-                values,
+                (*values, seal(values[1:])),
             )
             self._connection.execute("DELETE FROM claims WHERE trial_id = ?", (record.trial_id,))
 
@@ -209,6 +211,15 @@ class Ledger:
         query = "SELECT * FROM champions WHERE benchmark_digest = ?"
         row = self._connection.execute(query, (benchmark_digest,)).fetchone()
         return None if row is None else Champion(*row)
+
+
+def unreadable(path: Path) -> list[str]:
+    """The ids of trials whose rows do not read as they were written; the file stays as it is."""
+    with closing(lenient(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))) as connection:
+        if SEAL not in [row[1] for row in connection.execute("PRAGMA table_info(trials)")]:
+            return []
+        rows = connection.execute(f"SELECT {SEAL}, trial_id, {', '.join(_COLUMNS)} FROM trials")
+        return [str(row[1]) for row in rows if row[0] != seal(row[2:])]
 
 
 def _record_of(name: str, row: Sequence[Any]) -> TrialRecord:

@@ -70,7 +70,8 @@ def _trial_of(content: Mapping[str, Any]) -> TrialOutcome:
 
 def _ranking_of(row: list[Any]) -> PassageRanking:
     given = zip(_RANKING, row, strict=True)
-    return PassageRanking(**{name: tuple(value) if isinstance(value, list) else value for name, value in given})
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+    return PassageRanking(**fields)
 
 
 def _hit(hit: Hit) -> list[Any]:
@@ -94,7 +95,8 @@ def _counters(counters: Counters) -> dict[str, Any]:
 def _counters_of(content: Mapping[str, Any]) -> Counters:
     counted: dict[str, Any] = {name: Counter(content[name]) for name in _COUNTED}
     once = {name: _counters_of(cost) for name, cost in content["once"].items()}
-    return Counters(**{name: int(content[name]) for name in _PLAIN}, **counted, once=once)
+    plain: dict[str, Any] = {name: int(content[name]) for name in _PLAIN}
+    return Counters(**plain, **counted, once=once)
 
 
 def _value(value: object) -> Any:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -79,17 +79,32 @@ def damage(file: Path) -> str | None:
     return None if found == "ok" else " ".join(found.split())
 
 
-def heal(file: Path, consequence: str) -> None:
-    """Set a damaged file aside and copy every row that reads into a new one; says so in one line.
+def heal(file: Path, consequence: str, say: Callable[[str], object] = notice) -> str | None:
+    """Set a damaged file aside and copy every row that reads into a new one; says so in one line, which it returns.
 
     `consequence` says what follows for the rows that are lost. Nothing happens to a file that is sound.
     """
     with exclusive_and_gone(file.with_name(f"{file.name}.healing")):
         reason = damage(file)
-        if reason is not None:
-            aside = _set_aside(file)
-            rows = _copy(aside, file)
-            notice(f"{file} was damaged ({reason}): {rows:,} rows that read were kept, {consequence}; see {aside}")
+        if reason is None:
+            return None
+        aside = _set_aside(file)
+        rows = _copy(aside, file)
+    told = f"{file} was damaged ({reason}): {rows:,} rows that read were kept, {consequence}; see {aside}"
+    say(told)
+    return told
+
+
+def unsound(file: Path, table: str, columns: Sequence[str], remove: bool = False) -> int:
+    """How many rows of a sealed table are not as they were written; they are removed where `remove` says so."""
+    with closing(lenient(sqlite3.connect(file, timeout=60, isolation_level=None))) as connection:
+        if SEAL not in [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]:
+            return 0
+        rows = connection.execute(f"SELECT rowid, {SEAL}, {', '.join(columns)} FROM {table}")
+        bad = [(row[0],) for row in rows if row[1] != seal(row[2:])]
+        if remove:
+            connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", bad)
+    return len(bad)
 
 
 def _set_aside(file: Path) -> Path:
@@ -107,7 +122,9 @@ def _copy(aside: Path, file: Path) -> int:
     fresh.unlink(missing_ok=True)
     with closing(lenient(sqlite3.connect(aside))) as source, closing(sqlite3.connect(fresh)) as target:
         try:
-            tables = source.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+            made = "SELECT name, sql FROM sqlite_master WHERE type = ? AND sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+            tables = source.execute(made, ("table",)).fetchall()
+            indexes = source.execute(made, ("index",)).fetchall()
             version = source.execute("PRAGMA user_version").fetchone()[0]
             target.execute(f"PRAGMA page_size = {source.execute('PRAGMA page_size').fetchone()[0]}")
             for _, statement in tables:
@@ -122,6 +139,9 @@ def _copy(aside: Path, file: Path) -> int:
                     count += target.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row).rowcount
                 except (sqlite3.Error, UnicodeError):
                     continue  # of the wrong type by now
+        for _, statement in indexes:
+            with suppress(sqlite3.Error):  # one that must be unique, over rows that no longer are
+                target.execute(statement)
         target.commit()
     fresh.rename(file)
     return count

@@ -68,11 +68,12 @@ def _refuse_excess(text: str, named: str) -> None:
     open_nodes: list[tuple[str | None, int]] = []  # anchor, and the count when it began
     count = aliases = 0
     for event in yaml.parse(text, yaml.SafeLoader):
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent):
             aliases += 1
-            count += sizes.get(event.anchor, 0)
-            if sizes.get(event.anchor) == 0:
+            named_size = sizes.get(str(event.anchor), 1)  # what nothing names is refused when it is built
+            count += named_size
+            if not named_size:
                 raise YamlError(named, f"the alias *{event.anchor} stands inside what it names: write it out", line)
         elif isinstance(event, yaml.NodeEvent):
             count += 1

@@ -29,6 +29,7 @@ from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_r
 from retrieval.embedding.base import Vectors
 from retrieval.errors import InputError
 from retrieval.notice import notice
+from retrieval.resources import exhausted
 from retrieval.sqlite_files import SEAL, heal, is_damage, seal, sealed
 
 READ_BATCH = 512
@@ -54,6 +55,8 @@ def _explained(file: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
+        if (lacking := exhausted(error, file)) is not None:
+            raise lacking from error
         if is_damage(error):
             raise DamagedCache(f"embedding cache {file}: {error}: hopbench doctor --repair keeps what reads") from error
         raise InputError(

@@ -20,6 +20,7 @@ from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_r
 
 from retrieval.errors import InputError
 from retrieval.notice import notice
+from retrieval.resources import exhausted
 from retrieval.sqlite_files import damage, heal, lenient, seal, sealed
 
 LOCK_SECONDS = 60.0
@@ -62,6 +63,8 @@ def explained(file: Path | None) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
+        if (lacking := exhausted(error, str(file))) is not None:
+            raise lacking from error
         raise InputError(
             f"{file}: {error}. Make sure that the folder can be written and the disk has room; if the file is damaged, "
             "hopbench doctor --repair keeps what reads"
