@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from retrieval.locking import open_lock
+
 
 @contextmanager
 def immediate(connection: sqlite3.Connection) -> Iterator[None]:
@@ -34,7 +36,7 @@ class Claims:
         self._connection = connection
         self._folder = folder
         self.owner = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._lock = (folder / self.owner).open("w")
+        self._lock = open_lock(folder / self.owner)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def take(self, trial_id: str) -> bool:
@@ -43,23 +45,10 @@ class Claims:
             if self._connection.execute("SELECT 1 FROM trials WHERE trial_id = ?", (trial_id,)).fetchone():
                 return False
             row = self._connection.execute("SELECT owner FROM claims WHERE trial_id = ?", (trial_id,)).fetchone()
-            if row is not None and row[0] != self.owner and self._lives(row[0]):
+            if row is not None and row[0] != self.owner and alive(self._folder / row[0]):
                 return False
             self._connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (trial_id, self.owner))
             return True
-
-    def _lives(self, owner: str) -> bool:
-        """Whether an owner still holds its lock; what a dead one left is removed."""
-        path = self._folder / owner
-        try:
-            with path.open("r+") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        path.unlink(missing_ok=True)
-        return False
 
     def close(self) -> None:
         """Give back what is still claimed."""
@@ -67,3 +56,16 @@ class Claims:
             self._connection.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
         (self._folder / self.owner).unlink(missing_ok=True)
         self._lock.close()
+
+
+def alive(owner: Path) -> bool:
+    """Whether the owner of this file still holds its lock; what a dead one left is removed."""
+    try:
+        with owner.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    owner.unlink(missing_ok=True)
+    return False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
-from retrieval.errors import InputError
+from retrieval.errors import HopBenchError, InputError
+from retrieval.resources import exhausted
 
 
 def refuse_unwritable(path: Path) -> None:
@@ -24,7 +26,7 @@ def refuse_unwritable(path: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside the target, then rename: a reader never sees half a file.
 
-    Raises InputError when the folder cannot be written.
+    Raises InputError when the folder cannot be written, IncompleteError when its disk is full.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -34,9 +36,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
-        if temporary.parent.is_dir():
+        with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def _unwritable(path: Path, error: OSError) -> InputError:
+def _unwritable(path: Path, error: OSError) -> HopBenchError:
+    if (lacking := exhausted(error, path)) is not None:
+        return lacking
     return InputError(f"cannot write {path}: {error.strerror}: choose a folder you may write to")

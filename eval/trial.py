@@ -13,6 +13,7 @@ from eval.types import PassageRanking
 from retrieval.budget import Budget
 from retrieval.errors import HopBenchError
 from retrieval.index import Batch, Index
+from retrieval.resources import exhausted
 from retrieval.strategies.base import Strategy
 from retrieval.types import Counters, Hit, Question, Ranking
 
@@ -79,6 +80,8 @@ def _ranked(strategy: Strategy, batch: Batch, counters: Counters) -> list[Rankin
     except HopBenchError:
         raise
     except Exception as error:  # a strategy may raise anything; which question did it is found below
+        if len(batch.questions) == 1 and (lacking := exhausted(error)) is not None:
+            raise lacking from error  # says nothing of the question
         if len(batch.questions) == 1:
             return [Ranking(batch.questions[0].id, failure=f"{type(error).__name__}: {error}")]
         singles = [Batch(batch.index, [question]) for question in batch.questions]

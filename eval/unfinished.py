@@ -1,17 +1,27 @@
-"""Finished trials of a run that has not ended: what an interrupted `run` with the same --out does not repeat."""
+"""Finished trials of a run that has not ended: what an interrupted `run` with the same --out does not repeat.
+
+A file is a line that names the format and the SHA-256 of the rest, then JSON (see `outcome_codec`). Reading one runs
+nobody's code, and one that was changed or damaged is told and done again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import shutil
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from eval.batch_work import UnitOutcome
 from eval.files import write_atomically
+from eval.outcome_codec import decoded, encoded
 from eval.trial import TrialOutcome
+from retrieval.notice import notice
+
+FORMAT = "hopbench.unfinished/1"
+SUFFIX = ".trial"
+_OLD_SUFFIX = ".pickle"  # of versions before the format had a name
 
 
 def trial_key(**settings: object) -> str:
@@ -26,13 +36,13 @@ class Unfinished:
     folder: Path
 
     def get(self, key: str) -> TrialOutcome | None:
-        """The outcome kept under `key`; a file cut short by a crash of the disk counts as none."""
+        """The outcome kept under `key`; a file that does not read as it was written counts as none, and is told."""
         outcome = self._read(key)
         return outcome if isinstance(outcome, TrialOutcome) else None
 
     def put(self, key: str, outcome: TrialOutcome) -> None:
         """Keep an outcome, whole or not at all."""
-        write_atomically(self.folder / f"{key}.pickle", pickle.dumps(outcome))
+        self._write(key, outcome)
 
     def get_unit(self, key: str) -> UnitOutcome | None:
         """A part of a trial, as a worker returned it."""
@@ -41,13 +51,42 @@ class Unfinished:
 
     def put_unit(self, key: str, outcome: UnitOutcome) -> None:
         """Keep a part of a trial."""
-        write_atomically(self.folder / f"{key}.pickle", pickle.dumps(outcome))
+        self._write(key, outcome)
 
-    def _read(self, key: str) -> object:
+    def _write(self, key: str, outcome: TrialOutcome | UnitOutcome) -> None:
         try:
-            return pickle.loads((self.folder / f"{key}.pickle").read_bytes())  # written by ourselves
-        except (FileNotFoundError, EOFError, pickle.UnpicklingError):
+            body = json.dumps(encoded(outcome), separators=(",", ":")).encode()
+        except (TypeError, ValueError, RecursionError) as error:  # a plug-in's note may hold anything
+            label = outcome.outcome.label if isinstance(outcome, UnitOutcome) else outcome.label
+            notice(f"{label} is done again if this run is interrupted: {error}")
+            return
+        head = f"{FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode()
+        write_atomically(self.folder / f"{key}{SUFFIX}", head + body)
+
+    def _read(self, key: str) -> TrialOutcome | UnitOutcome | None:
+        _ = self._told
+        file = self.folder / f"{key}{SUFFIX}"
+        try:
+            head, _, body = file.read_bytes().partition(b"\n")
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            notice(f"{file} cannot be read ({error.strerror}): that trial is done again")
+            return None
+        if head != f"{FORMAT} {hashlib.sha256(body).hexdigest()}".encode():
+            notice(f"{file} is damaged or of another version: that trial is done again")
+            return None
+        try:
+            return decoded(json.loads(body))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            notice(f"{file} holds no trial ({type(error).__name__}: {error}): that trial is done again")
+            return None
+
+    @cached_property
+    def _told(self) -> None:
+        """Said once: what an older version left is not read, since reading a pickle runs the code in it."""
+        if left := len(list(self.folder.glob(f"*{_OLD_SUFFIX}"))):
+            notice(f"{self.folder} holds {left} trials kept by an older HopBench as pickles: ignored, done again")
 
     def clear(self) -> None:
         """Forget everything."""

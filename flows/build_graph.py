@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from retrieval.graph.fingerprint import export, fingerprint
 from retrieval.graph.plan import GraphPlan
 from retrieval.graph.store import GraphStore
 from retrieval.index import Index
+from retrieval.notice import notice
 
 
 def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
@@ -54,13 +56,42 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
     """Fingerprint and counts of what a store holds: read back from it, unless its stamp says nothing has changed."""
     stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
-    if stamp is not None and note.is_file():
-        known = json.loads(note.read_text(encoding="utf-8"))
-        if known["stamp"] == stamp:
-            return {name: known[name] for name in ("fingerprint", "nodes", "edges")}
+    if stamp is not None and (known := _noted(note, stamp)) is not None:
+        return known
     tables = export(store)
     nodes, edges = tables.counts()
     held = {"fingerprint": fingerprint(tables), "nodes": nodes, "edges": edges}
     if stamp is not None:
-        write_atomically(note, json.dumps({"stamp": stamp, **held}).encode())
+        if note.is_dir():
+            notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")
+        else:
+            write_atomically(note, json.dumps({"stamp": stamp, "seal": _seal(stamp, held), **held}).encode())
     return held
+
+
+def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
+    """What was noted of the file of this stamp; None where nothing was, or the note is damaged, which is told."""
+    try:
+        known = noted(note) if note.is_file() else {}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        notice(f"{note} is damaged ({type(error).__name__}: {error}): the graph is read again")
+        return None
+    return known.get(stamp)
+
+
+def noted(note: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Stamp → fingerprint and counts, as a note says; nothing where it is of a version without checksums.
+
+    Raises OSError, ValueError, TypeError, KeyError or RecursionError for a note that is not as it was written.
+    """
+    known = json.loads(note.read_bytes())
+    held = {name: known[name] for name in ("fingerprint", "nodes", "edges")}
+    if "seal" not in known:
+        return {}
+    if known["seal"] != _seal(known["stamp"], held):
+        raise ValueError("its checksum does not fit")
+    return {known["stamp"]: held}
+
+
+def _seal(stamp: str, held: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([stamp, held], sort_keys=True).encode()).hexdigest()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from flows.home_version import bring_up_to_date
 from retrieval.errors import InputError
+from retrieval.resources import exhausted
 
 DEFAULT_HOME = ".hopbench"
 
@@ -27,7 +28,12 @@ class Home:
     def resolve(cls, environment: Mapping[str, str] | None = None) -> Home:
         """The home that HOPBENCH_HOME names, else `./.hopbench`; nothing is created yet."""
         chosen = (os.environ if environment is None else environment).get("HOPBENCH_HOME") or DEFAULT_HOME
-        return cls(Path(chosen).expanduser().absolute())
+        try:
+            return cls(Path(chosen).expanduser().absolute())
+        except RuntimeError as error:  # nobody of that name, or no home to be at
+            raise InputError(f"HOPBENCH_HOME: {chosen}: ~ names no home here: write the folder out") from error
+        except OSError as error:
+            raise InputError("the folder that this was started in is gone: change to another one") from error
 
     @property
     def cache(self) -> Path:
@@ -80,6 +86,11 @@ class Home:
         return self.root / "prefect"
 
     @property
+    def prefect_db(self) -> Path:
+        """Prefect's database (SQLite)."""
+        return self.prefect / "prefect.db"
+
+    @property
     def neo4j_env(self) -> Path:
         """NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, for when the environment has none; written by `make neo4j`."""
         return self.root / "neo4j.env"
@@ -112,6 +123,8 @@ class Home:
                 with tempfile.TemporaryFile(dir=folder):
                     pass
             except OSError as error:
+                if (lacking := exhausted(error, folder)) is not None:
+                    raise lacking from error
                 raise InputError(
                     f"HOPBENCH_HOME: the folder {folder} cannot be written ({error.strerror or error}). "
                     "Free or allow it, or name another folder with HOPBENCH_HOME=DIR."

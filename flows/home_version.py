@@ -15,6 +15,7 @@ from typing import Any
 
 from retrieval.errors import InputError
 from retrieval.locking import exclusive
+from retrieval.notice import notice
 
 VERSION = 2
 STAMP = "home.json"
@@ -31,7 +32,7 @@ def bring_up_to_date(root: Path) -> None:
             "update HopBench, or name another folder with HOPBENCH_HOME=DIR"
         )
     with exclusive(root / ".upgrading"):
-        for older in range(_version(root), VERSION):
+        for older in range(found, VERSION):
             _UPGRADES[older](root)
         stamp = {"version": VERSION, "hopbench": version("hopbench")}
         _write(root / STAMP, json.dumps(stamp).encode())
@@ -40,20 +41,27 @@ def bring_up_to_date(root: Path) -> None:
 
 def _version(root: Path) -> int:
     try:
-        return int(json.loads((root / STAMP).read_text(encoding="utf-8"))["version"])
+        return max(1, int(json.loads((root / STAMP).read_text(encoding="utf-8"))["version"]))
     except FileNotFoundError:
         return 1  # homes had no stamp before
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
         raise InputError(
-            f"HOPBENCH_HOME: {root / STAMP} cannot be read ({error}): remove that file, and the home is upgraded anew"
+            f"HOPBENCH_HOME: {root / STAMP} cannot be read ({error.strerror}): move it away, and the home is looked "
+            "through anew"
         ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        notice(f"{root / STAMP} was damaged ({type(error).__name__}: {error}): the home is stamped anew")
+        return 1  # every step leaves alone what is up to date
 
 
 def _nights(root: Path) -> None:
     """1 → 2: nights keep their scores and circumstances themselves, where they pointed to results.json before."""
     for file in sorted(root.glob("nightly/*/nightly.json")):
-        old = json.loads(file.read_text(encoding="utf-8"))
-        if "schema" in old:
+        try:
+            old = json.loads(file.read_bytes())
+        except (ValueError, OSError, RecursionError):
+            continue  # told by whoever reads nights
+        if not isinstance(old, dict) or "schema" in old:
             continue
         table, results = file.parent / "questions.parquet", file.parent / "results.json"
         if not table.is_file() or not results.is_file():

@@ -24,6 +24,7 @@ from typing import IO, Self, cast
 from flows.home import Home
 from flows.steps import Steps, plain_steps, prefect_steps, run_flow
 from retrieval.errors import IncompleteError, InputError
+from retrieval.sqlite_files import damage, heal
 
 __all__ = ["PrefectRuntime", "PrefectUnavailableError", "Steps", "plain_steps", "prefect_steps", "run_flow"]
 
@@ -77,6 +78,8 @@ class PrefectRuntime:
         return runtime
 
     def _start_server(self) -> None:
+        if damage(self._home.prefect_db) is not None:
+            heal(self._home.prefect_db, "what is lost of past flow runs is only their history")
         with socket.socket() as listener, self._log.open("wb") as log:
             self._bind(listener)
             self.api_url = f"http://127.0.0.1:{listener.getsockname()[1]}/api"

@@ -23,7 +23,7 @@ class Identity:
 
     def hold(self, settings: Mapping[str, Any]) -> str:
         """Add settings; returns the sweep's id. Raises InputError where one is there with another value."""
-        known = json.loads(self.file.read_text(encoding="utf-8")) if self.file.is_file() else {}
+        known = self._known()
         wanted = json.loads(json.dumps(settings))
         changed = [line for name, value in wanted.items() for line in _changes(name, known.get(name, value), value)]
         if changed:
@@ -34,6 +34,17 @@ class Identity:
             )
         write_atomically(self.file, json.dumps({**known, **wanted}, indent=1, ensure_ascii=False).encode())
         return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _known(self) -> dict[str, Any]:
+        if not self.file.exists():
+            return {}
+        try:
+            known: dict[str, Any] = dict(json.loads(self.file.read_bytes()))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            remedy = "remove it, and the same command goes on with the trials that the ledger keeps"
+            raise InputError(f"{self.file} is damaged ({reason}): {remedy}") from error
+        return known
 
 
 def _changes(name: str, old: Any, new: Any) -> list[str]:

@@ -20,6 +20,7 @@ from flows.home import Home
 from flows.run_record import call_metrics, plugin_tags
 from flows.tracking import Artifact, Dataset, RunPayload, Tracker
 from flows.tracking_payload import MAX_NAME
+from retrieval.locking import open_lock
 
 if TYPE_CHECKING:
     from eval.ledger import TrialRecord
@@ -48,7 +49,7 @@ class Drainer:
 
     def __post_init__(self) -> None:
         """Begin to write, or leave it to the process that does."""
-        self._lock = (self.home.scratch / f"sweep-{self.sweep_id}.lock").open("w")
+        self._lock = open_lock(self.home.scratch / f"sweep-{self.sweep_id}.lock")
         self._drain()
 
     def trial(self, candidate: Candidate, cell: Cell, arena: Arena, record: TrialRecord, role: str = "sweep") -> None:

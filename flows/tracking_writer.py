@@ -24,6 +24,7 @@ from urllib.request import url2pathname
 from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, redact, secrets
 from retrieval.errors import HopBenchError
 from retrieval.locking import exclusive
+from retrieval.sqlite_files import damage, heal
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -79,7 +80,10 @@ class Writer:
         from flows.tracking_schema import bring_up_to_date
 
         with exclusive(self._lock):
-            self.note = bring_up_to_date(self._uri, self._own)
+            consequence = "what is lost of past runs stays in their folders"
+            ours = self._uri == f"sqlite:///{self._own}" and damage(self._own) is not None
+            healed = heal(self._own, consequence) if ours else None
+            self.note = healed or bring_up_to_date(self._uri, self._own)
             return self.experiment_id
 
     def write(self, message: dict[str, Any]) -> str:

@@ -59,3 +59,7 @@ class StoreError(HopBenchError):
     """The graph store refused, failed or went away; what is finished is kept."""
 
     exit_code = 4
+
+
+class DamagedGraphError(StoreError):
+    """The file of an embedded graph does not read as it was written; it can be built again."""

@@ -305,7 +305,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "corpus is a folder": (
         corpus_is_a_folder,
-        "tiny: no corpus.jsonl (or .parquet, .csv, .tsv); the folder holds corpus.jsonl, qrels, queries.jsonl.",
+        "corpus.jsonl: is a folder, not a file: write what it should give into a file, and name that",
     ),
     "qrels is a file": (
         qrels_is_a_file,

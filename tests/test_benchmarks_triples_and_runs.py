@@ -47,7 +47,7 @@ def test_triples_are_read_with_and_without_confidence(path: Path) -> None:
         ({"passage_id": ""}, "line 2: field 'passage_id' is empty"),
         ({"confidence": 1.5}, "line 2: field 'confidence' is 1.5, must be from 0 to 1: rescale it or leave it out"),
         ({"confidence": -0.1}, "line 2: field 'confidence' is -0.1, must be from 0 to 1"),
-        ({"confidence": float("nan")}, "line 2: field 'confidence' is nan, must be from 0 to 1"),
+        ({"confidence": float("nan")}, "line 2: not JSON that can be read (NaN is no number of JSON)"),
         ({"confidence": "high"}, "line 2: field 'confidence' must be a number from 0 to 1, not a string"),
         ({"confidence": True}, "line 2: field 'confidence' must be a number from 0 to 1, not true"),
     ],
@@ -82,7 +82,7 @@ def test_triples_missing_field_empty_file_and_missing_file(path: Path) -> None:
         load_triples(write(path, {"passage_id": "p1", "subject": "Ada"}), ["p1"])
     path.unlink()
     path.mkdir()
-    with pytest.raises(InputError, match=r"file\.jsonl: cannot be read \(Is a directory\)"):
+    with pytest.raises(InputError, match=r"file\.jsonl: is a folder, not a file"):
         load_triples(path, [])
 
 

@@ -146,21 +146,42 @@ def test_a_model_that_fails_midway_keeps_what_it_did_and_its_own_error(tmp_path:
     assert rest.asked == texts[256:]
 
 
-def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = EmbeddingCache(tmp_path)
     cache.file("hash@1").write_bytes(b"not a database" * 100)
-    with pytest.raises(InputError, match=r"hash-1-.*\.sqlite: file is not a database.*delete it"):
-        CachedEmbedder(HashEmbedder(), cache).embed(["a"])
+    assert (1, 8) == CachedEmbedder(HashEmbedder(), cache).embed(["a"]).shape
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "hash-1-" in said
+    assert "was damaged (file is not a database): 0 rows that read were kept" in said
+    assert [b"not a database" * 100] == [file.read_bytes() for file in tmp_path.glob("*.damaged-*")]
 
 
-def test_a_cut_vector_is_noticed(tmp_path: Path) -> None:
-    cached = CachedEmbedder(HashEmbedder(), EmbeddingCache(tmp_path))
-    cached.embed(["a", "b"])
+@pytest.mark.parametrize("change", ["vector = x'00'", "vector = CAST(x'41' || substr(vector, 2) AS BLOB)", "seal = 0"])
+def test_a_changed_vector_is_told_and_computed_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
+    model = HashEmbedder()
+    cached = CachedEmbedder(model, EmbeddingCache(tmp_path))
+    whole = cached.embed(["a", "b"])
     with sqlite3.connect(cached.cache.file("hash@1")) as connection:
-        connection.execute("UPDATE vectors SET vector = x'00' WHERE key = ?", (text_key("b"),))
+        connection.execute(f"UPDATE vectors SET {change} WHERE key = ?", (text_key("b"),))
     connection.close()
-    with pytest.raises(InputError, match=r"is damaged.*delete it"):
-        cached.embed(["a", "b"])
+    np.testing.assert_array_equal(whole, cached.embed(["a", "b"]))
+    assert ["a", "b", "b"] == model.asked
+    assert "1 damaged vectors are computed again" in capsys.readouterr().err
+    np.testing.assert_array_equal(whole, cached.embed(["a", "b"]))
+    assert "" == capsys.readouterr().err
+
+
+def test_a_cache_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
+    model = HashEmbedder()
+    cached = CachedEmbedder(model, EmbeddingCache(tmp_path))
+    whole = cached.embed(["a", "b"])
+    with sqlite3.connect(cached.cache.file("hash@1")) as connection:
+        connection.execute("ALTER TABLE vectors DROP COLUMN seal")
+    connection.close()
+    np.testing.assert_array_equal(whole, cached.embed(["a", "b"]))
+    assert ["a", "b"] == model.asked
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -94,10 +94,10 @@ def test_a_killed_run_goes_on_with_the_same_out_and_repeats_no_finished_trial(
     env = {**os.environ, "HOPBENCH_HOME": str(home)}
     process = subprocess.Popen([*HOPBENCH, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     kept = tmp_path / ".unfinished"
-    _wait_for(lambda: len(list(kept.glob("*.pickle"))) >= 2, process)
+    _wait_for(lambda: len(list(kept.glob("*.trial"))) >= 2, process)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    before = {file.name: file.stat().st_mtime_ns for file in kept.glob("*.pickle")}
+    before = {file.name: file.stat().st_mtime_ns for file in kept.glob("*.trial")}
     assert len(before) >= 2
     assert not (tmp_path / "results.json").exists()
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from retrieval.llm import LLM, Call, CallLedger, Endpoint, LLMError, Reply, Settings, ask, calling
-from tests.llm_servers.scripted import FAULTS, ScriptedServer
+from tests.llm_servers.scripted import BODIES, FAULTS, ScriptedServer
 
 KEY = "sk-planted-4711"
 SCHEMA = {
@@ -292,3 +292,41 @@ def test_instructor_goes_through_the_gate_and_does_not_multiply_retries(server: 
         assert {"judge", "other"} == set(llm.ledger.totals())
         llm.ledger.close()
     assert {"ok": 1, "500": 3} == server.served
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_200_that_is_no_completion_is_a_failure_with_its_reason(tmp_path: Path, body: str) -> None:
+    with ScriptedServer().running() as server:
+        (reply,) = asked(server, tmp_path, [call(f"fault:{body}")], attempts=1)
+    assert reply.failure is not None
+    assert reply.failure.partition(":")[0] in {"server error", "wrong schema", "empty choice", "truncated"}
+    assert len(reply.failure) < 400
+
+
+def test_an_endpoint_that_serves_pages_is_named_and_not_asked_for_ever(tmp_path: Path) -> None:
+    with ScriptedServer().running() as server:
+        settings = {"attempts": 1, "breaker_failures": 3, "concurrency": 1, "max_concurrency": 1}
+        replies = asked(server, tmp_path, [call(f"fault:html {i}") for i in range(20)], **settings)
+    assert 3 == len(server.requests)
+    assert "no completion but '<!doctype html>" in str(replies[0].failure)
+    assert "does it end with /v1?" in str(replies[0].failure)
+
+
+def test_a_wait_of_a_day_ends_the_calls_instead_of_holding_them(tmp_path: Path) -> None:
+    with ScriptedServer(retry_after="86400").running() as server:
+        replies = asked(server, tmp_path, [call("fault:429"), *(call(f"q{i}") for i in range(9))], concurrency=1)
+    first = str(replies[0].failure)
+    assert "asks to wait 86,400 s, at most 300 s are waited" in first
+    assert 1 == len(server.requests)
+    assert {"rate limited", "breaker open"} == set(kinds(replies))
+
+
+def test_a_wait_within_the_limit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (
+        ScriptedServer(retry_after="6").running() as server,
+        opened(server, tmp_path, throttled=1) as llm,
+    ):
+        (reply,) = ask(llm, [call("fault:429")])
+        llm.ledger.close()
+    assert reply.failure is not None
+    assert 1 == capsys.readouterr().err.count("asks to wait 6 s (Retry-After): waiting")

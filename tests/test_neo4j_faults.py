@@ -109,7 +109,7 @@ def undisturbed(machine: Machine, benchmark: str, tmp_path_factory: pytest.TempP
 
 
 def trials(out: Path) -> int:
-    return len(list((out / ".unfinished").glob("*.pickle")))
+    return len(list((out / ".unfinished").glob("*.trial")))
 
 
 def building(store: Neo4jStore) -> bool:

@@ -270,12 +270,12 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
     folder = tmp_path / "made-2026-01-02T020000Z"
     (folder / ".unfinished").mkdir(parents=True)
     assert unfinished(tmp_path, "made") is None
-    (folder / ".unfinished" / "x.pickle").write_bytes(b"")
+    (folder / ".unfinished" / "x.trial").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
     assert unfinished(tmp_path, "mad") is None
     longer = tmp_path / "made-more-2026-01-02T030000Z" / ".unfinished"  # a night of `made-more`
     longer.mkdir(parents=True)
-    (longer / "x.pickle").write_bytes(b"")
+    (longer / "x.trial").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
     every = [Night(tmp_path / "made-2026-01-03T020000Z", {})]
     assert started_as(folder.name) == "made"
@@ -363,16 +363,43 @@ def test_a_home_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home.json").write_text(json.dumps({"version": VERSION + 1}))
     with pytest.raises(InputError, match=rf"has version {VERSION + 1}, .*update HopBench, or name another folder"):
         Home(tmp_path).prepare()
-    (tmp_path / "home.json").write_text("{")
-    with pytest.raises(InputError, match=r"home.json cannot be read .*remove that file"):
+
+
+def test_a_damaged_stamp_is_told_and_written_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for content in ("{", "", '{"version": "x"}', '{"version": 0}', "[1]"):
+        (tmp_path / "home.json").write_text(content)
         Home(tmp_path).prepare()
+        assert VERSION == json.loads((tmp_path / "home.json").read_text())["version"]
+    assert 4 == capsys.readouterr().err.count("was damaged")  # a version of 0 is one before all others
 
 
-def test_damaged_records_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("harm", ["rows cut", "rows gone", "record cut", "score changed", "no object"])
+def test_a_damaged_night_is_told_once_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
     night(tmp_path, "made-01:00", {"bm25": scores(0.5)})
-    (tmp_path / "made-01:00" / "night.parquet").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"night.parquet cannot be read"):
-        judged(Tonight({"bm25": scores(0.5)}), tmp_path)
+    night(tmp_path, "made-02:00", {"bm25": scores(0.5)})
+    folder = tmp_path / "made-02:00"
+    record = (folder / "nightly.json").read_text()
+    match harm:
+        case "rows cut":
+            (folder / "night.parquet").write_bytes(b"no")
+        case "rows gone":
+            (folder / "night.parquet").unlink()
+        case "record cut":
+            (folder / "nightly.json").write_text(record[:50])
+        case "score changed":
+            (folder / "nightly.json").write_text(record.replace("0.5", "0.7", 1))
+        case _:
+            (folder / "nightly.json").write_text("[]")
+    assert ["made-01:00"] == [one.name for one in nights(tmp_path)]
+    assert "the night made-02:00 is damaged" in capsys.readouterr().err
+    assert ["made-01:00"] == [one.name for one in nights(tmp_path)]
+    assert "" == capsys.readouterr().err
+
+
+def test_a_night_of_another_version_is_named(tmp_path: Path) -> None:
+    night(tmp_path, "made-01:00", {"bm25": scores(0.5)})
     (tmp_path / "made-01:00" / "nightly.json").write_text('{"schema": "hopbench.nightly/9"}')
     with pytest.raises(InputError, match=r"its schema is 'hopbench.nightly/9'"):
         nights(tmp_path)

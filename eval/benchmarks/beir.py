@@ -13,6 +13,7 @@ from eval.benchmarks.records import read_records
 from eval.benchmarks.validation import attach_gold, read_passages, read_question, read_questions
 from eval.types import BenchmarkQuestion
 from retrieval.errors import InputError
+from retrieval.input_files import regular
 from retrieval.types import Passage
 
 SUFFIXES = (".jsonl", ".parquet", ".csv", ".tsv")
@@ -47,8 +48,8 @@ def find_table(folder: Path, stem: str) -> Path:
     """`folder/stem` with the first suffix of `SUFFIXES` that exists."""
     for suffix in SUFFIXES:
         path = folder / f"{stem}{suffix}"
-        if path.is_file():
-            return path
+        if path.exists():
+            return regular(path)
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
     wanted = f"{stem}.jsonl (or {', '.join(SUFFIXES[1:])})"
     raise InputError(

@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
-
 from eval.benchmarks.files import read_lines
 from eval.types import Role
 from retrieval.errors import InputError
+from retrieval.yaml_file import YamlError, parse_yaml
 
 # "hotpotqa-train200" and "hopworld-tune" are for tuning; "fortune" and "constraints" are not.
 _TUNING_NAME = re.compile(r"(?<![a-z])(train|training|tune|tuning)(?![a-z])", re.IGNORECASE)
@@ -32,13 +31,9 @@ def read_card(folder: Path) -> dict[str, Any]:
         return {}
     end = next(number for number, line in enumerate(lines[1:], start=1) if line.strip() == "---")
     try:
-        card = yaml.safe_load("\n".join(lines[1:end]))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 2 if mark else 1
-        raise InputError(
-            f"{path}, line {line}: the front matter is not YAML ({getattr(error, 'problem', error)})"
-        ) from error
+        card = parse_yaml("\n".join(lines[1:end]), str(path))
+    except YamlError as error:
+        raise InputError(f"{path}, line {error.line + 1}: the front matter is not YAML ({error.problem})") from error
     if card is not None and not isinstance(card, dict):
         raise InputError(f"{path}, line 2: the front matter must hold named fields, such as 'hopbench: {{role: tune}}'")
     return card or {}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from typing import Any
+from unicodedata import category
 
 from eval.benchmarks.place import Place, Record
 
+ID_LIMIT = 2000  # characters: a long web address
 TEXT_LIMIT = 1024 * 1024  # bytes of UTF-8; a passage of this size is hundreds of times what an embedder reads
 
 
@@ -54,9 +56,14 @@ def id_value(place: Place, field: str, value: object) -> str:
     text = text_value(place, field, value)
     if not text.strip():
         raise place.error(f"field {field!r} is empty: every record needs an id of its own")
-    if not text.isprintable() and any(mark in text for mark in "\t\n\r"):
+    if not text.isprintable() and any(category(mark) == "Cc" for mark in text):
         raise place.error(
-            f"field {field!r} is {text!r}: an id with a tab or line break cannot be written in a qrels file"
+            f"field {field!r} is {text[:80]!r}: an id with a tab, line break or other control character cannot be "
+            "written in a qrels file: give it another"
+        )
+    if len(text) > ID_LIMIT:
+        raise place.error(
+            f"field {field!r} has {len(text):,} characters, over the limit of {ID_LIMIT:,}: shorten the id"
         )
     return text
 

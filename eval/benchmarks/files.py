@@ -10,8 +10,11 @@ from typing import Any
 from eval.benchmarks.fields import kind
 from eval.benchmarks.place import Place, Record
 from retrieval.errors import InputError
+from retrieval.input_files import regular, unreadable
 
 _BOM = b"\xef\xbb\xbf"
+LINE_LIMIT = 16 * 1024 * 1024  # bytes: a passage may have 1 MiB, its metadata as much as it likes
+DEPTH_LIMIT = 100
 
 
 def read_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[Place, str]]:
@@ -27,8 +30,12 @@ def read_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[Place, str]
     offset = 0
     name = str(path)
     try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
+        with regular(path).open("rb") as file:
+            for number, raw in enumerate(iter(lambda: file.readline(LINE_LIMIT + 1), b""), start=1):
+                if len(raw) > LINE_LIMIT:
+                    raise Place(name, "line", number).error(
+                        f"over {LINE_LIMIT:,} bytes long, which is the limit: write a record on each line"
+                    )
                 line = raw.removeprefix(_BOM) if number == 1 else raw
                 try:
                     text = line.decode().rstrip("\r\n")
@@ -39,7 +46,7 @@ def read_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[Place, str]
                 if blank or (text and not text.isspace()):
                     yield Place(name, "line", number), text
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable(str(path), error) from error
 
 
 def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
@@ -47,23 +54,37 @@ def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
     return place.error(f"not UTF-8 at byte {offset:,} of the file{looks}: save the file as UTF-8")
 
 
-def unreadable(path: Path, error: OSError) -> InputError:
-    """The error for a file that the system will not open."""
-    if isinstance(error, FileNotFoundError):
-        return InputError(f"{path}: no such file")
-    return InputError(f"{path}: cannot be read ({error.strerror or error}): check what it is and who may read it")
-
-
 def parse_json(text: str, place: Place) -> Any:
     """The JSON value of `text`; an error with the column when it is not JSON."""
     try:
-        return json.loads(text)
+        value = json.loads(text, parse_constant=_refuse_constant)
+        _refuse_depth(value, text)
     except json.JSONDecodeError as error:
         raise place.error(f"not JSON ({error.msg} at column {error.colno}): correct or remove the line") from error
     except RecursionError as error:
-        raise place.error("not JSON that can be read (nested too deeply): correct or remove the line") from error
+        raise place.error(
+            f"not JSON that can be read (nested too deeply, over {DEPTH_LIMIT} levels): remove the line"
+        ) from error
     except ValueError as error:  # an integer with thousands of digits
         raise place.error(f"not JSON that can be read ({error}): correct or remove the line") from error
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _refuse_depth(value: Any, text: str) -> None:
+    """Raise RecursionError where the value is deeper than what is later written, copied and sent may be."""
+    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
+        return
+    level, depth = [value], 0
+    while level:
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [one for one in level if isinstance(one, dict | list)]
+        depth += 1
+        if depth > DEPTH_LIMIT:
+            raise RecursionError(f"over {DEPTH_LIMIT} levels")
 
 
 def as_record(value: Any, place: Place) -> Record:
@@ -82,11 +103,13 @@ def read_jsonl(path: Path) -> Iterator[tuple[Place, Record]]:
 def read_json_array(path: Path) -> Iterator[tuple[Place, Record]]:
     """The objects of one JSON array, as HotpotQA and 2WikiMultihopQA are published; records count from 1."""
     try:
-        data = path.read_bytes().removeprefix(_BOM)
+        data = regular(path).read_bytes().removeprefix(_BOM)
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable(str(path), error) from error
     try:
-        values = json.loads(data.decode())
+        text = data.decode()
+        values = json.loads(text, parse_constant=_refuse_constant)
+        _refuse_depth(values, text)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _not_utf8(Place(str(path), "line", line), error.start, data[:2]) from error
@@ -105,7 +128,7 @@ def read_json_array(path: Path) -> Iterator[tuple[Place, Record]]:
 def first_character(path: Path) -> str:
     """The first character that is not white space, looked for in the first 4 KiB; empty when there is none."""
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             return file.read(4096).removeprefix(_BOM).lstrip()[:1].decode(errors="replace")
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable(str(path), error) from error

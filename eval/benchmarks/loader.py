@@ -9,12 +9,12 @@ from pathlib import Path
 
 from eval.benchmarks.beir import Parsed, read_folder
 from eval.benchmarks.card import role_of
-from eval.benchmarks.files import unreadable
 from eval.benchmarks.official import READERS, detect
 from eval.benchmarks.records import read_records
 from eval.benchmarks.registry import shipped_folders
 from eval.types import Benchmark
 from retrieval.errors import InputError, UnknownNameError
+from retrieval.input_files import unreadable
 
 FORMATS = ("beir", *READERS)
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(:[\w.+-]+){0,2}")
@@ -83,7 +83,7 @@ def _load_folder(folder: Path, format: str | None) -> Benchmark:
     try:
         return make_benchmark(folder.resolve().name, read_folder(folder), folder)
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise unreadable(str(folder), error) from error
 
 
 def _load_file(path: Path, format: str | None) -> Benchmark:

@@ -11,9 +11,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.benchmarks.files import read_lines, unreadable
+from eval.benchmarks.files import read_lines
 from eval.benchmarks.place import Place, Record, Rows
 from retrieval.errors import InputError
+from retrieval.input_files import unreadable
 
 TABLES = (".csv", ".tsv", ".parquet")
 _CELL_LIMIT = 1 << 26  # only so that the 1 MiB limit can speak first: csv's own limit is 128 KiB
@@ -101,4 +102,4 @@ def _read_parquet(path: Path) -> Iterator[tuple[Place, Record]]:
     except pa.ArrowInvalid as error:
         raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]}): write it again") from error
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable(str(path), error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -70,6 +71,7 @@ def make_question(
         raise place.error("field 'text' is empty: a question needs words")
     accepted = [*_texts(place, "answer", metadata), *_texts(place, "answer_aliases", metadata)]
     unique = tuple(dict.fromkeys(accepted))
+    _refuse_surrogates(place, metadata)
     return BenchmarkQuestion(
         id=question_id,
         text=words,
@@ -79,6 +81,15 @@ def make_question(
         gold=tuple(dict.fromkeys(gold)),
         metadata={key: value for key, value in metadata.items() if value is not None and key not in _NORMALISED},
     )
+
+
+def _refuse_surrogates(place: Place, metadata: Mapping[str, Any]) -> None:
+    """Metadata is shown in reports, which are UTF-8."""
+    for field, value in metadata.items():
+        try:
+            json.dumps([field, value], ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError as error:
+            raise place.error(f"field 'metadata.{field!a}' holds a lone surrogate: remove it") from error
 
 
 def _optional(place: Place, field: str, value: object) -> str:

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrieval.llm.cache import connect, explained
+from retrieval.notice import notice
+from retrieval.sqlite_files import seal, sealed
 
 _TABLE = """CREATE TABLE IF NOT EXISTS judgements (key TEXT PRIMARY KEY, judge TEXT NOT NULL, metric TEXT NOT NULL,
 question_id TEXT NOT NULL, repeat INTEGER NOT NULL, value REAL, failure TEXT, calls INTEGER NOT NULL,
 tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL) STRICT"""
+_OWN = ("metric", "question_id", "repeat", "value", "failure", "calls", "tokens_in", "tokens_out", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class JudgementStore:
         with explained(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             self._connection = connect(file, _TABLE)
+            sealed(self._connection, "judgements", _OWN)
 
     @classmethod
     @contextmanager
@@ -67,12 +71,15 @@ class JudgementStore:
             store._connection.close()
 
     def get(self, key: str) -> Judgement | None:
-        """The score kept under `key`; a failure does not count as one."""
-        query = """SELECT metric, question_id, repeat, value, failure, calls, tokens_in, tokens_out, seconds
-        FROM judgements WHERE key = ? AND failure IS NULL"""
+        """The score kept under `key`; a failure does not count as one, nor does a row that is not as it was written."""
+        query = f"SELECT {', '.join(_OWN)}, seal FROM judgements WHERE key = ? AND failure IS NULL"
         with explained(self._file), self._lock:
             row = self._connection.execute(query, (key,)).fetchone()
-        return None if row is None else Judgement(*row)
+            if row is None or row[-1] == seal(row[:-1]):
+                return None if row is None else Judgement(*row[:-1])
+            self._connection.execute("DELETE FROM judgements WHERE key = ?", (key,))
+        notice(f"{self._file}: a judgement was damaged and is made again")
+        return None
 
     def put(self, key: str, judge: str, found: Judgement) -> None:
         """Keep a judgement; it is on disk when this returns."""
@@ -80,6 +87,6 @@ class JudgementStore:
         cost = (found.tokens_in, found.tokens_out, found.seconds, time.time())
         with explained(self._file), self._lock:
             self._connection.execute(
-                "INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (key, judge, *own, *cost),
+                "INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (key, judge, *own, *cost, seal((*own, *cost[:-1]))),
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 
 from eval.files import write_atomically
@@ -49,8 +50,10 @@ def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
         packed = folder / DETAILS_FILE
         details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
         questions = pd.read_parquet(folder / "questions.parquet")
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
+    if not isinstance(results, dict) or not isinstance(details, dict):
+        raise InputError(f"{folder}: a file of the run is damaged (it holds no object): run the benchmark again")
     shared = {name: details[name] for name in ("run", "comparisons", "intervals", "names") if name in details}
     paths = {(row["question_id"], row["strategy"]): row["hits"] for row in details.get("paths", [])}
     return ReportData(results=results, questions=questions, benchmark=benchmark, paths=paths, **shared)

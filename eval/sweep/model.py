@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from eval.metrics import PRIMARY, all_metrics
 from eval.sweep.model_fields import OBJECTIVES, ModelFields
-from eval.sweep.range import Range, Scalar
+from eval.sweep.range import MOST, MOST_VALUES, Range, Scalar
 from eval.sweep.section import Section
 from retrieval.errors import UnknownNameError
 
@@ -47,6 +47,8 @@ class Entry(Section):
     def _filled(cls, grid: dict[str, list[Scalar]]) -> dict[str, list[Scalar]]:
         if empty := [name for name, values in grid.items() if not values]:
             raise ValueError(f"no values for {', '.join(empty)}: list at least one")
+        if long := [name for name, values in grid.items() if len(values) > MOST_VALUES]:
+            raise ValueError(f"{', '.join(long)}: over {MOST_VALUES:,} values, which is the limit: list fewer")
         return grid
 
 
@@ -96,7 +98,7 @@ class SweepFile(ModelFields):
         default="grid",
         description="every combination; `trials` random ones; one factor at a time from base; or Optuna's TPE",
     )
-    trials: int | None = Field(default=None, ge=1, description="configurations of a random or Bayesian search")
+    trials: int | None = Field(default=None, ge=1, le=MOST, description="configurations of a random or Bayesian search")
     ablations: bool = Field(default=False, description="also each configuration without each of its edge types")
     objective: Objective = Objective()
     constraints: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(

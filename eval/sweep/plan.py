@@ -12,7 +12,7 @@ from eval.sweep.candidate import Build, Candidate
 from eval.sweep.dimension import Dimension
 from eval.sweep.file import dataset_of, expanded_path, read_file
 from eval.sweep.model import SweepFile
-from eval.sweep.range import Range, Scalar
+from eval.sweep.range import MOST, MOST_TRIALS, Range, Scalar
 from eval.sweep.space import Space
 from retrieval.errors import HopBenchError, InputError
 from retrieval.strategies.base import Strategy
@@ -99,7 +99,11 @@ def read_sweep(file: Path, flags: Mapping[str, object] | None = None) -> SweepPl
     if report_on in datasets:
         raise InputError(f"{file}: report_on: {content.report_on!r} is among the datasets that choose the winner")
     named = frozenset(name for entry in content.strategy for name in (*entry.base, *entry.grid, *entry.space))
-    return SweepPlan(file, content, datasets, spaces, tuple(candidates), named, report_on)
+    plan = SweepPlan(file, content, datasets, spaces, tuple(candidates), named, report_on)
+    if plan.trials > MOST_TRIALS:
+        told = f"{plan.configurations:,} configurations × {plan.each:,} (datasets × seeds × repeats)"
+        raise InputError(f"{file}: {told} are over {MOST_TRIALS:,} trials, which is the limit: ask for fewer")
+    return plan
 
 
 def _listed(spaces: Sequence[Space], content: SweepFile) -> Iterator[Candidate]:
@@ -117,6 +121,9 @@ def _listed(spaces: Sequence[Space], content: SweepFile) -> Iterator[Candidate]:
 def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
     match content.search:
         case "grid":
+            if sum(space.combinations for space in spaces) > MOST:
+                names = ", ".join(dict.fromkeys(space.start.name for space in spaces))
+                raise InputError(f"{names}: the grid has over {MOST:,} combinations, the limit: use search: random")
             return (candidate for space in spaces for candidate in space.grid())
         case "ofat":
             return (candidate for space in spaces for candidate in space.one_at_a_time())
@@ -128,11 +135,13 @@ def _drawn(spaces: Sequence[Space], count: int, seed: int) -> list[Candidate]:
     """`count` distinct random configurations, or all where there are no more; each entry is as likely."""
     rng = np.random.default_rng(seed)
     found: dict[object, Candidate] = {}
+    since = 0  # draws since the last new one
     for _ in range(count * ATTEMPTS):
-        if len(found) == count:
+        if len(found) == count or since > ATTEMPTS * (len(found) + ATTEMPTS):
             break
         space = spaces[int(rng.integers(len(spaces)))]
         candidate = space.candidate(lambda dimension: drawn_value(dimension, rng))
+        since = since + 1 if candidate.key in found else 0
         found.setdefault(candidate.key, candidate)
     return list(found.values())
 

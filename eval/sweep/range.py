@@ -8,6 +8,10 @@ from eval.sweep.section import Section
 
 Scalar = bool | int | float | str
 MOST_VALUES = 10_000
+MOST = 10_000
+"""Configurations of a sweep: more would take days, and minutes only to list."""
+MOST_TRIALS = 100_000
+LARGEST = 1e15
 
 
 class Range(Section):
@@ -20,6 +24,8 @@ class Range(Section):
 
     @model_validator(mode="after")
     def _ordered(self) -> Range:
+        if not all(-LARGEST <= value <= LARGEST for value in (self.low, self.high)):  # NaN is not
+            raise ValueError(f"low and high are numbers from {-LARGEST:g} to {LARGEST:g}")
         if self.low >= self.high:
             raise ValueError(f"low {self.low} is not below high {self.high}")
         if self.log and (self.low <= 0 or self.step is not None):

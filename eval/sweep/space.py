@@ -18,7 +18,6 @@ from retrieval.strategies.base import Strategy
 from retrieval.strategies.registry import changed_label, make
 
 DEFAULT_FLOOR = 0.3
-MOST = 100_000
 
 
 @dataclass(frozen=True)
@@ -95,11 +94,14 @@ class Space:
         settings: dict[str, Any] = {n.removeprefix(BUILD): v for n, v in varied.items() if n.startswith(BUILD)}
         return _above_floor(Candidate(strategy, label, varied, build=replace(build, **settings)))
 
+    @property
+    def combinations(self) -> int:
+        """How many the grid has."""
+        return prod(len(dimension.listed()) for dimension in self.dimensions)
+
     def grid(self) -> Iterator[Candidate]:
         """Every combination, in the order of the file; one whose conditions do not hold keeps the start's value."""
         listed = [dimension.listed() for dimension in self.dimensions]
-        if prod(map(len, listed)) > MOST:
-            raise InputError(f"{self.start.name}: the grid has over {MOST:,} combinations: use search: random")
         for values in product(*listed):
             at = {dimension.name: value for dimension, value in zip(self.dimensions, values, strict=True)}
             yield self.candidate(_from(at))

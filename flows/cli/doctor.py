@@ -23,15 +23,20 @@ class Check(NamedTuple):
     remedy: str = ""
 
 
-def doctor_command(as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False) -> None:
-    """Check what is installed, reachable and writable; exit code 2 where something required fails."""
+def doctor_command(
+    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    repair: Annotated[
+        bool, option(OUTPUT, "--repair", help="Heal damaged files of HOPBENCH_HOME; what reads is kept.")
+    ] = False,
+) -> None:
+    """Check what is installed, reachable, writable and sound; exit code 2 where something required fails."""
     from flows.cli.doctor_checks import every_check
     from flows.home import Home
     from retrieval.errors import InputError
 
     home = Home.resolve()
     home.apply_environment()
-    checks = every_check(home)
+    checks = every_check(home, repair)
     if as_json:
         print_json([check._asdict() for check in checks])
     else:

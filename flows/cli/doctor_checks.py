@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.cli.doctor import Check, Status
+from flows.cli.doctor_home import home_checks
 from flows.cli.doctor_servers import server_checks
 from flows.home import Home
 
@@ -23,13 +24,14 @@ GIB = 1 << 30
 ENOUGH_DISK, LITTLE_DISK = 2 * GIB, GIB // 4
 
 
-def every_check(home: Home) -> list[Check]:
+def every_check(home: Home, repair: bool = False) -> list[Check]:
     """All checks in the order in which a person would go through them."""
     groups: tuple[Callable[[], Iterator[Check]], ...] = (
         _python,
         _packages,
         _extras,
         lambda: _home(home),
+        lambda: home_checks(home, repair),
         lambda: _disk(home),
         _embedder,
         _plugins,

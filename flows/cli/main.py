@@ -25,6 +25,7 @@ from flows.cli import (
     sweep,
     train,
 )
+from flows.cli.faults import plain, refuse_unreadable_words, speak_plainly
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
@@ -70,7 +71,9 @@ def hopbench(
 def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     gc.set_threshold(COLLECT_AFTER)
+    speak_plainly()
     try:
+        refuse_unreadable_words(sys.argv[1:])
         app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
     except HopBenchError as error:
         _fail(str(error), error.exit_code)
@@ -78,6 +81,11 @@ def main() -> None:
         if end.code == INTERRUPTED:
             _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
         raise
+    except Exception as error:
+        told = plain(error)
+        if told is None:
+            raise
+        _fail(str(told), told.exit_code)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,8 +41,10 @@ class RunFolder:
             results = json.loads(file.read_text(encoding="utf-8"))
             packed = folder / DETAILS_FILE
             details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
-        except (ValueError, OSError, EOFError) as error:
+        except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
             raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
+        if not isinstance(details, dict):
+            raise InputError(f"{folder / DETAILS_FILE}: is damaged (it holds no object): run the benchmark again")
         if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
             raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
         facts = details.get("run", {})

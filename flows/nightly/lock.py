@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.errors import IncompleteError
+from retrieval.locking import open_lock
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def only_nightly(path: Path, dataset: str) -> Iterator[str | None]:
     Raises IncompleteError, naming the holder, while another nightly runs.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
+    with open_lock(path, "a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

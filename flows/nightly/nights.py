@@ -6,10 +6,12 @@ It lies in HOPBENCH_HOME/nightly, whatever `--out` a night had, and needs none o
 from __future__ import annotations
 
 import glob
+import hashlib
 import io
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.files import write_atomically
 from retrieval.errors import InputError
+from retrieval.notice import notice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 RECORD_FILE = "nightly.json"
 ROWS_FILE = "night.parquet"
 SCHEMA = "hopbench.nightly/2"
+SUM = "sha256"
 STAMP = "????-??-??T??????Z"
 """The time in a folder's name: `hopworld-*` alone would take in the nights of hopworld-tune."""
 GOOD = ("baseline", "good")
@@ -87,18 +91,58 @@ def nights(folder: Path, digest: str | None = None) -> list[Night]:
     return sorted(found, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
 
 
+def damaged_nights(folder: Path) -> list[Path]:
+    """The nightly.json files that do not read as they were written; `nights` sets them aside."""
+    return [file for file in sorted(folder.glob(f"*/{RECORD_FILE}")) if _loaded(file)[1] is not None]
+
+
+def _loaded(file: Path) -> tuple[dict[str, Any], Exception | None]:
+    try:
+        content = json.loads(file.read_bytes())
+        _refuse_damaged(file, content)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return {}, error
+    return content, None
+
+
 def _read(folder: Path) -> Iterator[Night]:
     for file in folder.glob(f"*/{RECORD_FILE}"):
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{file} is damaged ({error}): remove the folder {file.parent}") from error
+        content, error = _loaded(file)
+        if error is not None:
+            reason = error.strerror if isinstance(error, OSError) else error
+            told = f"the night {file.parent.name} is damaged ({reason}): no night is compared with it"
+            notice(f"{told}; see {set_aside(file)}")
+            continue
         if content.get("schema") != SCHEMA:
             raise InputError(
                 f"{file}: its schema is {content.get('schema')!r}, this HopBench reads {SCHEMA!r}: use the newer "
                 "HopBench that wrote it, or remove that folder"
             )
         yield Night(file.parent, content)
+
+
+def _refuse_damaged(file: Path, content: Any) -> None:
+    """Raise ValueError, TypeError or KeyError where the night is not as it was written; older ones have no checksum."""
+    if content.get("schema") != SCHEMA:
+        return
+    if SUM not in content:
+        _ = [content[name] for name in ("benchmark", "started", "outcome", "labels", "circumstances")]
+    elif content[SUM] != _sum({name: value for name, value in content.items() if name != SUM}, file.parent / ROWS_FILE):
+        raise ValueError(f"its checksum does not fit what is kept here and in {ROWS_FILE}")
+
+
+def _sum(content: Mapping[str, Any], rows: Path) -> str:
+    """The SHA-256 of nightly.json without itself, and of the rows beside it."""
+    text = json.dumps(content, sort_keys=True).encode()
+    return hashlib.sha256(hashlib.sha256(text).digest() + hashlib.sha256(rows.read_bytes()).digest()).hexdigest()
+
+
+def set_aside(file: Path) -> Path:
+    """Give a damaged nightly.json another name, which it returns: then its folder is no night."""
+    aside = file.with_name(f"{file.name}.damaged")
+    with suppress(OSError):  # on a disk that cannot be written it is told again
+        file.rename(aside)
+    return aside
 
 
 def last_good(earlier: Sequence[Night], label: str) -> Night | None:
@@ -111,8 +155,9 @@ def write_night(folder: Path, content: Mapping[str, Any], rows: pd.DataFrame) ->
     buffer = io.BytesIO()
     rows.to_parquet(buffer, index=False, compression="zstd")
     write_atomically(folder / ROWS_FILE, buffer.getvalue())
-    text = json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_atomically(folder / RECORD_FILE, text.encode())
+    plain = json.loads(json.dumps({"schema": SCHEMA, **content}, allow_nan=False))
+    sealed = {**plain, SUM: _sum(plain, folder / ROWS_FILE)}
+    write_atomically(folder / RECORD_FILE, (json.dumps(sealed, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def started_as(night: str) -> str:

@@ -8,6 +8,8 @@ Measured (256 dimensions, 2 busy cores): with pages of 16 KiB and a rowid, 5,000
 in 1.0 s, digests included, and 100,000 stored in 3 s; one text costs .5 ms. Pages of 4 KiB read 1.5 times slower; a
 table WITHOUT ROWID 4 times slower and 4 times larger (three 1 KiB vectors do not fit its B-tree page). Even WordLlama,
 9,000 passages a second, is 11 times slower than its cache. Memory: the result and one batch.
+
+Each vector carries a checksum: a flipped byte would otherwise enter rankings unseen. What fails it is computed again.
 """
 
 from __future__ import annotations
@@ -26,15 +28,25 @@ from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_r
 
 from retrieval.embedding.base import Vectors
 from retrieval.errors import InputError
+from retrieval.notice import notice
+from retrieval.resources import exhausted
+from retrieval.sqlite_files import SEAL, heal, is_damage, seal, sealed
 
 READ_BATCH = 512
 LOCK_SECONDS = 60.0
 STORED = np.dtype("<f4")
+# The first answer stays, unless it is no longer the one that was given.
+_STORE = f"""INSERT INTO vectors VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET vector = excluded.vector,
+{SEAL} = excluded.{SEAL} WHERE {SEAL} IS NOT crc(key, vector) OR length(vector) != length(excluded.vector)"""
 
 
 def text_key(text: str) -> bytes:
     """The 16-byte digest that stands for a text (lone surrogates included)."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class DamagedCache(InputError):  # noqa: N818 - a state of the file, which its user heals
+    """SQLite cannot read the file: `EmbeddingCache.heal` keeps what reads."""
 
 
 @contextmanager
@@ -43,9 +55,13 @@ def _explained(file: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
+        if (lacking := exhausted(error, file)) is not None:
+            raise lacking from error
+        if is_damage(error):
+            raise DamagedCache(f"embedding cache {file}: {error}: hopbench doctor --repair keeps what reads") from error
         raise InputError(
             f"embedding cache {file}: {error}. Make sure that the folder can be written and the disk has room; "
-            "if the file is damaged, delete it: all it holds can be computed again"
+            "all it holds can be computed again"
         ) from error
 
 
@@ -53,8 +69,8 @@ def _explained(file: Path) -> Iterator[None]:
 class EmbeddingCache:
     """A folder of caches, one file a model; created when first used, deleted at will.
 
-    Safe for threads and for several processes. Raises `InputError` when the folder cannot be written or a file is
-    damaged.
+    Safe for threads and for several processes. Raises `InputError` when the folder cannot be written, DamagedCache
+    when SQLite cannot read a file.
     """
 
     folder: Path
@@ -63,6 +79,11 @@ class EmbeddingCache:
         """Where the vectors of `model` lie: a readable name, made unique by a digest."""
         digest = hashlib.blake2b(model.encode(), digest_size=4).hexdigest()
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.]+', '-', model)[:80]}-{digest}.sqlite"
+
+    def heal(self, model: str) -> None:
+        """Save what reads of a damaged file of `model`, and say so."""
+        with _explained(self.file(model)):
+            heal(self.file(model), "other vectors are computed again")
 
     @contextmanager
     def open(self, model: str) -> Iterator[VectorTable]:
@@ -92,26 +113,28 @@ class VectorTable:
         """Vectors of unique `keys`, shape (len(keys), dimension), and a mask of those stored (rows of others are 0)."""
         with _explained(self.file), self.connection:
             self.connection.execute("BEGIN")  # one snapshot: another writer may store the first vectors meanwhile
+            lost = 0
             vectors = np.zeros((len(keys), self.dimension() or 0), dtype=np.float32)
             found = np.zeros(len(keys), dtype=np.bool_)
             for start in range(0, len(keys), READ_BATCH):
                 row_of = {key: start + offset for offset, key in enumerate(keys[start : start + READ_BATCH])}
-                rows = self._select(list(row_of))
+                selected = self._select(list(row_of))
+                rows = _sound(selected, vectors.shape[1] * STORED.itemsize)
+                lost += len(selected) - len(rows)
                 at = [row_of[key] for key, _ in rows]
                 vectors[at] = self._decoded(b"".join(vector for _, vector in rows), len(rows), vectors.shape[1])
                 found[at] = True
+        if lost:
+            notice(f"embedding cache {self.file}: {lost:,} damaged vectors are computed again")
         return vectors, found
 
-    def _select(self, keys: list[bytes]) -> list[tuple[bytes, bytes]]:
+    def _select(self, keys: list[bytes]) -> list[tuple[bytes, bytes, int]]:
         marks = ",".join("?" * len(keys))
-        return self.connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", keys).fetchall()
+        query = f"SELECT key, vector, {SEAL} FROM vectors WHERE key IN ({marks})"
+        return self.connection.execute(query, keys).fetchall()
 
-    def _decoded(self, content: bytes, count: int, dimension: int) -> Vectors:
-        if len(content) != count * dimension * STORED.itemsize:
-            raise InputError(
-                f"embedding cache {self.file} is damaged (a vector has the wrong length): delete it, all it holds can "
-                "be computed again"
-            )
+    @staticmethod
+    def _decoded(content: bytes, count: int, dimension: int) -> Vectors:
         return np.frombuffer(content, STORED).reshape(count, dimension)
 
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> None:
@@ -119,7 +142,8 @@ class VectorTable:
 
         Raises `InputError` when d is not the length of the vectors stored before.
         """
-        rows = zip(keys, (row.tobytes() for row in vectors.astype(STORED)), strict=True)
+        contents = (row.tobytes() for row in vectors.astype(STORED))
+        rows = [(key, row, seal((key, row))) for key, row in zip(keys, contents, strict=True)]
         with _explained(self.file), self.connection:
             self.connection.execute("BEGIN IMMEDIATE")
             self.connection.execute("INSERT OR IGNORE INTO model VALUES (0, ?)", (vectors.shape[1],))
@@ -130,7 +154,12 @@ class VectorTable:
                     f"{vectors.shape[1]}: another model answers to the same name. Delete the file, or give the model "
                     "a name of its own"
                 )
-            self.connection.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+            self.connection.executemany(_STORE, rows)
+
+
+def _sound(rows: list[tuple[bytes, bytes, int]], size: int) -> list[tuple[bytes, bytes]]:
+    """The rows whose vectors are as they were written: `size` bytes, and their seal fits."""
+    return [(key, vector) for key, vector, kept in rows if kept == seal((key, vector)) and len(vector) == size]
 
 
 # Two processes that both turn a new file to write-ahead logging may be refused without SQLite's own waiting.
@@ -143,11 +172,13 @@ class VectorTable:
 def _connect(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None)
     try:
+        connection.create_function("crc", 2, lambda *values: seal(values), deterministic=True)
         connection.execute("PRAGMA page_size = 16384")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("CREATE TABLE IF NOT EXISTS model (one INTEGER PRIMARY KEY, dimension INTEGER NOT NULL)")
         connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+        sealed(connection, "vectors", ("key", "vector"))
     except sqlite3.Error:
         connection.close()
         raise

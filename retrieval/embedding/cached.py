@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from retrieval.embedding.base import Embedder, Vectors
-from retrieval.embedding.cache import EmbeddingCache, text_key
+from retrieval.embedding.cache import DamagedCache, EmbeddingCache, text_key
 from retrieval.errors import InputError
 
 # Texts embedded between two commits: what a killed process loses at most.
 WRITE_BATCH = 256
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,19 @@ class CachedEmbedder:
     @property
     def dimension(self) -> int:
         """As stored, so that an endpoint need not be asked; else the inner embedder's."""
+        return self._healed(self._dimension)
+
+    def _dimension(self) -> int:
         with self.cache.open(self.name) as table:
             return table.dimension() or self.inner.dimension
+
+    def _healed(self, work: Callable[[], T]) -> T:
+        """`work`, after healing the cache once where it turns out to be damaged."""
+        try:
+            return work()
+        except DamagedCache:
+            self.cache.heal(self.name)
+            return work()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """As `Embedder.embed`; new vectors are stored every 256 texts, so an interrupted run keeps what it did."""
@@ -47,6 +60,9 @@ class CachedEmbedder:
             raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
+        return self._healed(lambda: self._embedded(texts))
+
+    def _embedded(self, texts: Sequence[str]) -> Vectors:
         keys = [text_key(text) for text in texts]
         text_of = dict(zip(keys, texts, strict=True))
         unique = list(text_of)

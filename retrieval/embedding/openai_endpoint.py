@@ -94,17 +94,20 @@ class OpenAIEmbedder:
         try:
             reply = client.embeddings.create(model=self.model, input=texts, encoding_format="float")
             with np.errstate(over="ignore"):  # becomes infinity, which `_checked` refuses
-                rows = [np.asarray(item.embedding, dtype=np.float32).ravel() for item in sorted(reply.data, key=_index)]
+                items = sorted(reply.data, key=_index)
+                rows = [np.asarray(item.embedding, dtype=np.float32).ravel() for item in items]
+            if list(map(_index, items)) != list(range(len(items))):
+                raise ValueError("its vectors are not numbered from 0 on")  # noqa: TRY301 - as any other wrong form
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise self._bad(f"refused the key (status {error.status_code}): set OPENAI_API_KEY") from error
         except openai.OpenAIError as error:
             raise self._bad(
                 f"failed: {error} Check the model's name, OPENAI_BASE_URL ({self.base_url}) and OPENAI_API_KEY"
             ) from error
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, RecursionError) as error:
             raise self._bad(
-                f"gave a reply that is not OpenAI's: {error}. Check that OPENAI_BASE_URL ({self.base_url}) ends with "
-                "the version, as in http://localhost:8000/v1"
+                f"gave a reply that is not OpenAI's: {str(error)[:200]}. Check that OPENAI_BASE_URL ({self.base_url}) "
+                "ends with the version, as in http://localhost:8000/v1"
             ) from error
         return self._checked(rows, len(texts))
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
 from retrieval.chunking import chunk_passages
 from retrieval.collector import collector_paused
-from retrieval.errors import IncompleteError, InputError
+from retrieval.errors import DamagedGraphError, IncompleteError, InputError
 from retrieval.graph.fingerprint import fingerprint
 from retrieval.graph.joined import with_triples
 from retrieval.graph.plan import GraphPlan
@@ -42,6 +42,7 @@ from retrieval.graph.staging import Staging
 from retrieval.graph.store import GraphStore
 from retrieval.graph.triples import triple_tables
 from retrieval.llm.faults import LASTING
+from retrieval.notice import notice
 from retrieval.text import Tagger
 from retrieval.types import Chunk
 
@@ -67,11 +68,21 @@ def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps)
     key = plan.build_key
     stage = Staging(staging / key)
     with stage.alone():
-        present = store.record()
+        present = _present(store)
         if present is None or present.get("build_key") != key:
             present = _build(plan, key, store, stage, steps)
         stage.clear()  # also what a build left that was killed between its last write and its end
     return present
+
+
+def _present(store: GraphStore) -> Mapping[str, Any] | None:
+    """The record of the graph that is there; a damaged one is removed, to be built again, which is told."""
+    try:
+        return store.record()
+    except DamagedGraphError as error:
+        notice(f"{str(error).partition(' Build it again')[0]} It is built again")
+        store.drop()
+        return None
 
 
 def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: Steps) -> Mapping[str, object]:

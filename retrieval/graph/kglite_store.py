@@ -15,10 +15,11 @@ from typing import Any
 
 import pandas as pd
 
-from retrieval.errors import InputError, StoreError
+from retrieval.errors import DamagedGraphError, InputError, StoreError
 from retrieval.graph import cypher
 from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, LIST_COLUMNS, NODE_COLUMNS, GraphTables
 from retrieval.graph.store import Record
+from retrieval.resources import exhausted
 
 VECTOR_ROWS = 10_000  # handed over at a time: as Python numbers a vector takes eight times its size
 
@@ -69,6 +70,8 @@ class KgliteStore:
                 warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
                 graph.save(str(self.path))  # writes a sibling and renames it
         except (OSError, kglite.KgError) as error:
+            if (lacking := exhausted(error, self.path)) is not None:
+                raise lacking from error
             raise InputError(
                 f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"
             ) from error
@@ -89,7 +92,10 @@ class KgliteStore:
     def drop(self) -> None:
         """See `GraphStore.drop`."""
         self._graph = None
-        self.path.unlink(missing_ok=True)
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot remove the graph {self.path}: {error.strerror}: move it away") from error
 
     def close(self) -> None:
         """Forget the graph; the file stays."""
@@ -101,8 +107,10 @@ class KgliteStore:
         if self._graph is None:
             try:
                 self._graph = kglite.load(str(self.path))
-            except (OSError, kglite.KgError) as error:
-                raise StoreError(
+            except BaseException as error:
+                if not isinstance(error, (OSError, kglite.KgError)) and type(error).__name__ != "PanicException":
+                    raise  # kglite is written in Rust, whose panics are no Exceptions
+                raise DamagedGraphError(
                     f"cannot read the graph {self.path}: {error} Build it again: hopbench graph build --force"
                 ) from error
         return self._graph

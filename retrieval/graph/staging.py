@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +14,9 @@ import pandas as pd
 
 from retrieval.graph.schema import LIST_COLUMNS
 from retrieval.locking import exclusive_and_gone
+from retrieval.notice import notice
 
+SUMS = "sums.json"
 Tables = Mapping[str, pd.DataFrame]
 
 
@@ -33,19 +37,42 @@ class Staging:
         """The tables of a stage: read back where it was finished before, else computed and kept."""
         done = self.folder / stage
         if done.is_dir():
-            return {file.stem: _with_lists(pd.read_parquet(file)) for file in sorted(done.glob("*.parquet"))}
+            if (found := read_stage(done)) is not None:
+                return found
+            notice(f"{done} does not read as it was written: that stage of the graph is done again")
+            shutil.rmtree(done)
         tables = compute()
         partial = self.folder / f"{stage}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for name, table in tables.items():
             table.to_parquet(partial / f"{name}.parquet")
+        (partial / SUMS).write_text(json.dumps(_sums(partial)), encoding="utf-8")
         partial.rename(done)
         return tables
 
     def clear(self) -> None:
         """Forget all stages."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_stage(folder: Path) -> Tables | None:
+    """The tables of a finished stage; None where a file is not as it was written, or is missing."""
+    try:
+        if json.loads((folder / SUMS).read_text(encoding="utf-8")) != _sums(folder):
+            return None
+        return {file.stem: _with_lists(pd.read_parquet(file)) for file in sorted(folder.glob("*.parquet"))}
+    except (OSError, ValueError):  # pyarrow's errors are ValueErrors
+        return None
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each table by file name."""
+    found = {}
+    for path in sorted(folder.glob("*.parquet")):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def _with_lists(table: pd.DataFrame) -> pd.DataFrame:

@@ -19,6 +19,9 @@ from typing import Any
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_random
 
 from retrieval.errors import InputError
+from retrieval.notice import notice
+from retrieval.resources import exhausted
+from retrieval.sqlite_files import damage, heal, lenient, seal, sealed
 
 LOCK_SECONDS = 60.0
 
@@ -36,9 +39,15 @@ def request_key(**parts: object) -> str:
     reraise=True,
 )
 def connect(file: Path | str, schema: str) -> sqlite3.Connection:
-    """A connection for all threads of this process (callers hold a lock), the tables created; commits by itself."""
+    """A connection for all threads of this process (callers hold a lock), the tables created; commits by itself.
+
+    A damaged file is healed first: what it kept of calls is paid for.
+    """
+    if isinstance(file, Path) and damage(file) is not None:
+        heal(file, "what is lost of calls to language models is paid for again")
     connection = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        lenient(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(schema)
@@ -54,9 +63,11 @@ def explained(file: Path | None) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
+        if (lacking := exhausted(error, str(file))) is not None:
+            raise lacking from error
         raise InputError(
             f"{file}: {error}. Make sure that the folder can be written and the disk has room; if the file is damaged, "
-            "delete it (what it kept of calls to language models must then be paid again)"
+            "hopbench doctor --repair keeps what reads"
         ) from error
 
 
@@ -71,17 +82,25 @@ class ReplyCache:
             self._connection = connect(
                 self.file, "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
             )
+            sealed(self._connection, "replies", ("reply",))
 
     def get(self, key: str) -> Mapping[str, Any] | None:
-        """The reply kept under `key`."""
+        """The reply kept under `key`; one that is not as it was written is dropped, which is told."""
         with explained(self.file), self._lock:
-            row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+            row = self._connection.execute("SELECT reply, seal FROM replies WHERE key = ?", (key,)).fetchone()
+            if row is None:
+                return None
+            if row[1] == seal(row[:1]):
+                reply: Mapping[str, Any] = json.loads(row[0])
+                return reply
+            self._connection.execute("DELETE FROM replies WHERE key = ?", (key,))
+        notice(f"{self.file}: a reply was damaged and is asked for again")
+        return None
 
     def put(self, key: str, reply: str) -> None:
         """Keep a reply; where another process was first, its reply stays."""
         with explained(self.file), self._lock:
-            self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, reply))
+            self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", (key, reply, seal([reply])))
 
     def close(self) -> None:
         """Close the file."""

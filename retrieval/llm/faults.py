@@ -107,8 +107,42 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             pass
         try:
             return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
+    return None
+
+
+def shaped(completion: object) -> ChatCompletion:
+    """The answer, if it has a completion's form: openai's client checks no types. Raises LLMError."""
+    from openai.types.chat import ChatCompletion
+
+    if not isinstance(completion, ChatCompletion):
+        shown = " ".join(str(completion).split())[:60]
+        raise LLMError("server error", f"the answer is no completion but {shown!r}: {_ADDRESS}")
+    if problem := _misshapen(completion):
+        raise LLMError("wrong schema", f"the answer is no completion ({problem}): {_ADDRESS}")
+    return completion
+
+
+_ADDRESS = "check the address (does it end with /v1?) and what answers there"
+
+
+def _misshapen(completion: Any) -> str | None:
+    """What is of the wrong type in an answer, if anything."""
+    choices, usage = completion.choices, completion.usage
+    if choices is not None and not isinstance(choices, list):
+        return "choices is no list"
+    for choice in choices or ():
+        message = getattr(choice, "message", None)
+        if not all(hasattr(message, name) for name in ("content", "refusal", "tool_calls")):
+            return "a choice has no message"
+        if not all(isinstance(text, str | None) for text in (message.content, message.refusal)):
+            return "a message's content is no text"
+        if not isinstance(message.tool_calls, list | None):
+            return "a message's tool_calls is no list"
+    counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")] if usage else []
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        return "usage has no counts of tokens"
     return None
 
 

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from retrieval.locking import open_lock
+
 LOOK_SECONDS = 0.1
 
 
@@ -27,7 +29,7 @@ class Flights:
         path = self._folder / f"{key}.flight"
         async with self._seats:
             while True:
-                with path.open("w") as file:
+                with open_lock(path) as file:
                     try:
                         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     except BlockingIOError:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from retrieval.llm.endpoint import Endpoint
-from retrieval.llm.faults import LLMError, content_of, from_openai
+from retrieval.llm.faults import LLMError, content_of, from_openai, shaped
 from retrieval.llm.pacing import Pacer
 from retrieval.llm.settings import Settings
 from retrieval.llm.spending import Spent
+from retrieval.notice import notice
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletion
+
+
+SAID_SECONDS = 5.0  # a shorter wait is not worth a line
 
 
 class Sender:
@@ -26,6 +31,7 @@ class Sender:
         self._pacer = Pacer(settings.concurrency, settings.max_concurrency)
         self._breaker, self._retries = settings.breaker(), settings.retries()
         self._reached = False
+        self._said_until = float("-inf")
 
     @cached_property
     def _openai(self) -> AsyncOpenAI:
@@ -56,11 +62,12 @@ class Sender:
             self._breaker.check()
             spent.attempts += 1
             try:
-                completion = await self._sent(wire)
+                completion = shaped(await self._sent(wire))
                 spent.add(completion)
                 form = (wire.get("response_format") or {}).get("json_schema")
                 content_of(completion, form and form["schema"], wire.get("max_tokens"))
-            except LLMError as fault:
+            except LLMError as caught:
+                fault = self._bounded(caught)
                 self._reached |= not fault.unreachable
                 # An address that never answered is wrong, or its server is off; one that did is starting again.
                 fault.lasting |= not self._reached
@@ -70,11 +77,25 @@ class Sender:
                     self._pacer.refused(sent, fault.retry_after)
                 elif fault.kind == "timeout":
                     self._pacer.overloaded(sent)
-                raise
+                raise fault from None
             self._reached = True
             self._breaker.answered()
             self._pacer.answered()
             return completion
+
+    def _bounded(self, fault: LLMError) -> LLMError:
+        """A wait that the endpoint asks for is said; one over the limit ends the calls instead of holding them."""
+        wait, longest = fault.retry_after, self._settings.longest_wait
+        if wait is None or fault.lasting:
+            return fault
+        if wait > longest:
+            told = f"the endpoint asks to wait {wait:,.0f} s, at most {longest:,.0f} s are waited: come back then"
+            return LLMError("rate limited", f"{told} ({fault})", lasting=True)
+        now = time.monotonic()
+        if wait >= SAID_SECONDS and now > self._said_until:
+            self._said_until = now + wait
+            notice(f"{self._endpoint.name} asks to wait {wait:,.0f} s (Retry-After): waiting")
+        return fault
 
     async def _sent(self, wire: dict[str, Any]) -> ChatCompletion:
         import openai
@@ -85,7 +106,13 @@ class Sender:
                 return await self._openai.chat.completions.create(**wire)  # type: ignore[no-any-return]
         except TimeoutError:
             raise LLMError("timeout", f"no answer in {self._settings.timeout:g} s") from None
-        except (openai.OpenAIError, ValueError) as error:  # ValueError: a body that is no JSON
+        except (
+            openai.OpenAIError,
+            ValueError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             # Not chained: the client's own error may quote the request's headers.
             raise from_openai(error, self._endpoint.api_key) from None
 

@@ -13,7 +13,9 @@ class Settings:
 
     `attempts` bounds a call's attempts at faults that may pass, `throttled` its refusals by a rate limit; a useless
     answer (empty, cut, of the wrong form) is asked for once more. All calls together may use `retry_share` retries a
-    call and `retry_reserve` more. Concurrency starts at `concurrency`. Without `send` only the cache answers.
+    call and `retry_reserve` more. An endpoint that asks to wait (Retry-After) for more than `longest_wait` seconds is
+    not asked again by this run; a shorter wait is kept to, and said on the console. Concurrency starts at
+    `concurrency`. Without `send` only the cache answers.
     """
 
     timeout: float = 300.0

@@ -36,4 +36,5 @@ class Spent:
             details = usage.prompt_tokens_details
             self.tokens_in += usage.prompt_tokens
             self.tokens_out += usage.completion_tokens
-            self.tokens_cached += (details.cached_tokens or 0) if details else 0
+            cached = getattr(details, "cached_tokens", None)
+            self.tokens_cached += cached if isinstance(cached, int) else 0

@@ -17,8 +17,6 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
 from retrieval.errors import InputError, ParameterError, UnknownNameError
 from retrieval.strategies import names
 from retrieval.strategies.activation import Activation
@@ -33,6 +31,7 @@ from retrieval.strategies.kg2rag import KG2RAG
 from retrieval.strategies.neighborhood import Neighborhood
 from retrieval.strategies.pagerank import PageRank
 from retrieval.strategies.plugins import PluginCode, plugin_code
+from retrieval.yaml_file import YamlError, parse_yaml
 
 BUILT_IN: tuple[type[Strategy], ...] = (
     Vector,
@@ -154,7 +153,7 @@ def preset(name: str) -> Preset | None:
     file = files("retrieval.strategies") / "presets" / f"{name}.yaml"
     if not file.is_file():
         return None
-    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    content = parse_yaml(file.read_text(encoding="utf-8"), f"preset {name}")
     return Preset(content["parameters"], content["provenance"])
 
 
@@ -201,8 +200,8 @@ def parse_value(strategy: type[Strategy], name: str, text: str) -> Any:
     if isinstance(default, str):
         return text
     try:
-        value = yaml.safe_load(text) if text else text
-    except yaml.YAMLError:
+        value = parse_yaml(text, name) if text else text
+    except YamlError:
         return text  # the bounds refuse it, naming the field
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -19,6 +19,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FAULTS = ("429", "500", "hang", "truncated", "schema", "empty", "disconnect")
+# Status 200 with a body that is no completion, asked for by name only.
+BODIES = {
+    "html": "<!doctype html><html><body>Welcome to the gateway</body></html>",
+    "object": "{}",
+    "list": "[]",
+    "null": "null",
+    "text": '"yes"',
+    "nothing": "",
+    "cut": '{"id": "x", "object": "chat.completion", "choi',
+    "deep": "[" * 100_000,
+    "choices": '{"choices": {"0": "a"}}',
+    "choice": '{"choices": ["a"]}',
+    "message": '{"choices": [{"message": "yes", "finish_reason": "stop"}]}',
+    "content": '{"choices": [{"message": {"content": {"a": 1}}, "finish_reason": "stop"}]}',
+    "usage": '{"choices": [{"message": {"content": "{\\"answer\\": \\"a\\"}"}}], "usage": {"prompt_tokens": "many"}}',
+}
 Body = dict[str, Any]
 
 
@@ -148,8 +164,9 @@ class ScriptedServer:
             key = re.search(rb"authorization: *bearer *(\S+)", head, re.IGNORECASE)
             said = f"no luck with key {key[1].decode() if key else None}"  # a careless server repeats the key
             status, content = int(fault), {"error": {"message": said}}
-        text = json.dumps(content).encode()
-        headers += f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n"
+        text = BODIES.get(fault or "", json.dumps(content)).encode()
+        kind = "text/html; charset=utf-8" if fault == "html" else "application/json"
+        headers += f"Content-Type: {kind}\r\nContent-Length: {len(text)}\r\n"
         writer.write(f"HTTP/1.1 {status} x\r\n{headers}\r\n".encode() + text)
         await writer.drain()
         return True

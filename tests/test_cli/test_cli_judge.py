@@ -211,7 +211,7 @@ def test_the_budget_ends_a_run_with_4_and_the_same_command_judges_the_finalists(
     assert 4 == capped.code
     assert "--budget" in capped.err
     assert not (out / "results.json").exists()
-    assert list((out / ".unfinished").glob("*.pickle"))
+    assert list((out / ".unfinished").glob("*.trial"))
 
     done = call(*command, "--budget", "5", home=judged[0])
 

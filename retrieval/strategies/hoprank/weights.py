@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from retrieval.errors import InputError
+from retrieval.input_files import read_bytes
 from retrieval.strategies.hoprank.words import Floats
 
 SCHEMA = "hopbench.hoprank/2"
+MAX_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +101,8 @@ def load(path: str) -> Weights:
     if not path:
         return shipped()
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_bytes(Path(path), MAX_BYTES).decode()
+    except (InputError, UnicodeDecodeError) as error:
         raise InputError(
             f"hoprank.weights = {path!r} cannot be read ({error}): name a file that `hopbench train hoprank` wrote"
         ) from error
@@ -119,7 +121,7 @@ def from_json(text: str, name: str) -> Weights:
             tuple(np.array(one, np.float64) for one in content["passes"]),
             content["provenance"],
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{name} is no weights file of hoprank ({type(error).__name__}: {error}): {remedy}") from error
     if schema != SCHEMA or features != feature_names():
         raise InputError(f"{name} holds weights for {_difference(schema, features)}: {remedy}")
