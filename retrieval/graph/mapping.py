@@ -38,6 +38,7 @@ NEUTRAL: Mapping[str, str] = {
     "strength": "1.0",
     "tags": "[]",
     "types": "[]",
+    "statements": "[]",
 }
 _NODE = re.compile(r"\((\w*):(\w+)(?:\s*\{(\w+):)?")
 _BARE = re.compile(r"[->]\((\w+)\)")
