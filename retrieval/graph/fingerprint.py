@@ -28,8 +28,9 @@ def export(store: GraphStore) -> GraphTables:
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
     """A table with an empty list where the store kept none."""
-    sparse = [name for name in table.columns if name in SPARSE_COLUMNS]
-    return table.assign(**{name: [kept or [] for kept in table[name]] for name in sparse})
+    for name in SPARSE_COLUMNS.intersection(table.columns):
+        table[name] = [kept or [] for kept in table[name]]
+    return table
 
 
 def fingerprint(tables: GraphTables) -> str:

@@ -1,8 +1,8 @@
 """What is told of entities: their type and description, merged over the passages that tell it.
 
 A type or description that an extractor or a triple states comes before what passages suggest: the qualifier of a title
-as a type, and as a description the first sentence of the entity's own passage (the one titled by it), or without such a
-passage the first sentence that names it where something is stated of it.
+as a type, and as a description the first sentence of the entity's own passage (the one titled by it). What has no
+passage of its own gets the first sentence that names it where something is stated of it, or else the fact itself.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Profile:
     others: list[str] = field(default_factory=list)
     own_sentence: str = ""
     named_in: str = ""
+    fact: str = ""
 
     @property
     def stated_type(self) -> str:
@@ -46,6 +47,11 @@ class Profile:
         return text
 
     @property
+    def has_description(self) -> bool:
+        """Whether a description was stated, or the entity's own passage or another sentence gives one."""
+        return bool(self.own or self.others or self.own_sentence or self.named_in)
+
+    @property
     def type(self) -> str:
         """As stated, else its title's qualifier, else "title", or "entity" for what has no passage."""
         return self.stated_type or self.titled or "entity"
@@ -53,7 +59,7 @@ class Profile:
     @property
     def description(self) -> str:
         """As stated, else a sentence of a passage."""
-        return self.stated_description or self.own_sentence or self.named_in
+        return self.stated_description or self.own_sentence or self.named_in or self.fact
 
 
 def first_sentence(text: str) -> str:
@@ -93,15 +99,20 @@ def _tell(found: dict[Key, Profile], triple: Triple, subject: Key) -> None:
         profile = found.setdefault(key, Profile(name))
         if kind:
             profile.types[kind] += 1
+        profile.fact = profile.fact or shortened(_fact(triple), LONGEST)
         if said:
             (profile.own if key == subject else profile.others).append(said)
+
+
+def _fact(triple: Triple) -> str:
+    return triple.description or f"{triple.subject} {triple.relation} {triple.object}"
 
 
 def _name(found: Mapping[Key, Profile], chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]]) -> None:
     """Look up the sentence that names those of which nothing else is known."""
     for chunk in chunks:
         names = (name for one in by_passage.get(chunk.passage_id, ()) for name in (one.subject, one.object))
-        wanted = {key for key in map(name_key, names) if key and not found[key].description}
+        wanted = {key for key in map(name_key, names) if key and not found[key].has_description}
         if wanted:
             _read(found, wanted, sentences(chunk.text))
 
