@@ -113,11 +113,16 @@ def _neighbour(related: Related) -> str:
     return _one_line(f"{related.name} ({told})" if told else related.name)
 
 
-def _line(relation: Relationship) -> str:
-    ends = f"- {relation.source} {DIRECTED if relation.directed else SYMMETRIC} {relation.target}"
+def relation_words(relation: Relationship) -> str:
+    """`Auth Service -> OAuth Provider: "depends_on" -- what is said of it (strength: 8)`, on one line."""
+    ends = f"{relation.source} {DIRECTED if relation.directed else SYMMETRIC} {relation.target}"
     kind = f': "{relation.type}"' if relation.type else ""
     said = f" -- {shortened(relation.description, MAX_DESCRIPTION)}" if relation.description else ""
-    return _wrapped(_one_line(f"{ends}{kind}{said} (strength: {relation.weight:g})"))
+    return _one_line(f"{ends}{kind}{said} (strength: {relation.weight:g})")
+
+
+def _line(relation: Relationship) -> str:
+    return _wrapped(f"- {relation_words(relation)}")
 
 
 def _one_line(text: str) -> str:
