@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from retrieval.types import Step
 
 
+WITH_A_PATH = ("reached", "out-ranked", "pruned", "not followed", "other edges")
+
+
 def print_explanation(target: Target, examiner: Examiner, again: bool = False) -> None:
     """One strategy's ranking and fates; the question and its entities first, unless they were printed before."""
     screen = console()
@@ -120,6 +123,8 @@ def _print_fate(screen: Console, target: Target, fate: Fate) -> None:
 
 def _shown_path(fate: Fate) -> Sequence[Step]:
     """The path that the words about a fate show: its own, that of the limit that lost it, or a way in the graph."""
+    if fate.kind not in WITH_A_PATH:
+        return ()
     if fate.place is not None and fate.place.hit.path:
         return fate.place.hit.path
     if fate.changes and fate.changes[0].place.hit.path:
