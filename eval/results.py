@@ -13,6 +13,7 @@ import numpy as np
 from eval.answers import VERSION as READER_VERSION
 from eval.compare import PairResult
 from eval.evaluate import Evaluation
+from eval.explain import pairs_of, stated
 from eval.files import write_atomically
 from eval.reading import costs
 from eval.report import ReportData, write_details, write_report
@@ -108,6 +109,7 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
                 "ranked_ids": [list(ranking.ranked_ids) for ranking in rankings],
                 "scores": [list(ranking.scores) for ranking in rankings],
                 "latency_ms": [trial.latency_ms.get(question, np.nan) for question in ids],
+                "graph_context": [ranking.graph_context for ranking in rankings],
             }
         )
         tables.append(head.join(evaluation.rows[label], on="question_id"))
@@ -147,6 +149,7 @@ def report_data(evaluation: Evaluation, run: Mapping[str, Any]) -> ReportData:
         for label, trial in evaluation.trials.items()
         for question in trial.hits
     }
+    names = _names(evaluation, paths)
     return ReportData(
         results(evaluation),
         questions_table(evaluation),
@@ -155,8 +158,16 @@ def report_data(evaluation: Evaluation, run: Mapping[str, Any]) -> ReportData:
         evaluation.intervals,
         paths,
         run,
-        _names(evaluation, paths),
+        names,
+        _stated(evaluation, names),
     )
+
+
+def _stated(evaluation: Evaluation, names: Mapping[str, str]) -> Mapping[tuple[str, str], Sequence[str]]:
+    """What is stated of the entities that shown paths join."""
+    trials = evaluation.trials.values()
+    shown = (step for trial in trials for hits in trial.hits.values() for hit in hits for step in hit.path)
+    return stated(evaluation.plan.index, pairs_of(shown), lambda entity: names.get(entity, entity))
 
 
 def _names(evaluation: Evaluation, paths: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) -> dict[str, str]:

@@ -107,6 +107,7 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
         "\n\n".join(parts),
         tuple(dict.fromkeys(index.passage_of[chunk] for chunk in ranking.seeds)),
         context_parts=tuple(parts),
+        graph_context=parts[0] if ranking.graph_context and parts else "",
     )
 
 

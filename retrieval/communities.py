@@ -25,7 +25,7 @@ from retrieval.graph.adjacency import Adjacency
 from retrieval.graph.schema import ENTITY, RELATED_TO
 from retrieval.graph.store import Record
 from retrieval.index import Batch
-from retrieval.linking import Linker
+from retrieval.linking import Linker, entity_names
 from retrieval.types import Counters
 
 Rows = NDArray[np.int64]
@@ -46,7 +46,7 @@ class Summaries(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Descriptions:
-    """Wording of entities (by id) and of relations (by both ids), and how many rows were read for it."""
+    """Wording of entities (by id) and of relations (by both ids, sorted), and how many rows were read for it."""
 
     entities: Mapping[str, str]
     relations: Mapping[tuple[str, str], str]
@@ -60,16 +60,28 @@ def descriptions(batch: Batch, counters: Counters) -> Descriptions:
         # A kind of which the graph has nothing comes back as no record at all.
         records = {record["kind"]: record for record in batch.index.store.read(cypher.DESCRIPTIONS)}
         entity, relation = records.get(ENTITY, _NOTHING), records.get(RELATED_TO, _NOTHING)
-        ends = zip(relation["source"], relation["target"], strict=True)
-        worded = zip(relation["types"], relation["description"], strict=True)
         kept = batch.index.shared["descriptions"] = Descriptions(
             dict(zip(entity["source"], entity["description"], strict=True)),
-            {pair: said or " ".join(sorted(types)) for pair, (types, said) in zip(ends, worded, strict=True)},
+            _worded(relation, entity_names(batch.index)),
             len(entity["source"]) + len(relation["source"]),
         )
     counters.round_trips += 1
     counters.rows += kept.rows
     return kept
+
+
+def _worded(relation: Record, name_of: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Each pair's description; without one, as in many graphs built elsewhere, its types between the ends' names.
+
+    Such an edge leads from subject to object, and several may join a pair; ours are one a pair, and described.
+    """
+    found: dict[tuple[str, str], str] = {}
+    columns = (relation[name] for name in ("source", "target", "types", "description"))
+    for source, target, types, said in zip(*columns, strict=True):
+        told = said or " ".join((name_of.get(source, source), *sorted(types), name_of.get(target, target)))
+        pair = (source, target) if source < target else (target, source)
+        found[pair] = f"{found[pair]}; {told}" if pair in found else told
+    return found
 
 
 @dataclass(frozen=True, eq=False)

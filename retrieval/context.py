@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from retrieval.chunking import count_tokens
 from retrieval.graph import cypher
+from retrieval.graph.statements import DIRECTED, SYMMETRIC, Statement, statements_of
 from retrieval.graph.store import Record
 from retrieval.index import Batch
 from retrieval.recognition import Card
+from retrieval.text import shortened
 from retrieval.types import Counters
 
 MAX_TOKENS = 500
@@ -25,7 +27,7 @@ _GLUE = "\u00a0"
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """An entity's neighbour: the relation's type, and its weight 1..10 where it is known."""
+    """An entity's neighbour: the relation's type as it reads from the entity, and its weight 1..10 where known."""
 
     name: str
     type: str
@@ -44,13 +46,17 @@ class EntityCard:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """One relation in words; `weight` 1..10 is what the block calls its strength."""
+    """One relation in words, from subject to object; `weight` 1..10 is what the block calls its strength.
+
+    One that is not `directed` holds from both ends: the block joins them by another sign.
+    """
 
     source: str
     target: str
     type: str
     description: str
     weight: float
+    directed: bool = True
 
 
 def format_context(
@@ -97,27 +103,26 @@ def _section(card: EntityCard) -> str:
         items = [_neighbour(one).replace(" ", _GLUE) for one in card.related]
         lines.append(_wrapped("Related: " + ", ".join(items)))
     if card.description:
-        lines.append(_wrapped(f"Description: {_short(card.description)}"))
+        lines.append(_wrapped(f"Description: {shortened(card.description, MAX_DESCRIPTION)}"))
     return "\n".join(lines)
 
 
 def _neighbour(related: Related) -> str:
-    weight = "" if related.weight is None else f", weight: {related.weight:g}"
-    return _one_line(f"{related.name} ({related.type}{weight})")
+    weight = "" if related.weight is None else f"weight: {related.weight:g}"
+    told = ", ".join(part for part in (related.type, weight) if part)
+    return _one_line(f"{related.name} ({told})" if told else related.name)
+
+
+def relation_words(relation: Relationship) -> str:
+    """`Auth Service -> OAuth Provider: "depends_on" -- what is said of it (strength: 8)`, on one line."""
+    ends = f"{relation.source} {DIRECTED if relation.directed else SYMMETRIC} {relation.target}"
+    kind = f': "{relation.type}"' if relation.type else ""
+    said = f" -- {shortened(relation.description, MAX_DESCRIPTION)}" if relation.description else ""
+    return _one_line(f"{ends}{kind}{said} (strength: {relation.weight:g})")
 
 
 def _line(relation: Relationship) -> str:
-    ends = f'- {relation.source} -> {relation.target}: "{relation.type}"'
-    said = f" -- {_short(relation.description)}" if relation.description else ""
-    return _wrapped(_one_line(f"{ends}{said} (strength: {relation.weight:g})"))
-
-
-def _short(text: str) -> str:
-    """A text of at most `MAX_DESCRIPTION` characters, cut between words."""
-    whole = _one_line(text)
-    if len(whole) <= MAX_DESCRIPTION:
-        return whole
-    return whole[: MAX_DESCRIPTION - 2].rpartition(" ")[0] + "..."
+    return _wrapped(f"- {relation_words(relation)}")
 
 
 def _one_line(text: str) -> str:
@@ -161,10 +166,12 @@ def context_blocks(
     relations = {record["id"]: _above(record, min_strength) for record in records}
     counters.round_trips += 1
     counters.rows += sum(len(record["target"]) for record in relations.values())
-    shown = {entity: _card(cards[entity], relations[entity]) for entity in wanted}
-    return [
-        format_context([shown[entity] for entity in ids], _relationships(ids, cards, relations)) for ids in entities
-    ]
+    edges = {entity: _edges(entity, record, rel_types) for entity, record in relations.items()}
+    name_of = {entity: card.name for entity, card in cards.items()}
+    for edge in (edge for found in edges.values() for edge in found):
+        name_of.setdefault(edge.neighbour, edge.name)
+    shown = {entity: _card(entity, cards[entity], edges[entity]) for entity in wanted}
+    return [format_context([shown[entity] for entity in ids], _told(ids, edges, name_of)) for ids in entities]
 
 
 def _above(record: Record, least: float) -> Record:
@@ -174,33 +181,52 @@ def _above(record: Record, least: float) -> Record:
     return {name: value if name == "id" else [value[place] for place in kept] for name, value in record.items()}
 
 
-def _card(card: Card, relations: Record) -> EntityCard:
-    related = [Related(name, _kinds(types), _weight(strength)) for _, name, strength, types, _ in _rows(relations)]
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """An edge from an entity: the neighbour, the strength 0..1, and what is stated of both."""
+
+    neighbour: str
+    name: str
+    strength: float
+    statements: Sequence[Statement]
+
+
+def _edges(entity: str, record: Record, rel_types: Sequence[str]) -> list[_Edge]:
+    """An entity's edges, strongest first, equal ones by the neighbour's id, whatever order the store gave.
+
+    With `rel_types` an edge shows only what is stated of these types.
+    """
+    columns = ("target", "name", "weight", "types", "description", "statements", "forward")
+    found = []
+    for target, name, strength, types, said, kept, forward in zip(*(record[one] for one in columns), strict=True):
+        first, second = (entity, target) if forward else (target, entity)
+        told = statements_of(first, second, strength, types, said, kept)
+        asked = [one for one in told if one.type in rel_types]
+        found.append(_Edge(target, name, strength, asked or told))
+    return sorted(found, key=lambda edge: (-edge.strength, edge.neighbour))
+
+
+def _card(entity: str, card: Card, edges: Sequence[_Edge]) -> EntityCard:
+    related = [Related(edge.name, _kinds(entity, edge), _weight(10.0 * edge.strength)) for edge in edges]
     return EntityCard(card.name, card.type, related, card.description)
 
 
-def _relationships(
-    entities: Sequence[str], cards: Mapping[str, Card], relations: Mapping[str, Record]
+def _kinds(entity: str, edge: _Edge) -> str:
+    return ", ".join(dict.fromkeys(one.seen_from(entity) for one in edge.statements))
+
+
+def _told(
+    entities: Sequence[str], edges: Mapping[str, Sequence[_Edge]], name_of: Mapping[str, str]
 ) -> list[Relationship]:
-    """The shown relations, each pair once, strongest first."""
-    found: dict[frozenset[str], Relationship] = {}
-    for entity in entities:
-        for target, name, strength, types, description in _rows(relations[entity]):
-            relation = Relationship(cards[entity].name, name, _kinds(types), description, _weight(strength))
-            found.setdefault(frozenset((entity, target)), relation)
+    """What the shown edges state, each once and in its own direction, strongest first."""
+    found: dict[object, Relationship] = {}
+    for one in (one for entity in entities for edge in edges[entity] for one in edge.statements):
+        ends = name_of[one.subject], name_of[one.object]
+        relation = Relationship(*ends, one.type, one.description, _weight(one.weight), one.directed)
+        found.setdefault(one.key, relation)
     return sorted(found.values(), key=lambda one: -one.weight)
 
 
-def _rows(record: Record) -> list[tuple[str, str, float, list[str], str]]:
-    """The relations of an entity, strongest first, equal ones by the neighbour's id, whatever order the store gave."""
-    columns = (record[name] for name in ("target", "name", "weight", "types", "description"))
-    return sorted(zip(*columns, strict=True), key=lambda row: (-row[2], row[0]))
-
-
-def _kinds(types: Sequence[str]) -> str:
-    return ", ".join(sorted(types))
-
-
-def _weight(strength: float) -> float:
-    """Strength 0..1 as the weight 1..10 of the source, one decimal."""
-    return round(10.0 * strength, 1)
+def _weight(weight: float) -> float:
+    """A weight 0..10, one decimal."""
+    return round(weight, 1)

@@ -93,6 +93,14 @@ def sentences(text: str) -> list[str]:
     return [*parts, rest] if rest else parts
 
 
+def shortened(text: str, most: int) -> str:
+    """A text on one line, of at most `most` characters; a longer one is cut between words and ends in "..."."""
+    whole = " ".join(text.split())
+    if len(whole) <= most:
+        return whole
+    return (whole[: most - 2].rpartition(" ")[0] or whole[: most - 3]) + "..."
+
+
 def _abbreviated(text: str, begin: int, dot: int) -> bool:
     start = dot
     while start > begin and (text[start - 1].isalnum() or text[start - 1] == "."):

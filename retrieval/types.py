@@ -44,8 +44,8 @@ class Question:
 class Triple:
     """A relation stated in one passage; `confidence` in 0..1 becomes the edge's strength.
 
-    Ready triples have no more; a language model also says what kind of thing each end is, what the relation means, and
-    the words it goes by (`tags`).
+    What each end is (its type and description), what the relation means and the words it goes by (`tags`) are empty
+    where the file or the model does not say.
     """
 
     passage_id: str
@@ -57,6 +57,8 @@ class Triple:
     object_type: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
+    subject_description: str = ""
+    object_description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

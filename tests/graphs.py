@@ -111,7 +111,7 @@ def graph_tables(
         ENTITY: [(entity, entity, "entity", "", []) for entity in entities],
         CONTAINS: [(document_id(chunk), chunk) for chunk in chunks],
         MENTIONED_IN: [(entity, chunk, 1, 1.0, []) for entity, chunk in mentions],
-        RELATED_TO: [(*sorted(ends), strength, ["related"], "", []) for *ends, strength in related],
+        RELATED_TO: [(*sorted(ends), strength, ["related"], "", [], []) for *ends, strength in related],
         SIMILAR_TO: [(*sorted(ends), similarity, []) for *ends, similarity in similar],
     }
     return GraphTables(

@@ -50,6 +50,11 @@ def test_triples_are_read_with_and_without_confidence(path: Path) -> None:
         ({"confidence": float("nan")}, "line 2: not JSON that can be read (NaN is no number of JSON)"),
         ({"confidence": "high"}, "line 2: field 'confidence' must be a number from 0 to 1, not a string"),
         ({"confidence": True}, "line 2: field 'confidence' must be a number from 0 to 1, not true"),
+        ({"weight": 0}, "line 2: field 'weight' is 0, must be from 1 to 10: rescale it or leave it out"),
+        ({"weight": "8"}, "line 2: field 'weight' must be a number from 1 to 10, not a string"),
+        ({"subject_type": 3}, "line 2: field 'subject_type' must be a string, not the number 3"),
+        ({"obj_type": "x" * 81}, "line 2: field 'obj_type' is 81 characters long, over the limit of 80: name a kind"),
+        ({"object_description": []}, "line 2: field 'object_description' must be a string, not a list"),
     ],
 )
 def test_bad_triples_name_line_and_field(path: Path, fields: dict[str, Any], expected: str) -> None:
@@ -58,6 +63,26 @@ def test_bad_triples_name_line_and_field(path: Path, fields: dict[str, Any], exp
         load_triples(path, ["p1"])
 
     assert f"{path}, {expected}" == str(caught.value)[: len(f"{path}, {expected}")]
+
+
+def test_a_line_may_say_what_its_ends_are_and_what_the_relation_means(path: Path) -> None:
+    said = {
+        "description": "Ada wrote notes.",
+        "subject_description": " A\n mathematician. ",
+        "object_description": None,
+    }
+    write(path, {**TRIPLE, **said, "subject_type": "person", "object_type": "text", "confidence": 0.2, "weight": 8})
+    (triple,) = load_triples(path, ["p1"])
+
+    assert ("person", "text", "Ada wrote notes.") == (triple.subject_type, triple.object_type, triple.description)
+    assert ("A mathematician.", "") == (triple.subject_description, triple.object_description)
+    assert 0.8 == triple.confidence  # the weight of 8, not how sure somebody was
+
+
+def test_2wiki_s_own_names_of_the_types_are_read(path: Path) -> None:
+    (triple,) = load_triples(write(path, {**TRIPLE, "subj_type": "person", "obj_type": None}), ["p1"])
+
+    assert ("person", "", 1.0) == (triple.subject_type, triple.object_type, triple.confidence)
 
 
 def test_triples_of_unknown_passages_are_counted(path: Path) -> None:

@@ -128,12 +128,12 @@ class Recorder:
 
 
 def test_a_community_is_told_by_its_strongest_names_and_relations(tmp_path: Path) -> None:
-    """Strengths inside: A .9 + .5, B .9 + .3, C .5 + .3. Relations by strength; without wording, the type stands."""
+    """Strengths inside: A .9 + .5, B .9 + .3, C .5 + .3. Relations by strength; one has no wording."""
     index = index_of(world(), tmp_path)
     index.embedder = recorder = Recorder(index)  # type: ignore[assignment]
     known = read(index)
 
-    assert [["A. B. C. A met B.. A met C.. related", "D. E. D met E."]] == recorder.texts
+    assert [["A. B. C. A met B.. A met C.. B related C", "D. E. D met E."]] == recorder.texts
     assert [["A", "B", "C"], ["D", "E"]] == known.names
     assert [[0, 1, 2], [3, 4]] == [rows.tolist() for rows in known.members]
     # c1 mentions three of the first, c2 one of each, c3 two of the second, c4 nobody.

@@ -47,8 +47,13 @@ CHUNKS = [chunk(1, "Ed Wood", "Tim Burton directed Ed Wood."), chunk(2, "Tim Bur
 
 def fact(subject: str, kind: str, relation: str, thing: str, other: str, weight: int) -> dict[str, Any]:
     said = f"{subject} {relation} {thing}."
-    named = {"subject": subject, "subject_type": kind, "relation": relation, "object": thing, "object_type": other}
+    named = {"subject": subject, "relation": relation, "object": thing}
     return {**named, "description": said, "weight": weight, "tags": ["fact"]}
+
+
+def things(subject: str, kind: str, relation: str, thing: str, other: str, weight: int) -> list[dict[str, str]]:
+    told = {subject: kind, thing: other}
+    return [{"name": name, "type": one, "description": f"{name} is a {one}."} for name, one in told.items()]
 
 
 def reads(body: Body) -> str:
@@ -58,7 +63,11 @@ def reads(body: Body) -> str:
         return json.dumps({"same": ["Burbank" not in line for line in talk[1]["content"].splitlines()]})
     titles = re.findall(r"Passage (\d+): (.*)", talk[1]["content"])
     known = LATER if len(talk) > 2 else FACTS
-    told = [{"passage": int(n), "triples": [fact(*one) for one in known.get(title, [])]} for n, title in titles]
+    told = []
+    for number, title in titles:
+        facts = known.get(title, [])
+        named = [thing for one in facts if len(talk) == 2 for thing in things(*one)]
+        told.append({"passage": int(number), "entities": named, "triples": [fact(*one) for one in facts]})
     return json.dumps({"passages": told})
 
 
@@ -80,20 +89,15 @@ def test_short_passages_are_read_together_and_told_apart(llm: LLM, server: Scrip
     reading = TripleReader(llm).read(CHUNKS)
     assert 1 == len(server.requests)
     # "Ed Wood is Ed Wood" relates nothing; weight 9 of 10 is a strength of .9.
+    # The first description of Ed Wood counts: "Ed Wood is a film.", not that of the second fact.
     assert [
         Triple(
-            "c1",
-            "Ed Wood",
-            "directed by",
-            "Tim Burton",
-            0.9,
-            "film",
-            "person",
-            "Ed Wood directed by Tim Burton.",
-            ("fact",),
+            *("c1", "Ed Wood", "directed by", "Tim Burton", 0.9, "film", "person", "Ed Wood directed by Tim Burton."),
+            *(("fact",), "Ed Wood is a film.", "Tim Burton is a person."),
         ),
         Triple(
-            "c2", "Tim Burton", "born in", "Burbank", 0.6, "person", "city", "Tim Burton born in Burbank.", ("fact",)
+            *("c2", "Tim Burton", "born in", "Burbank", 0.6, "person", "city", "Tim Burton born in Burbank."),
+            *(("fact",), "Tim Burton is a person.", "Burbank is a city."),
         ),
     ] == list(reading.triples)
     assert {} == reading.unread
@@ -116,6 +120,10 @@ def test_gleaning_adds_what_was_missed(llm: LLM, server: ScriptedServer) -> None
     assert ["One"] == [triple.object for triple in TripleReader(llm).read(glean).triples]
     assert ["One", "Two"] == [triple.object for triple in TripleReader(llm, gleaning=1).read(glean).triples]
     assert 2 == len(server.requests)  # the first round came from the cache
+    # The second round lists no things: what is known of Gleaned is from the first.
+    assert ["Gleaned is a thing."] * 2 == [
+        triple.subject_description for triple in TripleReader(llm, gleaning=1).read(glean).triples
+    ]
 
 
 def passages(count: int = 3) -> list[Passage]:
@@ -133,8 +141,13 @@ def test_a_graph_is_built_from_what_was_read(llm: LLM, tmp_path: Path) -> None:
     record = build_graph(wanted, store, tmp_path / "staging", plain)
     assert "gaps" not in record
     tables = export(store)
-    kinds = dict(zip(tables.nodes[ENTITY]["name"], tables.nodes[ENTITY]["type"], strict=True))
-    assert {"Ed Wood": "title", "Tim Burton": "person", "Burbank": "city"} == kinds
+    entities = tables.nodes[ENTITY].set_index("name")
+    assert {"Ed Wood": "film", "Tim Burton": "person", "Burbank": "city"} == entities["type"].to_dict()
+    assert {
+        "Ed Wood": "Ed Wood is a film.",
+        "Tim Burton": "Tim Burton is a person.",
+        "Burbank": "Burbank is a city.",
+    } == (entities["description"].to_dict())
     edges = tables.edges[RELATED_TO].set_index(["source", "target"])
     directed = edges.loc[("e:ed wood", "e:tim burton")]
     assert (0.9, ["directed by"], "Ed Wood directed by Tim Burton.") == (
@@ -143,6 +156,14 @@ def test_a_graph_is_built_from_what_was_read(llm: LLM, tmp_path: Path) -> None:
         directed["description"],
     )
     assert {"direct", "fact"} <= set(directed["tags"])
+    backward = edges.loc[("e:burbank", "e:tim burton")]
+    assert (
+        '{"subject": "e:tim burton", "type": "born in", "object": "e:burbank", ' in backward["statements"][0],
+        1,
+    ) == (
+        True,
+        len(backward["statements"]),
+    )
     assert ("e:burbank", "c2") in set(
         zip(*(tables.edges[MENTIONED_IN][end] for end in ("source", "target")), strict=True)
     )

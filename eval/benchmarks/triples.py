@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.benchmarks.fields import id_value, kind, required, text_value
+from eval.benchmarks.fields import TEXT_LIMIT, id_value, kind, required, text_value
 from eval.benchmarks.files import read_jsonl
 from eval.benchmarks.place import Place, Record, refuse_unknown
 from retrieval.errors import InputError
 from retrieval.types import Triple
 
+MAX_TYPE = 80  # characters of a type, as many as a language model may write
+WEIGHTS = 10
+
 
 def load_triples(path: str | Path, passage_ids: Iterable[str]) -> list[Triple]:
-    """Read `passage_id, subject, relation, object[, confidence]` from JSON lines; other fields are ignored.
+    """Read `passage_id, subject, relation, object` and what else a line says of them from JSON lines.
+
+    Optional are `confidence` (0..1) or `weight` (1..10), either of which makes the relation's strength, `description`
+    (the fact in words), `subject_type`, `object_type` (also `subj_type`, `obj_type`, as 2WikiMultihopQA's own triples
+    have them), `subject_description` and `object_description`. Other fields are ignored.
 
     Parameters
     ----------
@@ -25,13 +32,14 @@ def load_triples(path: str | Path, passage_ids: Iterable[str]) -> list[Triple]:
     Returns
     -------
     list of Triple
-        In file order; `confidence` is 1 where the line gives none (or null).
+        In file order; `confidence` is weight/10 where the line gives a weight, and 1 where it gives neither (or null).
 
     Raises
     ------
     InputError
-        For a file without triples, a field that is missing, empty or of the wrong type, a confidence outside 0..1
-        (file, line and field are named), and for passages that are not in the corpus (with a count).
+        For a file without triples, a field that is missing, empty or of the wrong type, a confidence outside 0..1 or a
+        weight outside 1..10 (file, line and field are named), and for passages that are not in the corpus (with a
+        count).
     """
     known = set(passage_ids)
     unknown = []
@@ -56,7 +64,12 @@ def _triple(record: Record, place: Place) -> Triple:
         subject=_name(record, place, "subject"),
         relation=_name(record, place, "relation"),
         object=_name(record, place, "object"),
-        confidence=_confidence(record.get("confidence"), place),
+        confidence=_strength(record, place),
+        subject_type=_said(record, place, "subject_type", "subj_type", limit=MAX_TYPE),
+        object_type=_said(record, place, "object_type", "obj_type", limit=MAX_TYPE),
+        description=_said(record, place, "description"),
+        subject_description=_said(record, place, "subject_description"),
+        object_description=_said(record, place, "object_description"),
     )
 
 
@@ -67,11 +80,32 @@ def _name(record: Record, place: Place, field: str) -> str:
     return text
 
 
-def _confidence(value: object, place: Place) -> float:
+def _said(record: Record, place: Place, *names: str, limit: int = TEXT_LIMIT) -> str:
+    """An optional text on one line, by the first of its names that the record has; "" where it has none (or null)."""
+    field = next((name for name in names if record.get(name) is not None), None)
+    if field is None:
+        return ""
+    text = " ".join(text_value(place, field, record[field]).split())
+    if len(text) > limit:
+        raise place.error(f"field {field!r} is {len(text):,} characters long, over the limit of {limit}: name a kind")
+    return text
+
+
+def _strength(record: Record, place: Place) -> float:
+    """0..1: the weight, which says how strong a relation is, before the confidence, which says how sure one was."""
+    confidence = _number(record, place, "confidence", 0, 1)
+    weight = _number(record, place, "weight", 1, WEIGHTS)
+    if weight is not None:
+        return weight / WEIGHTS
+    return 1.0 if confidence is None else confidence
+
+
+def _number(record: Record, place: Place, field: str, least: int, most: int) -> float | None:
+    value = record.get(field)
     if value is None:
-        return 1.0
+        return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise place.error(f"field 'confidence' must be a number from 0 to 1, not {kind(value)}")
-    if not 0 <= value <= 1:  # also refuses NaN
-        raise place.error(f"field 'confidence' is {value}, must be from 0 to 1: rescale it or leave it out")
+        raise place.error(f"field {field!r} must be a number from {least} to {most}, not {kind(value)}")
+    if not least <= value <= most:  # also refuses NaN
+        raise place.error(f"field {field!r} is {value}, must be from {least} to {most}: rescale it or leave it out")
     return float(value)

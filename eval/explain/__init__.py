@@ -8,6 +8,7 @@ from eval.explain.linked import Linked, Names, linked_entities
 from eval.explain.queries import Query, browser_text, literal, pasteable, queries_of
 from eval.explain.quotes import Quote, quote
 from eval.explain.routes import Route, Routes
+from eval.explain.stated import pairs_of, stated
 from eval.explain.versus import Versus, versus
 
 __all__ = [
@@ -34,8 +35,10 @@ __all__ = [
     "linked_entities",
     "literal",
     "outcomes_of",
+    "pairs_of",
     "pasteable",
     "queries_of",
     "quote",
+    "stated",
     "versus",
 ]

@@ -27,7 +27,8 @@ class ReportData:
     `intervals` is label → metric → (low, high): confidence intervals of the means.
     `paths` is (question id, label) → hits as dicts: passage_id, rank, score, origin, components, path; a path is a
     list of edges: edge, source, target, weight, score. `names` gives nodes of paths (entities, parts of passages) a
-    readable name; a passage id is shown by its title. `run` holds the facts to print, among them `warnings`.
+    readable name; a passage id is shown by its title. `stated` holds, for pairs of entities on paths (sorted ids), what
+    is stated of them in words, in its own direction. `run` holds the facts to print, among them `warnings`.
     """
 
     results: Mapping[str, Any]
@@ -38,6 +39,7 @@ class ReportData:
     paths: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    stated: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse, before anything is written, what cannot be reported."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from eval.explain.quotes import quote
 from eval.report.data import ReportData
 from eval.types import BenchmarkQuestion
-from retrieval.graph.schema import MENTIONED_IN
+from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 
 BATCH = 20  # questions unpacked together: about 100 kB
 TOP = 10  # hits shown for each label, and gold below them
@@ -130,6 +130,7 @@ class _Batch:
             for s in hit.get("path") or ()
         ]
         quotes = [line for s in hit.get("path") or () for line in self._quotes(s)]
+        facts = [line for s in hit.get("path") or () for line in self._stated(s)]
         return [
             self._passage(passage),
             rank,
@@ -139,6 +140,7 @@ class _Batch:
             components,
             path,
             quotes,
+            list(dict.fromkeys(facts)),
         ]
 
     def _quotes(self, step: Mapping[str, Any]) -> list[list[str]]:
@@ -151,6 +153,11 @@ class _Batch:
         entity = step["target"] if passage == step["source"] else step["source"]
         found = quote(titles[passage], self.texts.get(passage, ""), self._name(entity))
         return [[titles[passage] or passage, found.before, found.mention, found.after]] if found else []
+
+    def _stated(self, step: Mapping[str, Any]) -> Sequence[str]:
+        """What is stated of the entities that a step joins: the step itself may go against a relation."""
+        first, second = sorted((step["source"], step["target"]))
+        return self.data.stated.get((first, second), ()) if step["edge"] == RELATED_TO else ()
 
     def _passage(self, key: str) -> int:
         return self.passages.setdefault(key, len(self.passages))

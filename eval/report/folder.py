@@ -27,6 +27,7 @@ def write_details(data: ReportData, folder: Path) -> Path:
         "comparisons": list(data.comparisons),
         "intervals": data.intervals,
         "names": dict(data.names),
+        "stated": [[*pair, list(lines)] for pair, lines in sorted(data.stated.items())],
         "paths": hits,
     }
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=dict)
@@ -56,4 +57,5 @@ def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
         raise InputError(f"{folder}: a file of the run is damaged (it holds no object): run the benchmark again")
     shared = {name: details[name] for name in ("run", "comparisons", "intervals", "names") if name in details}
     paths = {(row["question_id"], row["strategy"]): row["hits"] for row in details.get("paths", [])}
-    return ReportData(results=results, questions=questions, benchmark=benchmark, paths=paths, **shared)
+    told = {(first, second): lines for first, second, lines in details.get("stated", [])}
+    return ReportData(results=results, questions=questions, benchmark=benchmark, paths=paths, stated=told, **shared)

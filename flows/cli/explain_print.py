@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from flows.cli.explain_target import Target
+    from retrieval.types import Step
+
+
+WITH_A_PATH = ("reached", "out-ranked", "pruned", "not followed", "other edges")
 
 
 def print_explanation(target: Target, examiner: Examiner, again: bool = False) -> None:
@@ -82,8 +86,15 @@ def _print_hit(screen: Console, target: Target, place: Placed, width: int, learn
     _line(screen, head, 2)
     if place.hit.path:
         _line(screen, path_words(place.hit.path, target.names), width + 10, "dim")
+        _print_stated(screen, target, place.hit.path, width + 12)
     for line in quoted(place.hit.path, target) if learned else ():
         _line(screen, line, width + 12, "dim")
+
+
+def _print_stated(screen: Console, target: Target, path: Sequence[Step], indent: int) -> None:
+    """A path goes over RELATED_TO both ways: what is stated there, the way round that it was stated."""
+    for line in target.stated(path):
+        _line(screen, line, indent, "dim")
 
 
 def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:
@@ -107,6 +118,18 @@ def _print_fate(screen: Console, target: Target, fate: Fate) -> None:
     _line(screen, f"{target.title(fate.passage)}  [{fate.passage}]  {rank_words(fate)}", 2)
     for line in fate_words(fate, target.names, target.title):
         _line(screen, line, 6)
+    _print_stated(screen, target, _shown_path(fate), 8)
+
+
+def _shown_path(fate: Fate) -> Sequence[Step]:
+    """The path that the words about a fate show: its own, that of the limit that lost it, or a way in the graph."""
+    if fate.kind not in WITH_A_PATH:
+        return ()
+    if fate.place is not None and fate.place.hit.path:
+        return fate.place.hit.path
+    if fate.changes and fate.changes[0].place.hit.path:
+        return fate.changes[0].place.hit.path
+    return fate.route.steps if fate.route is not None else ()
 
 
 def print_versus(target: Target, first: Examiner, second: Examiner) -> None:
@@ -136,5 +159,6 @@ def _print_only(screen: Console, target: Target, title: str, other: str, found: 
         _line(screen, f"{place.rank}  {target.title(place.passage)}{gold}  {place_words(place)}", 2)
         if place.hit.path:
             _line(screen, path_words(place.hit.path, target.names), 6, "dim")
+            _print_stated(screen, target, place.hit.path, 8)
         why = fate_words(fate, target.names, target.title)
         _line(screen, f"{other}: {rank_words(fate)}: {why[0] if why else fate.kind}", 6)

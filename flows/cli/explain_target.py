@@ -9,7 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.explain import Examiner, Names, answer, browser_text, linked_entities, pasteable, queries_of
+from eval.explain import (
+    Examiner,
+    Names,
+    answer,
+    browser_text,
+    linked_entities,
+    pairs_of,
+    pasteable,
+    queries_of,
+    stated,
+)
 from eval.files import write_atomically
 from eval.types import Benchmark, BenchmarkQuestion
 from flows.build_graph import open_index
@@ -22,6 +32,7 @@ from retrieval.strategies.registry import make, registry
 
 if TYPE_CHECKING:
     from retrieval.strategies.base import Strategy
+    from retrieval.types import Step
 
 FREE_TEXT = "(free text)"
 
@@ -44,6 +55,12 @@ class Target:
     def batch(self) -> Batch:
         """The question, put to the index; what it computes is shared by all that is tried."""
         return Batch(self.index, [self.question.question])
+
+    def stated(self, path: Sequence[Step]) -> list[str]:
+        """What is stated of the entities that a path joins, each relation in its own direction."""
+        pairs = pairs_of(path)
+        known = stated(self.index, pairs, self.names)
+        return [line for pair in pairs for line in known.get(pair, ())]
 
     def strategy(self, label: str) -> Strategy:
         """The strategy of a label, with the parameters of the run where it was run there."""

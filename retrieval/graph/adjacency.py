@@ -74,6 +74,12 @@ def _matrix(
     column = [columns[target] for target in record["target"]]  # type: ignore[index]
     weights = np.asarray(record["weight"], dtype=np.float64)
     matrix = sparse.csr_array((weights, (row, column)), shape=(len(rows), len(columns)))
+    if matrix.nnz < len(weights):  # parallel edges, which only a graph from elsewhere has: the strongest counts
+        order = np.argsort(-weights, kind="stable")
+        cells = np.array(row, np.int64)[order] * len(columns) + np.array(column, np.int64)[order]
+        unique, first = np.unique(cells, return_index=True)
+        places = np.divmod(unique, len(columns))
+        matrix = sparse.csr_array((weights[order][first], places), shape=matrix.shape)
     matrix.sort_indices()
     return matrix
 

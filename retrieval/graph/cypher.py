@@ -172,15 +172,29 @@ CALL (id) {{{_STANDS_IN}
 RETURN id, type, description, frequency
 """
 
-# Each entity's strongest relations with their wording, for the graph context block.
+# Each entity's strongest relations with their wording, for the graph context block. `statements` are what is stated,
+# each with its subject and object; `forward` says whether the edge leads away from the entity, which is the direction
+# of a relation in a graph that HopBench did not build (ours sorts the ends of an edge).
 STRONGEST_RELATIONS = f"""
 UNWIND $ids AS id
 CALL (id) {{{_RELATED}
-  WITH r, x ORDER BY r.strength DESC, x.id LIMIT $limit
+  WITH e, r, x ORDER BY r.strength DESC, x.id LIMIT $limit
   RETURN collect(x.id) AS target, collect(x.name) AS name, collect(r.strength) AS weight,
-         collect(r.types) AS types, collect(r.description) AS description
+         collect(r.types) AS types, collect(r.description) AS description,
+         collect(coalesce(r.statements, [])) AS statements, collect(startNode(r) = e) AS forward
 }}
-RETURN id, target, name, weight, types, description
+RETURN id, target, name, weight, types, description, statements, forward
+"""
+
+# What is stated of pairs of entities ($pairs of {source, target}), a record per edge; nothing of edges whose types are
+# all `$usual`. `statements` and `forward` as above.
+STATED = """
+UNWIND $pairs AS p
+MATCH (a:Entity {id: p.source})-[r:RELATED_TO]-(b:Entity {id: p.target})
+WHERE b.namespace = $namespace AND a.namespace = b.namespace
+  AND (size(coalesce(r.statements, [])) > 0 OR NOT any(name IN coalesce(r.types, []) WHERE name IN $usual))
+RETURN p.source AS source, p.target AS target, r.strength AS weight, r.types AS types, r.description AS description,
+       coalesce(r.statements, []) AS statements, startNode(r) = a AS forward
 """
 
 # Document 3's hop. A frontier row has `chunks` and `entities`, each a list of {id, activation}, the ids `visited` and,

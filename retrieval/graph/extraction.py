@@ -13,58 +13,70 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrieval.chunking import count_tokens
+from retrieval.entities import Key
 from retrieval.graph import resolution
 from retrieval.llm import LLM, Call, Endpoint, Reply, ask
 from retrieval.llm.structured import wire_schema
 from retrieval.text import name_key
 from retrieval.types import Chunk, Triple
 
-PROMPT_VERSION = "extract-1"
+PROMPT_VERSION = "extract-2"
 TOGETHER, TOGETHER_TOKENS = 4, 400  # passages and their tokens in one call
 MAX_TRIPLES = 16  # of one passage and one call; more are gleaned
-TOKENS_PER_TRIPLE, MAX_TOKENS = 360, 8192  # of a reply; the former holds a triple of the longest texts
+# Of a reply; the former two hold a triple and an entity of the longest texts.
+TOKENS_PER_TRIPLE, TOKENS_PER_ENTITY, MAX_TOKENS = 360, 200, 8192
 WEIGHTS = 10
 
 INSTRUCTIONS = """You read passages and write down the facts they state, as relations between named things.
-For each passage, by its number, list the triples it states:
-- subject, object: the names of the two things, as the passage spells them in full; resolve "he", "it", "the film".
-- subject_type, object_type: what each is, in one or two words (person, film, city, date, organization, ...).
-- relation: a short verb phrase or attribute ("directed by", "place of birth").
+For each passage, by its number, list first the things that its facts are about, each once:
+- name: as the passage spells it in full; resolve "he", "it", "the film".
+- type: what it is, in one or two words (person, film, city, date, organization, ...).
+- description: what the passage says it is, in one short sentence.
+Then list the triples it states:
+- subject, object: the names of two of these things; the subject is what the relation is said of.
+- relation: a short verb phrase or attribute that reads from subject to object ("directed by", "place of birth").
 - description: the fact in one short sentence.
 - weight: how much the passage is about it, from 1 (in passing) to 10 (its main point).
 - tags: up to 4 key words of the fact.
 State only what the passage says. The passage's title is usually a subject."""
 GLEANING = "Some facts may be missing. List only triples that the passages state and that you have not listed yet."
 
+Described = tuple[str, str]  # an entity's type and description
+
 _NAME = {"type": "string", "maxLength": 80}
 _SENTENCE = {"type": "string", "maxLength": 160}
 _TAG = {"type": "string", "maxLength": 30}
+_ENTITY = {
+    "type": "object",
+    "properties": {"name": _NAME, "type": _NAME, "description": _SENTENCE},
+    "required": ["name", "type", "description"],
+    "additionalProperties": False,
+}
 _TRIPLE = {
     "type": "object",
     "properties": {
         "subject": _NAME,
-        "subject_type": _NAME,
         "relation": _NAME,
         "object": _NAME,
-        "object_type": _NAME,
         "description": _SENTENCE,
         "weight": {"type": "integer", "minimum": 1, "maximum": WEIGHTS},
         "tags": {"type": "array", "items": _TAG, "maxItems": 4},
     },
-    "required": ["subject", "subject_type", "relation", "object", "object_type", "description", "weight", "tags"],
+    "required": ["subject", "relation", "object", "description", "weight", "tags"],
     "additionalProperties": False,
 }
 
 
 def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
-    """The form of a reply for so many passages with at most so many triples each."""
+    """The form of a reply for so many passages with at most so many triples each, and entities for a chain of them."""
     one = {
         "type": "object",
         "properties": {
             "passage": {"type": "integer", "minimum": 1, "maximum": passages},
+            "entities": {"type": "array", "items": _ENTITY, "maxItems": triples + 1},
             "triples": {"type": "array", "items": _TRIPLE, "maxItems": triples},
         },
-        "required": ["passage", "triples"],
+        "required": ["passage", "entities", "triples"],
         "additionalProperties": False,
     }
     return {
@@ -126,7 +138,8 @@ class TripleReader:
         return found
 
     def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
-        limit = min(TOKENS_PER_TRIPLE * self.most * len(part), MAX_TOKENS)
+        each = TOKENS_PER_TRIPLE * self.most + TOKENS_PER_ENTITY * (self.most + 1)
+        limit = min(each * len(part), MAX_TOKENS)
         form = wire_schema(schema(len(part), self.most), self.llm.endpoint.base_url)
         sample = f"{part[0].id}+{len(part) - 1}"
         purpose = "glean" if round_ else "extract"
@@ -164,37 +177,53 @@ def _keep(found: dict[tuple[str, ...], dict[str, list[Triple]] | str], part: Seq
     if reply.failure is not None:
         found.setdefault(_ids(part), reply.failure)
         return
-    by_number: dict[int, list[dict[str, Any]]] = {}
+    by_number: dict[int, list[Mapping[str, Any]]] = {}
     for entry in reply.value["passages"]:
-        by_number.setdefault(entry["passage"], []).extend(entry["triples"])
+        by_number.setdefault(entry["passage"], []).append(entry)
     if len(by_number) < len(part) and earlier is None:
         missing = [number for number in range(1, len(part) + 1) if number not in by_number]
         found[_ids(part)] = f"wrong schema: nothing about passage {missing} of {len(part)}"
         return
     kept = earlier if isinstance(earlier, dict) else {chunk.id: [] for chunk in part}
     for number, chunk in enumerate(part, 1):
-        kept[chunk.id] += _triples(chunk, by_number.get(number, []))
+        told = by_number.get(number, [])
+        kept[chunk.id] += _triples(chunk, told, _described(told, kept[chunk.id]))
     found[_ids(part)] = kept
 
 
-def _triples(chunk: Chunk, told: Sequence[Mapping[str, Any]]) -> Iterator[Triple]:
+def _described(told: Sequence[Mapping[str, Any]], earlier: Sequence[Triple]) -> dict[Key, Described]:
+    """Type and description of each thing that a reply lists, and of those that an earlier round did; the first wins."""
+    known: dict[Key, Described] = {}
+    for one in earlier:
+        known.setdefault(name_key(one.subject), (one.subject_type, one.subject_description))
+        known.setdefault(name_key(one.object), (one.object_type, one.object_description))
+    for entity in (entity for entry in told for entity in entry["entities"]):
+        said = " ".join(entity["type"].lower().split()), " ".join(entity["description"].split())
+        known.setdefault(name_key(entity["name"]), said)
+    return known
+
+
+def _triples(chunk: Chunk, told: Sequence[Mapping[str, Any]], known: Mapping[Key, Described]) -> Iterator[Triple]:
     """Triples with two different names, each once; strength = weight/10."""
     seen = set()
-    for one in told:
+    for one in (one for entry in told for one in entry["triples"]):
         subject, relation, thing = (" ".join(one[part].split()) for part in ("subject", "relation", "object"))
         ends = name_key(subject), name_key(thing)
         said = json.dumps([*ends, relation.lower()])
         if not all(ends) or ends[0] == ends[1] or not relation or said in seen:
             continue
         seen.add(said)
+        first, second = (known.get(end, ("", "")) for end in ends)
         yield Triple(
-            chunk.passage_id,
-            subject,
-            relation.lower(),
-            thing,
-            one["weight"] / WEIGHTS,
-            one["subject_type"].strip().lower(),
-            one["object_type"].strip().lower(),
-            " ".join(one["description"].split()),
-            tuple(one["tags"]),
+            passage_id=chunk.passage_id,
+            subject=subject,
+            relation=relation.lower(),
+            object=thing,
+            confidence=one["weight"] / WEIGHTS,
+            subject_type=first[0],
+            object_type=second[0],
+            description=" ".join(one["description"].split()),
+            tags=tuple(one["tags"]),
+            subject_description=first[1],
+            object_description=second[1],
         )

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from retrieval.graph import cypher
-from retrieval.graph.schema import EDGE_COLUMNS, LIST_COLUMNS, NODE_COLUMNS, GraphTables
+from retrieval.graph.schema import EDGE_COLUMNS, LIST_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
 from retrieval.graph.store import GraphStore
 
 
@@ -20,10 +20,17 @@ def export(store: GraphStore) -> GraphTables:
         for label, columns in NODE_COLUMNS.items()
     }
     edges = {
-        kind: pd.DataFrame(store.read(cypher.export_edges(kind)), columns=list(columns))
+        kind: _filled(pd.DataFrame(store.read(cypher.export_edges(kind)), columns=list(columns)))
         for kind, columns in EDGE_COLUMNS.items()
     }
     return GraphTables(nodes, edges)
+
+
+def _filled(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with an empty list where the store kept none."""
+    for name in SPARSE_COLUMNS.intersection(table.columns):
+        table[name] = [kept or [] for kept in table[name]]
+    return table
 
 
 def fingerprint(tables: GraphTables) -> str:

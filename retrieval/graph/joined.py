@@ -8,8 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, RELATED_TO
-from retrieval.graph.triples import triple_tables
+from retrieval.entities import Key
+from retrieval.graph.profiles import Profile, profiles
+from retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, RELATED_TO, entity_id
+from retrieval.graph.triples import triple_tables, triples_by_passage
 from retrieval.text import Tagger, name_key
 from retrieval.types import Chunk, Triple
 
@@ -20,7 +22,8 @@ def with_triples(rules: Tables, chunks: Sequence[Chunk], triples: Sequence[Tripl
     """The rules' tables and what `triples` add to them, with the columns of `schema`.
 
     A triple's name that is an alias of one of the rules' entities means that entity. What both know stays as the rules
-    have it; a relation that both state has the higher strength, the types and tags of both, and the triple's wording.
+    have it, but for a type or description that a triple states; a relation that both have gets the higher strength, the
+    types and tags of both, and the triples' wording and statements.
     """
     canonical = _canonical(rules[ENTITY])
     renamed = [
@@ -33,7 +36,7 @@ def with_triples(rules: Tables, chunks: Sequence[Chunk], triples: Sequence[Tripl
     ]
     told = triple_tables(chunks, renamed, tagger)
     return {
-        ENTITY: _first(rules[ENTITY], told[ENTITY], ["id"]),
+        ENTITY: _entities(rules[ENTITY], told[ENTITY], profiles(chunks, triples_by_passage(renamed))),
         MENTIONED_IN: _first(rules[MENTIONED_IN], told[MENTIONED_IN], ["source", "target"]),
         RELATED_TO: _related(rules[RELATED_TO], told[RELATED_TO], tagger),
     }
@@ -49,6 +52,18 @@ def _canonical(entities: pd.DataFrame) -> dict[tuple[str, ...], str]:
     return {alias: names.pop() for alias, names in found.items() if alias not in own and len(names) == 1}
 
 
+def _entities(rules: pd.DataFrame, told: pd.DataFrame, known: Mapping[Key, Profile]) -> pd.DataFrame:
+    """The rules' entities with the types and descriptions that triples state, and those that only triples name."""
+    stated = {entity_id(key): profile for key, profile in known.items()}
+    nobody = Profile("")
+    found = [stated.get(entity, nobody) for entity in rules["id"]]
+    types = [one.stated_type or own for one, own in zip(found, rules["type"], strict=True)]
+    said = [
+        one.stated_description or own or one.description for one, own in zip(found, rules["description"], strict=True)
+    ]
+    return _first(rules.assign(type=types, description=said), told, ["id"])
+
+
 def _first(rules: pd.DataFrame, told: pd.DataFrame, key: list[str]) -> pd.DataFrame:
     return pd.concat([rules, told], ignore_index=True).drop_duplicates(key, ignore_index=True)
 
@@ -62,6 +77,6 @@ def _related(rules: pd.DataFrame, told: pd.DataFrame, tagger: Tagger) -> pd.Data
 
 
 def _both(known: tuple[Any, ...], told: tuple[Any, ...], tagger: Tagger) -> tuple[Any, ...]:
-    """One relation of two: columns source, target, strength, types, description, tags."""
+    """One relation of two: columns source, target, strength, types, description, tags, statements."""
     strength, types = max(known[2], told[2]), sorted({*known[3], *told[3]})
-    return (*told[:2], strength, types, told[4], tagger.top(sorted({*known[5], *told[5]})))
+    return (*told[:2], strength, types, told[4], tagger.top(sorted({*known[5], *told[5]})), told[6])

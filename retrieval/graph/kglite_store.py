@@ -17,7 +17,15 @@ import pandas as pd
 
 from retrieval.errors import DamagedGraphError, InputError, StoreError
 from retrieval.graph import cypher
-from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, LIST_COLUMNS, NODE_COLUMNS, GraphTables
+from retrieval.graph.schema import (
+    CHUNK,
+    EDGE_COLUMNS,
+    EDGE_ENDS,
+    LIST_COLUMNS,
+    NODE_COLUMNS,
+    SPARSE_COLUMNS,
+    GraphTables,
+)
 from retrieval.graph.store import Record
 from retrieval.resources import exhausted
 
@@ -125,5 +133,11 @@ class KgliteStore:
     def _add_edges(graph: Any, kind: str, table: pd.DataFrame) -> None:
         if len(table):
             source, target = EDGE_ENDS[kind]
+            bare = [name for name in table.columns if name in SPARSE_COLUMNS and not any(map(_full, table[name]))]
+            table = table.drop(columns=bare)
             lists = {name: "list" for name in table.columns if name in LIST_COLUMNS}
             graph.add_relationships(table, kind, source, "source", target, "target", column_types=lists)
+
+
+def _full(value: object) -> bool:
+    return isinstance(value, list) and bool(value)

@@ -9,9 +9,10 @@ A mapping names what is called otherwise:
       Chunk: {id: chunk_id, content: text}
       RELATED_TO: {strength: {property: weight, scale: 0.1}}       # stored 1..10
 
-What is not listed keeps its name, and has a neutral value where a node or edge lacks it. Several relationships may have
-one name, as in document 3, whose edges are all RELATES: the labels of their ends tell them apart. Names are checked
-before they are put into the text; the strategies' own text is unchanged.
+A relation leads from its subject to its object, as the relationship does; its `types` may be a list or one text. What
+is not listed keeps its name, and has a neutral value where a node or edge lacks it. Several relationships may have one
+name, as in document 3, whose edges are all RELATES: the labels of their ends tell them apart. Names are checked before
+they are put into the text; the strategies' own text is unchanged.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ NEUTRAL: Mapping[str, str] = {
     "strength": "1.0",
     "tags": "[]",
     "types": "[]",
+    "statements": "[]",
 }
 _NODE = re.compile(r"\((\w*):(\w+)(?:\s*\{(\w+):)?")
 _BARE = re.compile(r"[->]\((\w+)\)")
@@ -162,7 +164,8 @@ class GraphMapping:
     def _one(self, variable: str, owner: str, column: str) -> str:
         found = self._column(owner, column)
         value = f"{variable}.`{found.name}`" + (f" * {found.scale!r}" if found.scale != 1.0 else "")
-        return f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
+        value = f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
+        return f"([] + {value})" if column == "types" else value  # one text is a list of one
 
     def _our_type(self, variable: str, types: tuple[str, ...]) -> str:
         cases = " ".join(f"WHEN {self._is(variable, kind)} THEN '{kind}'" for kind in types)

@@ -19,7 +19,7 @@ import pandas as pd
 from retrieval.graph import cypher
 from retrieval.graph import neo4j_cypher as texts
 from retrieval.graph.neo4j_connection import Connection, explained, explanation
-from retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, GraphTables
+from retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
 from retrieval.graph.store import Record
 
 if TYPE_CHECKING:
@@ -184,9 +184,10 @@ def _rows(table: pd.DataFrame, keys: Sequence[str], names: Sequence[str]) -> Ite
         properties = dict(zip(names, row[len(keys) :], strict=True))
         yield {
             **dict(zip(keys, row, strict=False)),
-            "properties": {name: value for name, value in properties.items() if not _missing(value)},
+            "properties": {name: value for name, value in properties.items() if not _missing(name, value)},
         }
 
 
-def _missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 (NaN is a missing value)
+def _missing(name: str, value: object) -> bool:
+    nan = isinstance(value, float) and value != value  # noqa: PLR0124 (NaN is a missing value)
+    return value is None or nan or (name in SPARSE_COLUMNS and not value)

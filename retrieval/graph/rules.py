@@ -153,10 +153,11 @@ def _related_table(
     scale = math.log(chunks + 1) or 1.0
     rarity = {key: math.log((chunks + 1) / count) / scale for key, count in frequency.items()}
     rows = []
+    unstated: list[str] = []  # one for all edges: names that stand together have no direction
     for (first, second), relation in relations.items():
         strength = round((1.0 - relation.doubt) * min(rarity[first], rarity[second]), 6)
         if strength > 0:
             ends = sorted((entity_id(first), entity_id(second)))
             tags = tagger.top(sorted(set().union(*relation.stems)))
-            rows.append((*ends, strength, sorted(relation.types), relation.description, tags))
+            rows.append((*ends, strength, sorted(relation.types), relation.description, tags, unstated))
     return pd.DataFrame(rows, columns=list(EDGE_COLUMNS[RELATED_TO]))

@@ -26,7 +26,7 @@ EDGE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         CONTAINS: ("source", "target"),
         MENTIONED_IN: ("source", "target", "count", "weight", "tags"),
         SIMILAR_TO: ("source", "target", "similarity", "tags"),
-        RELATED_TO: ("source", "target", "strength", "types", "description", "tags"),
+        RELATED_TO: ("source", "target", "strength", "types", "description", "tags", "statements"),
     }
 )
 EDGE_ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -37,7 +37,8 @@ EDGE_ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         RELATED_TO: (ENTITY, ENTITY),
     }
 )
-LIST_COLUMNS = frozenset({"aliases", "tags", "types"})
+LIST_COLUMNS = frozenset({"aliases", "tags", "types", "statements"})
+SPARSE_COLUMNS = frozenset({"statements"})  # empty for most edges of a large graph: no store keeps an empty list
 WEIGHT_OF: Mapping[str, str] = MappingProxyType(
     {SIMILAR_TO: "similarity", RELATED_TO: "strength", MENTIONED_IN: "weight"}
 )
@@ -57,9 +58,10 @@ def entity_id(key: tuple[str, ...]) -> str:
 class GraphTables:
     """A whole graph: a DataFrame per node label and edge type, with the columns of `NODE_COLUMNS`/`EDGE_COLUMNS`.
 
-    Undirected edges (SIMILAR_TO, RELATED_TO) stand once, with source < target; there are no self-loops. `vectors`
-    holds the embeddings of a node label, a row per row of its table; they are no part of the fingerprint, since they
-    follow from the content and the embedder, which the build key names.
+    Undirected edges (SIMILAR_TO, RELATED_TO) stand once, with source < target; there are no self-loops. The direction
+    of what is stated of two entities is in `statements` (`retrieval.graph.statements`). `vectors` holds the embeddings
+    of a node label, a row per row of its table; they are no part of the fingerprint, since they follow from the content
+    and the embedder, which the build key names.
     """
 
     nodes: Mapping[str, pd.DataFrame] = field(default_factory=dict)

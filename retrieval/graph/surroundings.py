@@ -127,10 +127,18 @@ def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surr
     hop = Surroundings()
     for record in batch.read_uncharged(cypher.NEIGHBORHOOD_HOP, ids=list(ids), **limits)[0]:
         if record["kind"] == "R":
-            hop.related[record["id"]] = dict(zip(record["target"], record["weight"], strict=True))
+            hop.related[record["id"]] = _strongest(record["target"], record["weight"])
         elif record["target"]:
             hop.mentions[record["id"]] = _mentions(batch, record)
     return hop
+
+
+def _strongest(targets: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+    """Target → strength; of parallel edges, which only a graph from elsewhere has, the strongest."""
+    found = dict(zip(targets, weights, strict=True))
+    if len(found) < len(targets):
+        found = dict(sorted(zip(targets, weights, strict=True), key=lambda pair: pair[1]))
+    return found
 
 
 def _mentions(batch: Batch, record: Record) -> Mentions:

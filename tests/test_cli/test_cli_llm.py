@@ -22,13 +22,20 @@ def says(body: Body) -> str:
     prompt, text = (part["content"] for part in body["messages"][:2])
     if "write down the facts" in prompt:
         titles = re.findall(r"Passage (\d+): (.*)", text)
-        told = [{"passage": int(number), "triples": [fact(title)]} for number, title in titles]
+        told = [
+            {"passage": int(number), "entities": things(title), "triples": [fact(title)]} for number, title in titles
+        ]
         return json.dumps({"passages": told})
     return json.dumps({"entities": ["Johnny Depp"]}) if "named things" in prompt else polite(body)
 
 
+def things(title: str) -> list[dict[str, str]]:
+    kinds = {title: "thing", "Los Angeles": "city"}
+    return [{"name": name, "type": kind, "description": f"{name} is a {kind}."} for name, kind in kinds.items()]
+
+
 def fact(title: str) -> dict[str, object]:
-    ends = {"subject": title, "subject_type": "thing", "object": "Los Angeles", "object_type": "city"}
+    ends = {"subject": title, "object": "Los Angeles"}
     return {**ends, "relation": "near", "description": f"{title} is near Los Angeles.", "weight": 5, "tags": ["near"]}
 
 

@@ -107,7 +107,7 @@
     return el("ul", { className: "quotes" }, ...quotes.map(line));
   }
   function hit(entry, batch) {
-    const [passage, rank, score, gold, origin, components, path, quotes] = entry;
+    const [passage, rank, score, gold, origin, components, path, quotes, facts] = entry;
     const [, title, text] = batch.passages[passage];
     const known = Object.entries(components);
     const told = known.length > 6 ? known.filter(([, value]) => value).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])) : known;
@@ -120,6 +120,7 @@
     return el("li", { className: gold ? "hit gold" : "hit" },
       el("details", {}, head, el("p", { className: "passage-text" }, text || "no text")),
       path.length ? chain(path, batch) : null,
+      facts.length ? el("ul", { className: "quotes" }, ...facts.map((fact) => el("li", {}, fact))) : null,
       quotes.length ? quoted(quotes) : null,
       parts ? el("p", { className: "components" }, parts) : null);
   }

@@ -1,0 +1,98 @@
+"""What is stated of two entities, each relation in its own direction.
+
+The graph keeps one RELATED_TO edge per unordered pair, since traversals are undirected; its ends are sorted by id and
+say nothing of direction. What was stated stands on the edge, in the list property `statements`: a JSON object per
+relation, which every engine can hold and a person can read in a query's result. What rules find is co-occurrence, which
+has no direction: such an edge has no statements and its types are rule types.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from retrieval.graph.schema import RULE_RELATIONS
+
+DIRECTED, SYMMETRIC = "->", "<->"
+INVERSE = "inverse of"
+_RULES = frozenset(RULE_RELATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A relation between two entities (ids), as it was stated; `weight` is 0..10, ten times a strength.
+
+    A symmetric one (`directed` is False) holds from both ends.
+    """
+
+    subject: str
+    type: str
+    object: str
+    description: str = ""
+    weight: float = 10.0
+    directed: bool = True
+
+    def seen_from(self, entity: str) -> str:
+        """The type as it reads beside the other end's name: what the object of "owns" has is the inverse of it."""
+        return f"{INVERSE} {self.type}" if self.directed and self.type and entity == self.object else self.type
+
+    def other(self, entity: str) -> str:
+        """The end that is not `entity`."""
+        return self.object if entity == self.subject else self.subject
+
+    @property
+    def key(self) -> tuple[bool, str, str, str, str]:
+        """Equal for two that state the same; a symmetric one states the same from both ends."""
+        first, second = self.subject, self.object
+        if not self.directed:
+            first, second = sorted((first, second))
+        return self.directed, first, second, self.type, self.description
+
+
+def encoded(statements: Iterable[Statement]) -> list[str]:
+    """The value of an edge's `statements`: the strongest first, equal ones by subject, type, object."""
+    ordered = sorted(statements, key=lambda one: (-one.weight, one.subject, one.type, one.object, one.description))
+    return [
+        json.dumps(
+            {
+                "subject": one.subject,
+                "type": one.type,
+                "object": one.object,
+                "description": one.description,
+                "weight": one.weight,
+            },
+            ensure_ascii=False,
+        )
+        for one in ordered
+    ]
+
+
+def statements_of(
+    source: str, target: str, strength: float, types: Sequence[str], description: str, kept: Sequence[str] | None
+) -> list[Statement]:
+    """What an edge from `source` to `target` states, strongest first.
+
+    An edge without statements of its own is symmetric where rules made it. Any other comes from a graph that HopBench
+    did not build, and states its types in the direction in which it was drawn there.
+    """
+    known = _decoded(kept or ())
+    if known:
+        return known
+    directed = not types or not _RULES.issuperset(types)
+    weight = round(10.0 * strength, 6)
+    return [Statement(source, ", ".join(sorted(types)), target, description or "", weight, directed)]
+
+
+def _decoded(kept: Sequence[str]) -> list[Statement]:
+    """Those that read as statements: a property of that name in another team's graph may hold anything."""
+    found = []
+    for text in kept:
+        try:
+            one = json.loads(text)
+            found.append(
+                Statement(one["subject"], one["type"], one["object"], one["description"], float(one["weight"]))
+            )
+        except (ValueError, TypeError, KeyError):
+            continue
+    return found
