@@ -19,7 +19,7 @@ from eval.report import ReportData, write_details, write_report
 from eval.trial import TrialOutcome
 from retrieval.chunking import count_tokens
 from retrieval.linking import entity_names
-from retrieval.types import Hit
+from retrieval.types import Hit, Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,10 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
 
 
 def questions_table(evaluation: Evaluation) -> pd.DataFrame:
-    """questions.parquet: a row per question × label: ranking, every metric, failure, and latency where measured."""
+    """questions.parquet: a row per question × label: ranking, every metric, failure, and latency where measured.
+
+    Where the corpus says in which file and on which page passages stand, `sources` has that of each ranked passage.
+    """
     import pandas as pd
 
     tables = []
@@ -106,8 +109,15 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
                 "latency_ms": [trial.latency_ms.get(question, np.nan) for question in ids],
             }
         )
+        if sources := evaluation.plan.benchmark.sources:
+            head["sources"] = [[_place(sources, passage) for passage in ranking.ranked_ids] for ranking in rankings]
         tables.append(head.join(evaluation.rows[label], on="question_id"))
     return pd.concat(tables, ignore_index=True)
+
+
+def _place(sources: Mapping[str, Source], passage: str) -> str:
+    """Where a passage stands in its file, as text; empty where the corpus does not say."""
+    return str(sources.get(passage, ""))
 
 
 def comparisons(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -188,6 +198,7 @@ def _hit(passage: str, rank: int, hit: Hit) -> dict[str, Any]:
         "origin": hit.origin,
         "components": components,
         "path": steps,
+        **({"source": hit.source.facts()} if hit.source else {}),
     }
 
 

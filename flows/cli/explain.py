@@ -36,7 +36,9 @@ def explain_command(
     from flows.cli.explain_print import print_explanation, print_versus
     from flows.cli.explain_target import open_target
     from flows.options import GraphOptions
+    from retrieval.strategies.registry import canonical_label
 
+    strategy, against = canonical_label(strategy), against and canonical_label(against)
     asked = GraphOptions(
         dataset=dataset or "hopworld", store=store, embedder=embedder, extractor=extractor, triples=triples, llm=llm
     )

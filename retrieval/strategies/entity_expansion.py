@@ -38,12 +38,22 @@ class EntityExpansion(Strategy):
         MENTIONED_IN: {"initial_weight": 1.0},
     }
 
-    hops: int = param(1, "stage 2: steps over RELATED_TO", 1, 3)
-    min_entities: int = param(10, "stage 3 runs only below so many entities", 5, 20)
-    max_synonyms: int = param(3, "stage 3: synonyms for each of the first 2 seeds", 1, 5)
+    hops: int = param(1, "stage 2: steps over RELATED_TO", 1, 3, aliases=["graph_expansion_hops"])
+    min_entities: int = param(
+        10, "stage 3 runs only below so many entities", 5, 20, aliases=["graph_min_entities_threshold"]
+    )
+    max_synonyms: int = param(
+        3,
+        "stage 3: synonyms for each of the first 2 seeds",
+        1,
+        5,
+        aliases=["graph_max_synonyms_per_entity", "max_per_entity"],
+    )
     synonym_threshold: float = param(0.0, "cosine a synonym needs to its seed; 0: the embedder's own", 0.0, 1.0)
-    semantic_reranking: bool = param(True, "stage 4: keep the entities nearest to the question")
-    max_ranked: int = param(20, "stage 4: entities kept", 1, 200)
+    semantic_reranking: bool = param(
+        True, "stage 4: keep the entities nearest to the question", aliases=["graph_semantic_reranking_enabled"]
+    )
+    max_ranked: int = param(20, "stage 4: entities kept", 1, 200, aliases=["top_k"])
     use_related: bool = param(True, "stage 2 at all")
     use_synonyms: bool = param(True, "stage 3 at all")
     min_strength: float = param(0.0, "relations weaker than this are not followed", 0.0, 1.0)
