@@ -10,7 +10,7 @@ from retrieval.graph import cypher
 from retrieval.index import Batch, Index
 from retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
 from retrieval.types import Counters
-from retrieval.uncapitalised import uncapitalised
+from retrieval.uncapitalised import NONE, Uncapitalised, uncapitalised
 
 MAX_WORDS = 12
 
@@ -30,15 +30,15 @@ class Linker:
     """Reads questions against the graph's names.
 
     A full title with its parenthesis is tried first, then titles and aliases, then phrases. A single word must be
-    capitalised and no stop word; of several words one must be, unless the question has no capitals at all. Names of
-    `uncapitalised` entities link however they are written.
+    capitalised and no stop word; of several words one must be, unless the question has no capitals at all. Entities
+    that are `uncapitalised` link however they are written, always or where nothing else links.
     """
 
     def __init__(
         self,
         names: Sequence[tuple[str, str, str, Sequence[str]]],
         titles: Sequence[tuple[str, str]],
-        uncapitalised: Collection[str] = frozenset(),
+        uncapitalised: Uncapitalised = NONE,
     ) -> None:
         """`names` are (entity id, name, type, aliases); `titles` are (chunk id, title)."""
         self._uncapitalised = uncapitalised
@@ -76,17 +76,23 @@ class Linker:
     def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
         """The names in a question, left to right, not overlapping; at each word the longest that fits."""
         words = tokens(question)
+        always, alone = self._uncapitalised
+        return self._links(words, max_words, always) or (self._links(words, max_words, alone) if alone else [])
+
+    def _links(self, words: Sequence[Token], max_words: int, small: Collection[str]) -> list[Link]:
         capitals = any(word.capital for word in words[1:])
         found: list[Link] = []
         start = 0
         while start < len(words):
-            link = self._longest(words, start, max_words, capitals)
+            link = self._longest(words, start, max_words, capitals, small)
             if link is not None:
                 found.append(link)
             start = link.end if link is not None else start + 1
         return found
 
-    def _longest(self, words: Sequence[Token], start: int, max_words: int, capitals: bool) -> Link | None:
+    def _longest(
+        self, words: Sequence[Token], start: int, max_words: int, capitals: bool, small: Collection[str]
+    ) -> Link | None:
         longest = self._longest_from.get(words[start].folded, 0)
         for length in range(min(max_words, len(words) - start, longest), 0, -1):
             span = words[start : start + length]
@@ -94,19 +100,19 @@ class Linker:
             if key in self._full:
                 return Link(self._title_entity[key], TITLE_WEIGHT, start, start + length, tuple(self._full[key]))
             known = self._names.get(key)
-            if known is not None and _looks_like_a_name(span, start, capitals, known[0] in self._uncapitalised):
+            if known is not None and _looks_like_a_name(span, start, capitals, known[0] in small):
                 return Link(*known, start, start + length)
         return None
 
 
-def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool, uncapitalised: bool) -> bool:
+def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool, small: bool) -> bool:
     if all(word.folded in STOP_WORDS for word in span) and not all(word.text[0].isupper() for word in span):
         return False
     if len(span) == 1:
         word = span[0]
-        written = word.text[0].isupper() or (uncapitalised and word.text[0].isalpha())
+        written = word.text[0].isupper() or (small and word.text[0].isalpha())
         return written and word.folded not in STOP_WORDS and len(word.folded) > 2
-    if uncapitalised:
+    if small:
         return True
     named = any(word.capital and (start + i > 0 or word.folded not in STOP_WORDS) for i, word in enumerate(span))
     return named or (not capitals and sum(word.folded not in STOP_WORDS for word in span) > 1)

@@ -2,12 +2,14 @@
 
 In a graph that triples made (ready ones, a language model's, a graph mapped from elsewhere) every entity may: somebody
 stated it. Rules take any capitalised word that returns for a name, among them First, City and Actress, which most
-questions use as plain words. Of what rules found only those link in lower case whose own passage writes them so.
+questions use as plain words; so what rules found links in lower case only where its title is written so, or where the
+question names nothing else and the entity's own passage writes its word so (docs/strategies.md has the figures).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from retrieval.graph import cypher
 from retrieval.graph.schema import RULE_RELATIONS, entity_id
@@ -18,35 +20,49 @@ from retrieval.types import Chunk
 RULES, JOINED = ("rules", "spacy"), "rules+triples"
 
 
-def uncapitalised(index: Index, entities: Sequence[str]) -> frozenset[str]:
-    """Those of `entities` (ids) that link without a capital; for rules joined with triples it reads the store."""
+class Uncapitalised(NamedTuple):
+    """Ids of entities that link in lower case: `always`, or `alone`, where a question names nothing else."""
+
+    always: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()
+
+
+NONE = Uncapitalised()
+
+
+def uncapitalised(index: Index, entities: Sequence[str]) -> Uncapitalised:
+    """Those of `entities` (ids) that link in lower case; where rules and triples are joined it reads the store."""
     extractor = ((index.store.record() or {}).get("settings") or {}).get("extractor")
-    if extractor in RULES:
-        return common_nouns(index.chunks)
+    if extractor not in (*RULES, JOINED):
+        return Uncapitalised(always=frozenset(entities))
+    found = written_small(index.chunks)
     if extractor != JOINED:
-        return frozenset(entities)
+        return found
     stated = index.store.read(cypher.RELATIONS, usual=list(RULE_RELATIONS))
     ends = (end for record in stated for name in ("source", "target") for end in record[name])
-    return common_nouns(index.chunks) | frozenset(ends)
+    return Uncapitalised(found.always.union(ends), found.alone)
 
 
-def common_nouns(chunks: Iterable[Chunk]) -> frozenset[str]:
-    """Title entities of one word, without a parenthesis, that are written in lower case: "abortion", never "Ed".
+def written_small(chunks: Iterable[Chunk]) -> Uncapitalised:
+    """Title entities of one word that are written in lower case: "uvicorn" always, "Abortion" alone, never "Ed".
 
-    The title itself is ("uvicorn"), or the passage's text writes its word so beside others ("an abortion is …").
+    Alone if the passage's text writes the word so ("an abortion is …") and no title has it with a parenthesis: "Mother
+    (1996 film)" makes no entity of a mother.
     """
-    found: set[str] = set()
+    always: set[str] = set()
+    alone: set[str] = set()
     qualified: set[str] = set()
     for chunk in chunks:
         name, qualifier = split_qualifier(chunk.title)
         words = tokens(name)
         if len(words) != 1:
             continue
-        entity = entity_id((words[0].folded,))
+        (word,) = words
+        entity = entity_id((word.folded,))
         if qualifier:
-            qualified.add(entity)  # "Mother (1996 film)" makes no plain word of mother
-        elif words[0].text.islower() or any(
-            t.text.islower() and t.folded == words[0].folded for t in tokens(chunk.text)
-        ):
-            found.add(entity)
-    return frozenset(found - qualified)
+            qualified.add(entity)
+        elif word.text.islower():
+            always.add(entity)
+        elif any(said.folded == word.folded and said.text.islower() for said in tokens(chunk.text)):
+            alone.add(entity)
+    return Uncapitalised(frozenset(always - qualified), frozenset(alone - qualified))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from retrieval.fusion import DECIMALS, Scored, min_max
+from retrieval.graph import cypher
 from retrieval.graph.entity_chunks import Floats, Ints, Matches, Standing, inverse_frequency, matches, read_standing
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch
@@ -73,6 +74,20 @@ class EntityExpansion(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """The four stages for the whole batch, then chunks by matched entities."""
+        expanded, kept = self._stages(batch, counters)
+        with stage(counters, "chunks"):
+            standing = read_standing(batch, counters, sorted({entity for entities in kept for entity in entities}))
+            initial = self.initial(batch)
+            return [self._ranking(batch, q, one, kept[q], standing, initial[q]) for q, one in enumerate(expanded)]
+
+    def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Document 4's own query, for the entities that the four stages keep."""
+        _, kept = self._stages(batch, Counters())
+        parameters = {"namespace": batch.index.store.namespace, "entities": list(kept[0]), "top_k": KEEP}
+        return [(cypher.ENTITY_SEARCH, parameters)] if kept[0] else []
+
+    def _stages(self, batch: Batch, counters: Counters) -> tuple[list[Expanded], list[list[str]]]:
+        """Stages 1-4: each question's entities and how they were found, and those of them that are searched for."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
             expanded = [Expanded(list(seeds)) for seeds in question_entities(batch)(batch, counters, reader)]
@@ -88,10 +103,7 @@ class EntityExpansion(Strategy):
             kept = [one.entities for one in expanded]
             if self.semantic_reranking:
                 kept = nearest_to_question(batch, reader, expanded, self.max_ranked, self.keep_seeds)
-        with stage(counters, "chunks"):
-            standing = read_standing(batch, counters, sorted({entity for entities in kept for entity in entities}))
-            initial = self.initial(batch)
-            return [self._ranking(batch, q, one, kept[q], standing, initial[q]) for q, one in enumerate(expanded)]
+        return expanded, kept
 
     def _ranking(
         self,
