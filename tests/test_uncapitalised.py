@@ -68,6 +68,15 @@ def test_what_rules_found_links_in_lower_case_alone(tmp_path: Path, question: st
     assert expected == linked(index_of(tmp_path), question)
 
 
+def test_a_word_that_many_passages_have_is_no_name(tmp_path: Path) -> None:
+    more = [Passage(f"m{number}", "", "They speak of abortion.") for number in range(9)]  # 10 chunks, then 11
+    question = "What are the global implications of abortion?"
+
+    assert ["Abortion"] == linked(built_index(plan_of([*CORPUS, *more]), tmp_path / "ten"), question)
+    more.append(Passage("m9", "", "They speak of abortion."))
+    assert [] == linked(built_index(plan_of([*CORPUS, *more]), tmp_path / "eleven"), question)
+
+
 def test_joined_graphs_link_in_lower_case_what_a_triple_states(tmp_path: Path) -> None:
     index = index_of(tmp_path, TRIPLES, extractor="rules+triples")
 

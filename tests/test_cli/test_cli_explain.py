@@ -119,7 +119,7 @@ def test_cypher_of_document_4_returns_whole_chunks_by_matched_entities(
 def test_the_page_of_a_passage_is_printed_and_kept_beside_its_rank(
     hopbench: Hopbench, bench: Path, finished: Path
 ) -> None:
-    done = hopbench("explain", "q1", "--dataset", bench, "--strategy", "bm25")
+    done = hopbench("explain", "q1", "--dataset", bench, "--strategy", "vector", "--top", 12)
     hits = re.findall(r"^ *\d+  (?:gold|    )  (.*?)  [\d.]+  (.*)$", done.out, re.MULTILINE)
     assert {"Tim Burton"} == {title for title, words in hits if "[directors.pdf, page 12]" in words}
 
