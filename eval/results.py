@@ -21,7 +21,7 @@ from eval.trial import TrialOutcome
 from eval.version import plugin_settings
 from retrieval.chunking import count_tokens
 from retrieval.linking import entity_names
-from retrieval.types import Hit
+from retrieval.types import Hit, Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,10 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
 
 
 def questions_table(evaluation: Evaluation) -> pd.DataFrame:
-    """questions.parquet: a row per question × label: ranking, every metric, failure, and latency where measured."""
+    """questions.parquet: a row per question × label: ranking, every metric, failure, and latency where measured.
+
+    Where the corpus says in which file and on which page passages stand, `sources` has that of each ranked passage.
+    """
     import pandas as pd
 
     tables = []
@@ -112,8 +115,15 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
                 "graph_context": [ranking.graph_context for ranking in rankings],
             }
         )
+        if sources := evaluation.plan.benchmark.sources:
+            head["sources"] = [[_place(sources, passage) for passage in ranking.ranked_ids] for ranking in rankings]
         tables.append(head.join(evaluation.rows[label], on="question_id"))
     return pd.concat(tables, ignore_index=True)
+
+
+def _place(sources: Mapping[str, Source], passage: str) -> str:
+    """Where a passage stands in its file, as text; empty where the corpus does not say."""
+    return str(sources.get(passage, ""))
 
 
 def comparisons(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -203,6 +213,7 @@ def _hit(passage: str, rank: int, hit: Hit) -> dict[str, Any]:
         "origin": hit.origin,
         "components": components,
         "path": steps,
+        **({"source": hit.source.facts()} if hit.source else {}),
     }
 
 

@@ -2,15 +2,16 @@
 
     python -m eval.strategy_docs docs/strategies.md
 
-replaces what stands between `<!-- parameters NAME -->` and `<!-- /parameters -->` for every strategy. The same call
-changes nothing the second time; a test compares the committed page with it.
+replaces what stands between `<!-- parameters NAME -->` and `<!-- /parameters -->` for every strategy, and between
+`<!-- aliases -->` and `<!-- /aliases -->` the documents' own names. The same call changes nothing the second time; a
+test compares the committed page with it.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from eval.files import write_atomically
@@ -19,6 +20,7 @@ from retrieval.strategies.base import Bounds, Strategy
 from retrieval.strategies.registry import preset, registry
 
 _BLOCK = re.compile(r"(<!-- parameters (?P<name>[\w-]+) -->\n).*?(<!-- /parameters -->)", re.DOTALL)
+_ALIASES = re.compile(r"(<!-- aliases -->\n).*?(<!-- /aliases -->)", re.DOTALL)
 
 
 def parameter_table(strategy: type[Strategy]) -> str:
@@ -57,9 +59,26 @@ def _setting(changes: Mapping[str, object]) -> str:
     return ", ".join(f"`{name}={_shown(value)}`" for name, value in changes.items()) or "no ablation"
 
 
+def alias_table(strategies: Iterable[type[Strategy]]) -> str:
+    """Markdown: a row per parameter for which its source document has a name of its own."""
+    rows = ["source | its name | here | default | bounds", "--- | --- | --- | --- | ---"]
+    for strategy in strategies:
+        source = strategy.summary.partition(":")[0]
+        for name, spec in strategy.parameters().items():
+            bounds: Bounds = spec.metadata["bounds"]
+            if bounds.aliases:
+                theirs = ", ".join(f"`{alias}`" for alias in bounds.aliases)
+                limits = _limits(bounds, spec.default)
+                rows.append(f"{source} | {theirs} | `{strategy.name}.{name}` | {_shown(spec.default)} | {limits}")
+    return "".join(f"| {row} |\n" for row in rows)
+
+
 def written(text: str) -> str:
-    """The page with every block of parameters written anew; InputError for a block whose strategy is not registered."""
-    return _BLOCK.sub(lambda block: f"{block[1]}{parameter_table(registry().get(block['name']))}{block[3]}", text)
+    """The page with all its tables written anew; InputError for a block whose strategy is not registered."""
+    known = registry()
+    listed = alias_table(known.get(name) for name in known.names())
+    page = _ALIASES.sub(lambda block: f"{block[1]}{listed}{block[2]}", text)
+    return _BLOCK.sub(lambda block: f"{block[1]}{parameter_table(known.get(block['name']))}{block[3]}", page)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from retrieval.types import Passage, Question
+from retrieval.types import Passage, Question, Source
 
 Role = Literal["tune", "report", "user"]
 
@@ -57,6 +57,11 @@ class Benchmark:
             for q in self.questions
         ]
         return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
+
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """Passage id → where it stands in its file, of the passages for which the corpus says so."""
+        return {p.id: p.source for p in self.passages if p.source}
 
     @cached_property
     def titles(self) -> Mapping[str, str]:

@@ -33,10 +33,10 @@ def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) ->
 def _split(passage: Passage, max_tokens: int) -> Iterator[Chunk]:
     # A text of n characters has at most n tokens: most passages need no counting.
     if len(passage.text) <= max_tokens or count_tokens(passage.text) <= max_tokens:
-        yield Chunk(passage.id, passage.id, 0, passage.title, passage.text)
+        yield Chunk(passage.id, passage.id, 0, passage.title, passage.text, passage.source)
         return
     for index, part in enumerate(_parts(passage.text, max_tokens)):
-        yield Chunk(f"{passage.id}#{index}", passage.id, index, passage.title, part)
+        yield Chunk(f"{passage.id}#{index}", passage.id, index, passage.title, part, passage.source)
 
 
 def _parts(text: str, max_tokens: int) -> Iterator[str]:

@@ -7,7 +7,8 @@ Anything else that escapes is a defect of the program and keeps its traceback (e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from retrieval.spelling import meant
 
 
 class HopBenchError(Exception):
@@ -27,12 +28,15 @@ class ParameterError(InputError):
 
 
 class UnknownNameError(InputError):
-    """A name that no registry knows; the message offers the nearest one and the whole list."""
+    """A name that no registry knows; the message has the whole list, and the name that was misspelt if there is one.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    `also` are names that are known too and not listed.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> None:
         names = sorted(known)
-        near = get_close_matches(name, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        near = meant(name, [*names, *also])
+        hint = f" Did you mean {near!r}?" if near else ""
         super().__init__(f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}")
 
 

@@ -20,7 +20,7 @@ from retrieval.fusion import Scored
 from retrieval.graph.store import GraphStore, Record, rows_of
 from retrieval.search import DEPTH, Candidates, LexicalIndex, cosines, dense_top
 from retrieval.text import Tagger
-from retrieval.types import Chunk, Counters, Question
+from retrieval.types import Chunk, Counters, Question, Source
 
 KEPT_ROWS = 20_000_000
 EXACT = "exact"
@@ -119,6 +119,11 @@ class Index:
     def passage_of(self) -> Mapping[str, str]:
         """Chunk id → passage id."""
         return {chunk.id: chunk.passage_id for chunk in self.chunks}
+
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """Chunk id → where it stands in its file, of the chunks for which the corpus says so."""
+        return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     @classmethod
     def build(cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder) -> Index:

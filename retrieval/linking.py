@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from retrieval.entities import ALIAS_WEIGHT, NAME_LABELS, PHRASE_WEIGHT, TITLE_WEIGHT
@@ -10,6 +10,7 @@ from retrieval.graph import cypher
 from retrieval.index import Batch, Index
 from retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
 from retrieval.types import Counters
+from retrieval.uncapitalised import NONE, Uncapitalised, uncapitalised
 
 MAX_WORDS = 12
 
@@ -29,11 +30,18 @@ class Linker:
     """Reads questions against the graph's names.
 
     A full title with its parenthesis is tried first, then titles and aliases, then phrases. A single word must be
-    capitalised and no stop word; of several words one must be, unless the question has no capitals at all.
+    capitalised and no stop word; of several words one must be, unless the question has no capitals at all. Entities
+    that are `uncapitalised` link however they are written, always or where nothing else links.
     """
 
-    def __init__(self, names: Sequence[tuple[str, str, str, Sequence[str]]], titles: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        names: Sequence[tuple[str, str, str, Sequence[str]]],
+        titles: Sequence[tuple[str, str]],
+        uncapitalised: Uncapitalised = NONE,
+    ) -> None:
         """`names` are (entity id, name, type, aliases); `titles` are (chunk id, title)."""
+        self._uncapitalised = uncapitalised
         self._names: dict[tuple[str, ...], tuple[str, float]] = {}
         self._full: dict[tuple[str, ...], list[str]] = {}
         self._title_entity: dict[tuple[str, ...], str] = {}
@@ -68,17 +76,23 @@ class Linker:
     def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
         """The names in a question, left to right, not overlapping; at each word the longest that fits."""
         words = tokens(question)
+        always, alone = self._uncapitalised
+        return self._links(words, max_words, always) or (self._links(words, max_words, alone) if alone else [])
+
+    def _links(self, words: Sequence[Token], max_words: int, small: Collection[str]) -> list[Link]:
         capitals = any(word.capital for word in words[1:])
         found: list[Link] = []
         start = 0
         while start < len(words):
-            link = self._longest(words, start, max_words, capitals)
+            link = self._longest(words, start, max_words, capitals, small)
             if link is not None:
                 found.append(link)
             start = link.end if link is not None else start + 1
         return found
 
-    def _longest(self, words: Sequence[Token], start: int, max_words: int, capitals: bool) -> Link | None:
+    def _longest(
+        self, words: Sequence[Token], start: int, max_words: int, capitals: bool, small: Collection[str]
+    ) -> Link | None:
         longest = self._longest_from.get(words[start].folded, 0)
         for length in range(min(max_words, len(words) - start, longest), 0, -1):
             span = words[start : start + length]
@@ -86,17 +100,20 @@ class Linker:
             if key in self._full:
                 return Link(self._title_entity[key], TITLE_WEIGHT, start, start + length, tuple(self._full[key]))
             known = self._names.get(key)
-            if known is not None and _looks_like_a_name(span, start, capitals):
+            if known is not None and _looks_like_a_name(span, start, capitals, known[0] in small):
                 return Link(*known, start, start + length)
         return None
 
 
-def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool) -> bool:
+def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool, small: bool) -> bool:
     if all(word.folded in STOP_WORDS for word in span) and not all(word.text[0].isupper() for word in span):
         return False
     if len(span) == 1:
         word = span[0]
-        return word.text[0].isupper() and word.folded not in STOP_WORDS and len(word.folded) > 2
+        written = word.text[0].isupper() or (small and word.text[0].isalpha())
+        return written and word.folded not in STOP_WORDS and len(word.folded) > 2
+    if small:
+        return True
     named = any(word.capital and (start + i > 0 or word.folded not in STOP_WORDS) for i, word in enumerate(span))
     return named or (not capitals and sum(word.folded not in STOP_WORDS for word in span) > 1)
 
@@ -119,7 +136,8 @@ def _read(index: Index) -> _Read:
         names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
         titles = list(zip(document["id"], document["name"], strict=True))
         by_id = dict(zip(entity["id"], entity["name"], strict=True))
-        kept = index.shared["names"] = _Read(Linker(names, titles), by_id, len(names) + len(titles))
+        reader = Linker(names, titles, uncapitalised(index, entity["id"]))
+        kept = index.shared["names"] = _Read(reader, by_id, len(names) + len(titles))
     return kept
 
 

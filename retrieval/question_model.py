@@ -25,11 +25,14 @@ from retrieval.question_entities import MODEL, QUESTION_ENTITIES, SYNONYMS
 from retrieval.question_keywords import KEYWORDS, Keywords
 from retrieval.types import Counters
 
-PROMPT_VERSION = "question-1"
+PROMPT_VERSION = "question-2"
+FIRST_VERSION = "question-1"  # of the prompts that have not changed since: what they cost stays in the cache
+CHANGED = {"entities": PROMPT_VERSION}
 MOST_NAMES = 10
 
-ENTITIES = """List the named things that the question speaks of (people, places, works, organizations, events, ...),
-the most important first, each spelled in full as an encyclopedia would title it. Do not answer the question."""
+ENTITIES = """List the named things that the question speaks of (people, places, works, organizations, events, ...)
+and the concepts and topics that it is about, also those written in lower case. The most important first, each spelled
+in full as an encyclopedia would title it; leave out words that only ask. Do not answer the question."""
 OTHER_NAMES = """List other names by which the given thing is known: synonyms, full and short forms, spellings.
 Names only, the most common first."""
 TWO_LEVELS = """List keywords of the question for searching a knowledge graph. low_level: the specific named things it
@@ -125,7 +128,7 @@ class QuestionModel:
     def _call(self, purpose: str, prompt: str, text: str, form: Mapping[str, Any] | None) -> Call:
         talk = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
         schema = form and wire_schema(form, self.llm.endpoint.base_url)
-        return Call(purpose, talk, schema, 600, version=PROMPT_VERSION)
+        return Call(purpose, talk, schema, 600, version=CHANGED.get(purpose, FIRST_VERSION))
 
 
 def _value(reply: Reply) -> Any:

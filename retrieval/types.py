@@ -8,12 +8,38 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where in which file a passage stands, as documents 1 and 4 return it with a chunk; empty where nobody said."""
+
+    page_number: int | str | None = None
+    document_id: str = ""
+    document_name: str = ""
+
+    def __bool__(self) -> bool:
+        return self != UNKNOWN_SOURCE
+
+    def facts(self) -> dict[str, int | str]:
+        """What is known, by the names of a corpus file."""
+        return {name: value for name in SOURCE_FIELDS if (value := getattr(self, name)) not in (None, "")}
+
+    def __str__(self) -> str:
+        """`manual.pdf, page 12`."""
+        page = "" if self.page_number is None else f"page {self.page_number}"
+        return ", ".join(filter(None, (self.document_name or self.document_id, page)))
+
+
+SOURCE_FIELDS = ("page_number", "document_id", "document_name")
+UNKNOWN_SOURCE = Source()
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """One document of a corpus, as the benchmark gives it; `id` is its `_id`."""
 
     id: str
     title: str
     text: str
+    source: Source = UNKNOWN_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +51,7 @@ class Chunk:
     index: int
     title: str
     text: str
+    source: Source = UNKNOWN_SOURCE
 
     @property
     def content(self) -> str:
@@ -77,7 +104,7 @@ class Hit:
     """A ranked chunk with what made its score.
 
     `origin` says how it came into the ranking: `seed` (the strategy's own initial ranking), `graph` (an edge led
-    to it) or `fill` (completed from the initial ranking). `path` is empty for seeds and fills.
+    to it) or `fill` (completed from the initial ranking). `path` is empty for seeds and fills. `source` is the chunk's.
     """
 
     chunk_id: str
@@ -85,6 +112,7 @@ class Hit:
     origin: str = "seed"
     components: Mapping[str, float] = field(default_factory=dict)
     path: tuple[Step, ...] = ()
+    source: Source = UNKNOWN_SOURCE
 
 
 @dataclass(slots=True)

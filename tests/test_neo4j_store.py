@@ -26,6 +26,7 @@ from retrieval.graph.plan import GraphPlan
 from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, ENTITY, NODE_COLUMNS
 from retrieval.index import Batch, Index, ReadCache
 from retrieval.search import dense_top
+from retrieval.strategies.entity_expansion import EntityExpansion
 from retrieval.strategies.registry import make, resolve
 from retrieval.types import Counters, Question
 from tests.graphs import (
@@ -186,6 +187,24 @@ def world(neo4j_connection: Connection, tmp_path: Path) -> Iterator[tuple[Index,
         store = opened("world")
         build_graph(plan, store, tmp_path / "staging", plain)
         yield local, fresh(local, store)
+
+
+def test_document_4s_query_as_pasted_finds_what_the_strategy_ranks(world: tuple[Index, Index]) -> None:
+    found = []
+    for index in world:
+        strategy = EntityExpansion()
+        ((query, parameters),) = strategy.pasteable(Batch(index, ASKED[:1]))
+        rows = index.store.read(query, **{k: v for k, v in parameters.items() if k != "namespace"})
+        (ranking,) = strategy.rank(Batch(index, ASKED[:1]), Counters())
+        counts = {hit.chunk_id: hit.components["entity_count"] for hit in ranking.hits if hit.origin != "fill"}
+        assert counts == {row["id"]: float(row["entity_count"]) for row in rows}
+        texts = {chunk.id: chunk.content for chunk in index.chunks}
+        assert [texts[row["id"]] for row in rows] == [row["chunk_text"] for row in rows]
+        assert all(len(row["matched_entities"]) == row["entity_count"] for row in rows)
+        found.append([(row["id"], sorted(row["matched_entities"])) for row in rows])
+
+    assert found[0] == found[1]
+    assert found[0]
 
 
 def test_a_hop_of_a_batch_is_one_round_trip_of_the_driver(

@@ -77,6 +77,22 @@ def test_the_models_entities_are_seeds_and_what_the_graph_lacks_is_none(index: I
     assert outcome.counters.tokens > 5 * 30
 
 
+def test_stage_1_asks_for_concepts_and_its_prompt_has_a_version_of_its_own(
+    index: Index, server: ScriptedServer
+) -> None:
+    """Replies to the prompts that have not changed stay valid: they are kept by prompt and version."""
+    trial(index, DualLevel())
+    trial(index, EntityExpansion(use_synonyms=False))
+    purposes = {"keywords": "question-1", "entities": "question-2"}
+    model = index.shared["question_entities"].__self__
+    assert purposes == {purpose: model._call(purpose, "", "", None).version for purpose in purposes}
+    (prompt,) = {body["messages"][0]["content"] for body in server.requests if "named things" in str(body)} - {
+        body["messages"][0]["content"] for body in server.requests if "keywords" in str(body)
+    }
+    assert "concepts and topics" in prompt
+    assert model.name.endswith(" question-2")
+
+
 def test_a_label_is_charged_what_the_cache_answers_too(index: Index, server: ScriptedServer) -> None:
     first, second = (trial(index, EntityExpansion(use_synonyms=False)) for _ in range(2))
     assert 5 == len(server.requests)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from eval.strategy_docs import parameter_table, written
+from eval.strategy_docs import alias_table, parameter_table, written
 from retrieval.errors import UnknownNameError
 from retrieval.strategies.base import param
 from retrieval.strategies.baselines import Vector
@@ -29,7 +29,7 @@ class Sample(Vector):
     share: float = param(0.25, "how much", 0.0, 1.0)
     way: str = param("a", "which | of both", choices=("a", "b"))
     use: bool = param(True, "follow it")
-    types: str = param("", "only these")
+    types: str = param("", "only these", aliases=["kinds", "relTypes"])
 
 
 def test_a_table_has_a_row_for_every_parameter_and_the_ablations() -> None:
@@ -44,6 +44,17 @@ def test_a_table_has_a_row_for_every_parameter_and_the_ablations() -> None:
         "",
         "Edges, each with what its ablation sets: SIMILAR_TO (`use=false`).",
     ]
+
+
+def test_the_documents_names_stand_in_a_table_of_their_own() -> None:
+    assert alias_table([Vector, Sample]).splitlines() == [
+        "| source | its name | here | default | bounds |",
+        "| --- | --- | --- | --- | --- |",
+        "| exact cosine of question and chunk embeddings | `kinds`, `relTypes` | `sample.types` | (empty) | text |",
+    ]
+    page = written("<!-- aliases -->\nold\n<!-- /aliases -->\n")
+    assert "| document 4 | `graph_expansion_hops` | `entity_expansion.hops` | 1 | 1..3 |\n" in page
+    assert "old" not in page
 
 
 def test_a_tuned_preset_has_a_column() -> None:

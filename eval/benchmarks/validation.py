@@ -10,6 +10,7 @@ from typing import Any
 
 from eval.benchmarks.fields import kind, record_id, required, text_value
 from eval.benchmarks.place import Place, Record, Rows, refuse_unknown
+from eval.benchmarks.source import read_source
 from eval.types import BenchmarkQuestion
 from retrieval.errors import InputError
 from retrieval.types import Passage
@@ -38,12 +39,12 @@ class Unique:
 
 
 def read_passage(record: Record, place: Place) -> Passage:
-    """One passage from `_id`, `title` (may be absent) and `text` (may be empty when there is a title)."""
+    """One passage from `_id`, `title` (may be absent), `text` (may be empty when there is a title), and its source."""
     title = _optional(place, "title", record.get("title"))
     text = text_value(place, "text", required(record, place, "text"))
     if not text.strip() and not title.strip():
         raise place.error("fields 'title' and 'text' are both empty: a passage needs one of them to be found by")
-    return Passage(record_id(record, place), title if title.strip() else "", text)
+    return Passage(record_id(record, place), title if title.strip() else "", text, read_source(record, place))
 
 
 def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:

@@ -93,7 +93,7 @@ class _Batch:
         titles = self.data.benchmark.titles
         content = {
             "questions": details,
-            "passages": [[key, titles.get(key, key), self._text(key)] for key in self.passages],
+            "passages": [[key, self._title(key), self._text(key)] for key in self.passages],
             "nodes": [[self._name(key), int(key in titles)] for key in self.nodes],
         }
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -168,6 +168,11 @@ class _Batch:
     def _name(self, node: str) -> str:
         """A node as a reader knows it; an entity's id without its prefix reads well enough where no name is given."""
         return self.data.names.get(node) or self.data.benchmark.titles.get(node) or node.removeprefix("e:")
+
+    def _title(self, key: str) -> str:
+        source = self.data.benchmark.sources.get(key)
+        title = self.data.benchmark.titles.get(key, key)
+        return " · ".join(filter(None, (title, str(source)))) if source else title
 
     def _text(self, key: str) -> str:
         text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if key in self.gold else SNIPPET_CHARACTERS

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from eval.metrics import PRIMARY, all_metrics
 from eval.sweep.model_fields import OBJECTIVES, ModelFields
+from eval.sweep.names import with_own_names
 from eval.sweep.range import MOST, MOST_VALUES, Range, Scalar
 from eval.sweep.section import Section
 from retrieval.errors import UnknownNameError
@@ -31,7 +32,8 @@ class Entry(Section):
     """A strategy with the values that its trials take: `base` for all of them, `grid` and `space` for what varies.
 
     `strategy` is a label as `run` takes it (`NAME`, `NAME:tuned`); fields that stand nowhere here keep its values. A
-    parameter of `when` varies only where the other parameters named there have one of the values listed.
+    parameter of `when` varies only where the other parameters named there have one of the values listed. Names that the
+    source documents have for parameters become the fields' own.
     """
 
     strategy: str = Field(description="a label as `hopbench run` takes it: NAME or NAME:tuned")
@@ -50,6 +52,11 @@ class Entry(Section):
         if long := [name for name, values in grid.items() if len(values) > MOST_VALUES]:
             raise ValueError(f"{', '.join(long)}: over {MOST_VALUES:,} values, which is the limit: list fewer")
         return grid
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_names(cls, content: Any) -> Any:
+        return with_own_names(content)
 
 
 class BuildValues(Section):

@@ -119,6 +119,9 @@ class Sources:
 
     @staticmethod
     def _labelled(run: RunFolder, label: str) -> tuple[Source, str]:
+        from retrieval.strategies.registry import canonical_label
+
+        label = canonical_label(label)
         if label and label not in run.labels:
             raise UnknownNameError(f"label in {run.folder}", label, run.labels)
         return run, label
@@ -134,8 +137,9 @@ class Sources:
 
     def _label(self, label: str) -> tuple[Source, str] | None:
         from retrieval.errors import ParameterError
-        from retrieval.strategies.registry import make
+        from retrieval.strategies.registry import canonical_label, make
 
+        label = canonical_label(label)
         try:
             make(label)
         except ParameterError:

@@ -47,7 +47,9 @@ def explain_command(
     from flows.cli.explain_model import with_model
     from flows.cli.explain_print import print_explanation, print_versus
     from flows.cli.explain_target import open_target
+    from retrieval.strategies.registry import canonical_label
 
+    strategy, against = canonical_label(strategy), against and canonical_label(against)
     asked, llm = flags.graph_options(dataset=dataset or "hopworld"), flags.llm
     target = open_target(question, asked, run, dataset)
     with with_model(target, llm) as model:

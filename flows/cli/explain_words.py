@@ -20,8 +20,8 @@ def place_words(place: Placed) -> str:
 
 
 def score_words(place: Placed) -> str:
-    """`0.5321  graph`."""
-    return f"{place.hit.score:.4g}  {place.hit.origin}"
+    """`0.5321  graph`, and `[manual.pdf, page 12]` where the corpus tells it."""
+    return f"{place.hit.score:.4g}  {place.hit.origin}" + (f"  [{place.hit.source}]" if place.hit.source else "")
 
 
 def path_words(path: Sequence[Step], name: Name) -> str:

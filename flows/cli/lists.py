@@ -64,6 +64,7 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
             "choices": list(bounds.choices),
             "bounds": bounds.describe(),
             "help": bounds.help,
+            "aliases": list(bounds.aliases),
         }
     return {
         "name": strategy.name,
@@ -102,7 +103,8 @@ def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
     for name, entry in strategy["parameters"].items():
         tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])
         takes = entry["bounds"] or {"bool": "true, false", "str": "text"}.get(entry["type"], entry["type"])
-        add_row(rows, f"  {name}", _plain(entry["default"]), tuned, takes, entry["help"])
+        also = f" (also {', '.join(entry['aliases'])})" if entry["aliases"] else ""
+        add_row(rows, f"  {name}", _plain(entry["default"]), tuned, takes, entry["help"] + also)
     screen.print(rows)
     screen.print()
 

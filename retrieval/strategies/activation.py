@@ -52,10 +52,14 @@ class Activation(Strategy):
     seeds: int = param(5, "chunks of the hybrid ranking that energy starts from", 1, 20)
     vector_weight: float = param(0.7, "weight of the vector score in the hybrid score; BM25 has the rest", 0.0, 1.0)
     fusion: str = param("weighted", "how the hybrid score is made; RRF gives ranks, no energy", choices=("weighted",))
-    max_depth: int = param(5, "hops of the longest path", 1, 5)
-    max_branches: int = param(3, "neighbours that a node passes its energy to", 1, 20)
-    min_activation: float = param(0.005, "energy that a hop must exceed", 0.0, 1.0)
-    tag_floor: float = param(0.15, "tag similarity without any common tag", 0.0, 1.0)
+    max_depth: int = param(5, "hops of the longest path", 1, 5, aliases=["MAX_DEPTH"])
+    max_branches: int = param(3, "neighbours that a node passes its energy to", 1, 20, aliases=["MAX_BRANCHES"])
+    min_activation: float = param(
+        0.005, "energy that a hop must exceed", 0.0, 1.0, aliases=["MIN_ACTIVATION", "min_threshold"]
+    )
+    tag_floor: float = param(
+        0.15, "tag similarity without any common tag", 0.0, 1.0, aliases=["TAG_SIM_FLOOR", "tag_sim_floor"]
+    )
     max_tags: int = param(8, "tags of the question, the rarest first; 0 = no tags, every edge is on topic", 0, 32)
     min_weight: float = param(0.25, "least weight of an edge", 0.0, 1.0)
     min_similarity: float = param(0.7, "SIMILAR_TO edges below this do not exist", 0.0, 1.0)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from retrieval.errors import ParameterError
 from retrieval.fusion import Scored
 from retrieval.index import Batch
-from retrieval.types import Counters, Hit, Ranking
+from retrieval.types import Counters, Hit, Ranking, Source
 
 FILL_TO = 20
 KEEP = 100
@@ -19,12 +19,13 @@ KEEP = 100
 
 @dataclass(frozen=True)
 class Bounds:
-    """What values a parameter takes: `low`..`high` for numbers, or one of `choices`."""
+    """What values a parameter takes: `low`..`high` for numbers, or one of `choices`; `aliases` are its other names."""
 
     help: str
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """The bounds in words, as the lists and the errors print them."""
@@ -34,10 +35,15 @@ class Bounds:
 
 
 def param(
-    default: Any, help: str, low: float | None = None, high: float | None = None, choices: Sequence[str] = ()
+    default: Any,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    choices: Sequence[str] = (),
+    aliases: Sequence[str] = (),
 ) -> Any:
-    """A strategy's field with its documented bounds."""
-    return field(default=default, metadata={"bounds": Bounds(help, low, high, tuple(choices))})
+    """A strategy's field with its documented bounds, and the names that its source has for it."""
+    return field(default=default, metadata={"bounds": Bounds(help, low, high, tuple(choices), tuple(aliases))})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +109,8 @@ class Strategy(ABC):
             seeds = set(ranking.seeds)
             hits = [hit for place, hit in enumerate(ranking.hits) if place < KEEP or hit.chunk_id in seeds]
             short = self.fill and len(hits) < FILL_TO
-            ranking.hits = _filled(hits, self.initial(batch)[number]) if short else hits
+            hits = _filled(hits, self.initial(batch)[number]) if short else hits
+            ranking.hits = _sourced(hits, batch.index.sources)
         return rankings
 
     @abstractmethod
@@ -117,6 +124,13 @@ class Strategy(ABC):
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
         """Queries that the source gives a person to paste for a batch of one question: text and all parameters."""
         return ()
+
+
+def _sourced(hits: list[Hit], sources: Mapping[str, Source]) -> list[Hit]:
+    """Hits with the place of their chunks in the files that these come from, where the corpus tells it."""
+    if not sources:
+        return hits
+    return [dataclasses.replace(hit, source=sources.get(hit.chunk_id, hit.source)) for hit in hits]
 
 
 def _filled(hits: list[Hit], initial: Scored) -> list[Hit]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from retrieval.fusion import DECIMALS, Scored, min_max
+from retrieval.graph import cypher
 from retrieval.graph.entity_chunks import Floats, Ints, Matches, Standing, inverse_frequency, matches, read_standing
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch
@@ -38,12 +39,22 @@ class EntityExpansion(Strategy):
         MENTIONED_IN: {"initial_weight": 1.0},
     }
 
-    hops: int = param(1, "stage 2: steps over RELATED_TO", 1, 3)
-    min_entities: int = param(10, "stage 3 runs only below so many entities", 5, 20)
-    max_synonyms: int = param(3, "stage 3: synonyms for each of the first 2 seeds", 1, 5)
+    hops: int = param(1, "stage 2: steps over RELATED_TO", 1, 3, aliases=["graph_expansion_hops"])
+    min_entities: int = param(
+        10, "stage 3 runs only below so many entities", 5, 20, aliases=["graph_min_entities_threshold"]
+    )
+    max_synonyms: int = param(
+        3,
+        "stage 3: synonyms for each of the first 2 seeds",
+        1,
+        5,
+        aliases=["graph_max_synonyms_per_entity", "max_per_entity"],
+    )
     synonym_threshold: float = param(0.0, "cosine a synonym needs to its seed; 0: the embedder's own", 0.0, 1.0)
-    semantic_reranking: bool = param(True, "stage 4: keep the entities nearest to the question")
-    max_ranked: int = param(20, "stage 4: entities kept", 1, 200)
+    semantic_reranking: bool = param(
+        True, "stage 4: keep the entities nearest to the question", aliases=["graph_semantic_reranking_enabled"]
+    )
+    max_ranked: int = param(20, "stage 4: entities kept", 1, 200, aliases=["top_k"])
     use_related: bool = param(True, "stage 2 at all")
     use_synonyms: bool = param(True, "stage 3 at all")
     min_strength: float = param(0.0, "relations weaker than this are not followed", 0.0, 1.0)
@@ -63,6 +74,20 @@ class EntityExpansion(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """The four stages for the whole batch, then chunks by matched entities."""
+        expanded, kept = self._stages(batch, counters)
+        with stage(counters, "chunks"):
+            standing = read_standing(batch, counters, sorted({entity for entities in kept for entity in entities}))
+            initial = self.initial(batch)
+            return [self._ranking(batch, q, one, kept[q], standing, initial[q]) for q, one in enumerate(expanded)]
+
+    def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Document 4's own query, for the entities that the four stages keep."""
+        _, kept = self._stages(batch, Counters())
+        parameters = {"namespace": batch.index.store.namespace, "entities": list(kept[0]), "top_k": KEEP}
+        return [(cypher.ENTITY_SEARCH, parameters)] if kept[0] else []
+
+    def _stages(self, batch: Batch, counters: Counters) -> tuple[list[Expanded], list[list[str]]]:
+        """Stages 1-4: each question's entities and how they were found, and those of them that are searched for."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
             expanded = [Expanded(list(seeds)) for seeds in question_entities(batch)(batch, counters, reader)]
@@ -78,10 +103,7 @@ class EntityExpansion(Strategy):
             kept = [one.entities for one in expanded]
             if self.semantic_reranking:
                 kept = nearest_to_question(batch, reader, expanded, self.max_ranked, self.keep_seeds)
-        with stage(counters, "chunks"):
-            standing = read_standing(batch, counters, sorted({entity for entities in kept for entity in entities}))
-            initial = self.initial(batch)
-            return [self._ranking(batch, q, one, kept[q], standing, initial[q]) for q, one in enumerate(expanded)]
+        return expanded, kept
 
     def _ranking(
         self,

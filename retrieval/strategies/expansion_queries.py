@@ -51,9 +51,9 @@ class ExpansionQueries(Strategy):
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {RELATED_TO: {"use_related": False}}
 
     depth: int = param(2, "hops from a recognised entity to its neighbours", 1, 3)
-    min_strength: float = param(0.0, "RELATED_TO edges below this are not followed", 0.0, 1.0)
+    min_strength: float = param(0.0, "RELATED_TO edges below this are not followed", 0.0, 1.0, aliases=["min_weight"])
     max_queries: int = param(32, "'entity neighbour' queries a question, the nearest first", 0, 200)
-    per_query: int = param(3, "chunks that each query contributes", 1, 20)
+    per_query: int = param(3, "chunks that each query contributes", 1, 20, aliases=["limit"])
     seed_queries: bool = param(True, "search the recognised names alone as well, after the pairs")
     use_related: bool = param(True, "follow RELATED_TO; without it only the recognised names are searched")
     order: str = param(

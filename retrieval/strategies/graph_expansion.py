@@ -61,15 +61,19 @@ class GraphExpansion(Strategy):
     )
     thresholds: ClassVar[tuple[str, ...]] = ("min_similarity", "min_strength")
 
-    initial_k: int = param(10, "chunks of the vector search to expand from", 1, 100)
-    max_depth: int = param(1, "expansion steps", 1, 3)
-    min_similarity: float = param(0.7, "SIMILAR_TO edges below this are not followed", 0.0, 1.0)
+    initial_k: int = param(10, "chunks of the vector search to expand from", 1, 100, aliases=["top_k"])
+    max_depth: int = param(1, "expansion steps", 1, 3, aliases=["max_expansion_depth"])
+    min_similarity: float = param(
+        0.7, "SIMILAR_TO edges below this are not followed", 0.0, 1.0, aliases=["similarity_threshold", "threshold"]
+    )
     min_strength: float = param(0.5, "RELATED_TO edges below this are not followed", 0.0, 1.0)
-    max_expanded: int = param(50, "expanded chunks kept, best first", 0, 200)
+    max_expanded: int = param(50, "expanded chunks kept, best first", 0, 200, aliases=["max_expanded_chunks"])
     chunk_weight: float = param(0.7, "weight of the vector score in the hybrid score", 0.0, 1.0)
     path_strength: str = param("product", "strengths along a path: multiplied, or the last", choices=("product", "max"))
     depth_penalty: str = param("linear", "1−.2(d−1), or 1/(1+.2d)", choices=("linear", "reciprocal"))
-    min_score: float = param(0.3, "expanded chunks with less evidence are dropped", 0.0, 1.0)
+    min_score: float = param(
+        0.3, "expanded chunks with less evidence are dropped", 0.0, 1.0, aliases=["min_score_threshold"]
+    )
     min_score_on: str = param(
         "evidence", "evidence = max(vector, graph), or the hybrid score", choices=("evidence", "hybrid")
     )

@@ -45,17 +45,21 @@ class Neighborhood(Strategy):
     thresholds: ClassVar[tuple[str, ...]] = ("min_strength",)
 
     initial_k: int = param(10, "chunks of the hybrid ranking, all kept", 1, 100)
-    vector_weight: float = param(0.7, "weight of the vector score in the hybrid ranking", 0.0, 1.0)
+    vector_weight: float = param(
+        0.7, "weight of the vector score in the hybrid ranking", 0.0, 1.0, aliases=["vectorWeight"]
+    )
     max_entities: int = param(5, "recognised entities, longest name first, then rarest", 1, 20)
-    max_hops: int = param(1, "steps over RELATED_TO", 1, 3)
-    rel_types: str = param("", "follow only relations of these types, separated by |; all when empty")
+    max_hops: int = param(1, "steps over RELATED_TO", 1, 3, aliases=["maxHops"])
+    rel_types: str = param(
+        "", "follow only relations of these types, separated by |; all when empty", aliases=["relTypes"]
+    )
     min_strength: float = param(0.0, "relations weaker than this are not followed", 0.0, 1.0)
     fallback_entities: int = param(3, "entities nearest to a question that names none", 0, 20)
-    fallback_cosine: float = param(0.75, "cosine that such an entity needs", 0.0, 1.0)
+    fallback_cosine: float = param(0.75, "cosine that such an entity needs", 0.0, 1.0, aliases=["minScore"])
     alpha: float = param(0.7, "weight of the hybrid score", 0.0, 1.0)
-    beta: float = param(0.3, "weight of the graph score", 0.0, 1.0)
-    max_graph_chunks: int = param(4, "chunks added to the hybrid ones", 0, 50)
-    use_graph: bool = param(True, "false leaves the hybrid ranking as it is")
+    beta: float = param(0.3, "weight of the graph score", 0.0, 1.0, aliases=["graphWeight", "weight"])
+    max_graph_chunks: int = param(4, "chunks added to the hybrid ones", 0, 50, aliases=["maxGraphChunks", "maxChunks"])
+    use_graph: bool = param(True, "false leaves the hybrid ranking as it is", aliases=["useGraph", "enabled"])
     recognition: str = param("ngrams", "n-grams of 1-3 words, or the longest names", choices=("ngrams", "names"))
     hybrid_scores: str = param("initial", "hybrid score of an added chunk: 0, or its own", choices=("initial", "all"))
     rarity: float = param(0.0, "exponent of the neighbour's rarity in the graph score; 0 leaves it out", 0.0, 4.0)

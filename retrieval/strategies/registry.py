@@ -28,6 +28,7 @@ from retrieval.strategies.expansion_queries import ExpansionQueries
 from retrieval.strategies.graph_expansion import GraphExpansion
 from retrieval.strategies.hoprank import HopRank
 from retrieval.strategies.kg2rag import KG2RAG
+from retrieval.strategies.naming import aliases, by_field, field_named
 from retrieval.strategies.neighborhood import Neighborhood
 from retrieval.strategies.pagerank import PageRank
 from retrieval.strategies.plugins import PluginCode, plugin_code
@@ -168,7 +169,8 @@ def make(label: str) -> Strategy:
     if chosen is not None or name in WITHOUT_SOURCE:
         parameters.update(_preset_parameters(name, chosen or "tuned"))
     parameters.update(_changes(strategy, match["changes"] or ""))
-    _known_fields(strategy, parameters)
+    for field in parameters:
+        field_named(strategy, field)  # also a preset's are checked
     return strategy(**parameters)
 
 
@@ -182,21 +184,20 @@ def _preset_parameters(name: str, chosen: str) -> Mapping[str, Any]:
     return found.parameters if found else {}
 
 
-def _known_fields(strategy: type[Strategy], parameters: Mapping[str, object]) -> None:
-    for field in parameters:
-        if field not in strategy.parameters():
-            raise UnknownNameError(f"parameter of {strategy.name}", field, strategy.parameters())
-
-
 def _changes(strategy: type[Strategy], text: str) -> dict[str, Any]:
-    pairs = (part.partition("=") for part in text.split(",") if part.strip())
-    return {name.strip(): parse_value(strategy, name.strip(), value.strip()) for name, _, value in pairs}
+    values = by_field(strategy, _written(text))
+    return {name: parse_value(strategy, name, value) for name, value in values.items()}
+
+
+def _written(changes: str) -> dict[str, str]:
+    """The changes of a label as they stand there: "a=1,b=2" is {"a": "1", "b": "2"}."""
+    pairs = (part.partition("=") for part in changes.split(",") if part.strip())
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def parse_value(strategy: type[Strategy], name: str, text: str) -> Any:
     """A parameter's value from the command line, by the type of its default."""
-    _known_fields(strategy, {name: text})
-    default = strategy.parameters()[name].default
+    default = strategy.parameters()[field_named(strategy, name)].default
     if isinstance(default, str):
         return text
     try:
@@ -232,8 +233,7 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
             raise InputError(
                 f"--set {change!r} cannot be read: write strategy.field=value, such as pagerank.restart=0.3"
             )
-        registry().get(name)
-        by_strategy.setdefault(name, {})[field] = value
+        by_strategy.setdefault(name, {})[field_named(registry().get(name), field.strip())] = value
     chosen: dict[str, Strategy] = {}
     for selected in _expand(selection):
         label = _with_changes(selected, by_strategy)
@@ -249,13 +249,23 @@ def changed_label(label: str, changes: Mapping[str, object]) -> str:
     return _with_changes(label, {label.partition("[")[0].partition(":")[0]: {n: str(v) for n, v in changes.items()}})
 
 
+def canonical_label(label: str) -> str:
+    """The label with the fields' own names in place of aliases; any other label as it is, also one of no strategy."""
+    match = _LABEL.match(label)
+    if match is None or not match["changes"] or match["name"] not in registry().names():
+        return label
+    strategy, own = registry().get(match["name"]), _written(match["changes"])
+    if aliases(strategy).keys().isdisjoint(own):
+        return label
+    return label_of(match["name"], match["preset"], by_field(strategy, own))
+
+
 def _with_changes(label: str, by_strategy: Mapping[str, Mapping[str, str]]) -> str:
+    label = canonical_label(label)
     match = _LABEL.match(label)
     if match is None or match["name"] not in by_strategy:
         return label
-    written = (part.partition("=") for part in (match["changes"] or "").split(",") if part.strip())
-    own = {field.strip(): value.strip() for field, _, value in written}
-    return label_of(match["name"], match["preset"], {**own, **by_strategy[match["name"]]})
+    return label_of(match["name"], match["preset"], {**_written(match["changes"] or ""), **by_strategy[match["name"]]})
 
 
 def _expand(selection: str) -> list[str]:

@@ -60,6 +60,7 @@ def write_benchmark(folder: Path) -> Path:
     """The benchmark in BEIR layout."""
     (folder / "qrels").mkdir(parents=True)
     corpus = [{"_id": key, "title": title, "text": text} for key, (title, text) in PASSAGES.items()]
+    corpus[1] |= {"metadata": {"page_number": 12, "document_name": "directors.pdf"}}
     asked = [
         {"_id": key, "text": text, "metadata": {"type": kind, "answer": answer}}
         for key, text, kind, answer, _ in QUESTIONS

@@ -106,6 +106,36 @@ def test_cypher_of_both_sides_and_of_the_source(hopbench: Hopbench, bench: Path,
     assert "transfer_energy DESC" in done.out
 
 
+def test_cypher_of_document_4_returns_whole_chunks_by_matched_entities(
+    hopbench: Hopbench, bench: Path, finished: Path
+) -> None:
+    done = hopbench("explain", "q1", "--dataset", bench, "--strategy", "entity_expansion", "--cypher")
+    own = done.out.partition("// entity_expansion: the source's own query 1 of 1\n")[2]
+    assert re.search(r':param entities => \["e:ed wood", "e:', own)
+    assert "c.content AS chunk_text" in own
+    assert own.rstrip().endswith("matched_entities, entity_count\nORDER BY entity_count DESC, id LIMIT $top_k;")
+
+
+def test_the_page_of_a_passage_is_printed_and_kept_beside_its_rank(
+    hopbench: Hopbench, bench: Path, finished: Path
+) -> None:
+    done = hopbench("explain", "q1", "--dataset", bench, "--strategy", "vector", "--top", 12)
+    hits = re.findall(r"^ *\d+  (?:gold|    )  (.*?)  [\d.]+  (.*)$", done.out, re.MULTILINE)
+    assert {"Tim Burton"} == {title for title, words in hits if "[directors.pdf, page 12]" in words}
+
+    table = pd.read_parquet(finished / "questions.parquet")
+    for ranked, sources in zip(table["ranked_ids"], table["sources"], strict=True):
+        assert ["directors.pdf, page 12" if one == "p02" else "" for one in ranked] == list(sources)
+
+
+def test_a_documents_name_of_a_parameter_is_explained_by_its_field(
+    hopbench: Hopbench, bench: Path, finished: Path
+) -> None:
+    label = "graph_expansion[max_expansion_depth=2]"
+    done = hopbench("explain", "q1", "--dataset", bench, "--strategy", label)
+    assert re.search(r"^graph_expansion\[max_depth=2\]  \(2 round trips", done.out, re.MULTILINE), done.out
+
+
 def test_a_hop_free_strategy_sends_no_cypher(hopbench: Hopbench, bench: Path, finished: Path) -> None:
     assert hopbench("explain", "q1", "--dataset", bench, "--strategy", "bm25", "--cypher").out.strip() == ""
 

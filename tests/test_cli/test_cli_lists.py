@@ -43,6 +43,12 @@ def test_the_json_of_a_strategy_makes_it_again(hopbench: Hopbench) -> None:
         parameters = {field: spec[chosen] for field, spec in entry["parameters"].items()}
         assert registry().get(name)(**parameters) == make(name)
     assert said["graph_expansion"]["parameters"]["max_depth"]["bounds"] == "1..3"
+    assert said["graph_expansion"]["parameters"]["max_depth"]["aliases"] == ["max_expansion_depth"]
+
+
+def test_the_documents_names_are_listed(hopbench: Hopbench) -> None:
+    done = hopbench("strategies", "entity_expansion")
+    assert "(also graph_expansion_hops)" in " ".join(done.out.split())
 
 
 def test_an_unknown_strategy(hopbench: Hopbench) -> None:
