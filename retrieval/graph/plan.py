@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from retrieval.embedding.base import Embedder
     from retrieval.graph.extraction import TripleReader
 
-BUILDER_VERSION = 3
+BUILDER_VERSION = 4
 EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
 
 
