@@ -4,13 +4,15 @@
 
 builds the graph of a benchmark in a fresh home, ranks its first questions with every label, and prints build key,
 fingerprint, and per label the trial id and a digest of all its rankings: passages, scores to 9 decimals, their
-components and paths, and the metrics that come of them. BATCH is how many questions share a batch.
+components and paths. BATCH is how many questions share a batch. "kernels" is what does differ: a test that found no
+difference there would not have changed the kernels.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -19,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 LABELS = "all,all:tuned"
+KERNELS = "kernels"
 
 
 def numbers(dataset: str, questions: int, batch: int, home: Path) -> dict[str, Any]:
     """Everything about one benchmark that a processor's kernels must not decide."""
     from eval.evaluate import Plan
     from eval.ledger import ID_LENGTH
-    from eval.trial import run_trial
+    from eval.trial import batches, run_trial
     from flows.build_graph import built_graph, open_index
     from flows.home import Home
     from flows.options import GraphOptions
@@ -38,16 +41,28 @@ def numbers(dataset: str, questions: int, batch: int, home: Path) -> dict[str, A
     graph = options.graph_plan(benchmark, place)
     index = open_index(options, graph, place)
     record, _ = built_graph(graph, index, place, plain_steps)
-    plan = Plan(benchmark, index, record, resolve(LABELS, ()), batch=batch)
+    plan = Plan(benchmark, index, record, resolve(LABELS, ()))
+    parts = batches(index, [one.question for one in benchmark.questions], batch)
     found: dict[str, Any] = {
         "build_key": record["build_key"],
         "fingerprint": record["fingerprint"],
         "vectors": _digest(index.vectors.tobytes()),
+        KERNELS: _kernels(),
     }
     for label, strategy in plan.strategies.items():
-        trial = run_trial(label, strategy, plan.parts, plan.budget)
+        trial = run_trial(label, strategy, parts, plan.budget)
         found[label] = {"trial": plan.key_of(label)[:ID_LENGTH], **_ranked(trial)}
     return found
+
+
+def _kernels() -> list[str]:
+    """Digests of what differs with the kernels: a product in float32, NumPy's logarithms, and the C library's."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0).uniform(1.0, 100.0, (300, 300))
+    by_library = [math.log(value) for value in drawn.ravel().tolist()]
+    parts = drawn.astype(np.float32) @ drawn.T.astype(np.float32), np.log(drawn), np.array(by_library)
+    return [_digest(part.tobytes()) for part in parts]
 
 
 def _ranked(trial: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.arithmetic import exp, length, ln, log, on_grid, product_error, shares, summed, weighted_sum
+from retrieval.arithmetic import exp, length, ln, log, on_grid, product_error, shares, summable, summed, weighted_sum
 from retrieval.embedding.base import unit_rows
 
 
@@ -72,6 +73,16 @@ def test_shares_add_up_exactly_in_any_order() -> None:
 
     assert {math.fsum(parts)} == {float(parts.sum()), float(parts[::-1].cumsum()[-1]), float(parts @ np.ones(2000))}
     assert np.abs(parts * 1000.0 - np.random.default_rng(0).random(2000)).max() <= 1000.0 * 2.0**-41
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200), st.randoms())
+def test_summable_values_add_up_exactly_in_any_order(values: list[float], random: random.Random) -> None:
+    rounded = summable(values, len(values)).tolist()
+    truth = math.fsum(rounded)
+    random.shuffle(rounded)
+
+    assert truth == sum(rounded) == float(np.array(rounded) @ np.ones(len(rounded)))
+    assert max(map(abs, values)) * 2.0**-43 >= abs(truth - math.fsum(values)) / len(values)  # 52 − log₂ 200 bits
 
 
 @given(st.integers(0, 40), st.integers(1, 5))
