@@ -168,7 +168,7 @@ def communities(
             summarise: Summaries = batch.index.shared[SUMMARIES]
             texts = list(summarise(batch, cost, texts))
         batch.index.shared[key] = Communities(
-            members, names, _mentioning(graph, members), batch.index.embedder.embed(texts), cost
+            members, names, _mentioning(graph, members), batch.index.embed(texts), cost
         )
     known: Communities = batch.index.shared[key]
     counters.add_once(key, known.cost)

@@ -15,6 +15,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar
 
+from retrieval.arithmetic import on_grid
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.fusion import Scored
 from retrieval.graph.store import GraphStore, Record, rows_of
@@ -130,6 +131,14 @@ class Index:
         """Embed the chunks (the cache has them after a graph build) and put everything together."""
         return cls(chunks, embedder.embed([chunk.content for chunk in chunks]), store, embedder)
 
+    def __post_init__(self) -> None:
+        """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""
+        self.vectors = on_grid(self.vectors)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts, on the grid."""
+        return on_grid(self.embedder.embed(texts))
+
     def nearest(self, vectors: Vectors, depth: int) -> list[Candidates]:
         """The best `depth` chunks by cosine for each row of `vectors`, shape (q, d)."""
         return dense_top(vectors, self.vectors, depth) if self.native is None else self.native(self, vectors, depth)
@@ -149,7 +158,7 @@ class Batch:
     @cached_property
     def vectors(self) -> Vectors:
         """Question vectors, shape (q, d)."""
-        return self.index.embedder.embed([question.text for question in self.questions])
+        return self.index.embed([question.text for question in self.questions])
 
     @cached_property
     def dense(self) -> list[Candidates]:

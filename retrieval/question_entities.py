@@ -106,5 +106,5 @@ def name_vectors(index: Index, names: Linker) -> NameVectors:
     if "name_vectors" not in index.shared:
         entities = sorted(names.name_of)
         spelled = [names.name_of[entity] for entity in entities]
-        index.shared["name_vectors"] = NameVectors(entities, spelled, index.embedder.embed(spelled))
+        index.shared["name_vectors"] = NameVectors(entities, spelled, index.embed(spelled))
     return index.shared["name_vectors"]  # type: ignore[no-any-return]

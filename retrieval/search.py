@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.graph.similarity import kth_at_least, top_columns
+from retrieval.graph.similarity import kth_at_least, slack, top_columns
 
 DEPTH = 100
-FLOAT32_DECIMALS = 6  # what survives a different order of summation in another batch
+COSINE_DECIMALS = 6
 _TOKEN = re.compile(r"\b\w\w+\b")
-ROUGH = 1e-5  # no float32 dot product of unit vectors is further from the exact one
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +59,21 @@ class LexicalIndex:
         known = [token for token in self._tokens(question) if token in vocabulary]
         if not known:
             return np.zeros(self._size)
-        scores = np.round(self._index.get_scores(known), FLOAT32_DECIMALS)
+        scores = np.round(self._index.get_scores(known), COSINE_DECIMALS)
         return np.asarray(scores, np.float64)
 
 
 def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[Candidates]:
-    """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors, both of unit length.
+    """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors: unit vectors on the grid.
 
-    The float32 product only preselects: its last digits depend on which questions share a batch, and min-max fusion
-    would stretch them. What may be among the best is scored again by `cosines`.
+    The float32 product only preselects: its last digits depend on the processor and on which questions share a batch,
+    and min-max fusion would stretch them. What may be among the best is scored again by `cosines`.
     """
     if not len(questions) or not len(chunks):
         return [Candidates(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
     rough = questions @ chunks.T
     depth = min(depth, len(chunks))
-    least = kth_at_least(rough, depth)[:, 0] - ROUGH
+    least = kth_at_least(rough, depth)[:, 0] - slack(chunks.shape[1])
     found = []
     for question, scores, threshold in zip(questions, rough, least, strict=True):
         (rows,) = np.nonzero(scores >= threshold)
@@ -85,9 +84,12 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
 
 
 def cosines(chunks: NDArray[np.float32], rows: Sequence[int] | NDArray[np.intp], question: Any) -> NDArray[np.float64]:
-    """Cosines of some rows of (n, d) chunk vectors with one question's vector (d,), the same in any company."""
+    """Cosines of some rows of (n, d) chunk vectors with one question's vector (d,), the same in any company.
+
+    Of vectors on the grid the product is exact (`arithmetic`), so they are the same on every processor.
+    """
     exact = chunks[rows].astype(np.float64) @ question.astype(np.float64)
-    return np.asarray(exact.round(FLOAT32_DECIMALS), np.float64)
+    return np.asarray(exact.round(COSINE_DECIMALS), np.float64)
 
 
 def best_rows(scores: NDArray[np.floating[Any]], depth: int) -> list[NDArray[np.intp]]:

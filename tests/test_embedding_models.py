@@ -136,7 +136,7 @@ assert logging.getLogger().handlers == [] and logging.getLogger().level == loggi
 def test_identity_names_model_and_version(wordllama: Embedder) -> None:
     from importlib.metadata import version
 
-    assert wordllama.name == f"wordllama:l2_supercat-256@{version('wordllama')}"
+    assert wordllama.name == f"wordllama:l2_supercat-256@{version('wordllama')}+exact"
     assert isinstance(wordllama, Embedder)
     assert logging.getLogger("retrieval").level == logging.NOTSET
 

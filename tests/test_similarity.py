@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -112,14 +114,33 @@ def test_the_bound_of_the_kth_best_leaves_every_winner_in(values: int) -> None:
         assert np.repeat(np.arange(5), k).tolist() == rows.tolist()
 
 
-def test_whole_tiles_give_the_bits_of_one_product() -> None:
-    # Edges must not depend on the tiles: 6 decimals are kept, of products whose last bits depend on how they are cut.
+@pytest.mark.parametrize(("block", "tile"), [(1, 3000), (7, 100), (512, 1024), (3000, 16_384)])
+def test_blocks_and_tiles_do_not_decide_the_last_decimal(block: int, tile: int) -> None:
+    # A product of 1 row, of 100 columns or of 3,000 is summed by other instructions, so its float32 bits are others.
     vectors = unit(*np.random.default_rng(1).standard_normal((3000, 64)).tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(similarity, "TILE_COLUMNS", 1024)
-        assert [(0, 1024), (1024, 3000)] == similarity._tiles(3000)
-        tiled = nearest_pairs(vectors, top_k=5, floor=0.1)
-    assert tiled == nearest_pairs(vectors, top_k=5, floor=0.1)
+        patch.setattr(similarity, "BLOCK_ROWS", block)
+        patch.setattr(similarity, "TILE_COLUMNS", tile)
+        pairs = nearest_pairs(vectors, top_k=5, floor=0.1)
+
+    assert exact(vectors, list(pairs)) == list(pairs.values())
+
+
+def exact(vectors: NDArray[np.float32], pairs: Sequence[tuple[int, int]]) -> list[float]:
+    """Cosines in whole numbers, of vectors on the grid of 2⁻²⁴."""
+    whole = [[int(value) for value in row] for row in np.rint(vectors.astype(np.float64) * 2**24)]
+    products = (sum(x * y for x, y in zip(whole[i], whole[j], strict=True)) for i, j in pairs)
+    return [min(round(product / 2**48, 6), 1.0) for product in products]
+
+
+def test_what_a_product_in_float32_gets_wrong_is_found_all_the_same() -> None:
+    # Rows 1 and 2 differ from row 0 by less than float32 sees in a dot product, and round to other sixth decimals.
+    near = np.float32(0.6), np.float32(0.6) + np.float32(2**-24) * 9
+    vectors = np.array([[1, 0], [near[0], 0.8], [near[1], 0.8]], np.float32)
+
+    found = nearest_pairs(vectors, top_k=1, floor=0.6)
+
+    assert {(0, 2): 0.600001, (1, 2): 1.0} == found
 
 
 def test_an_edge_stands_once_with_sorted_ends_and_the_tags_both_share() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # its submodules load on first use: scipy.stats takes .5 s
 
+from retrieval.arithmetic import summable
 from retrieval.errors import ParameterError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -67,7 +68,7 @@ def _bootstrap_means(values: FloatArray, resamples: int, rng: np.random.Generato
     n = len(values)
     if len(distinct) <= FEW_VALUES:
         drawn = rng.multinomial(n, counts / n, size=resamples)
-        return np.asarray(drawn @ distinct / n, dtype=float)
+        return np.asarray(drawn @ summable(distinct, n) / n, dtype=float)
     batch = max(1, CELLS // n)
     result = scipy.stats.bootstrap(
         (values,), np.mean, n_resamples=resamples, batch=batch, vectorized=True, method="percentile", rng=rng
@@ -99,9 +100,10 @@ def sign_flip_p(differences: Sequence[float] | FloatArray, seed: Seed = 0, *, re
 
 
 def _random_flips_p(d: FloatArray, resamples: int, rng: np.random.Generator) -> float:
+    d = summable(d, 2 * len(d))  # so that the sums below do not depend on the processor
     magnitude = np.sort(np.abs(d))
     total = magnitude.sum()
-    observed = abs(d.sum()) - 1e-9 * total  # sums in another order differ in their last digits
+    observed = abs(d.sum()) - 1e-9 * total  # what is as extreme but for rounding counts
     extreme = 0
     for size in _blocks(resamples, len(d)):
         bits = np.frombuffer(rng.bytes(size * ((len(d) + 7) // 8)), dtype=np.uint8).reshape(size, -1)

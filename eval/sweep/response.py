@@ -11,6 +11,7 @@ from eval.sweep.candidate import BUILD
 from eval.sweep.range import Scalar
 from eval.sweep.results import Result
 from eval.sweep.selection import Array, question_scores
+from retrieval.arithmetic import summable
 
 RESAMPLES = 1_000
 BINS = 6
@@ -107,7 +108,7 @@ def _draws(results: Sequence[Result], metric: str, seed: int) -> list[tuple[Arra
         if not scores.size:  # nothing was ranked: its mean is 0
             scores = np.zeros((len(results), 1))
         size = scores.shape[1]
-        found.append((scores, rng.multinomial(size, np.full(size, 1 / size), size=RESAMPLES) / size))
+        found.append((scores, rng.multinomial(size, np.full(size, 1 / size), size=RESAMPLES).astype(float)))
     return found
 
 
@@ -117,12 +118,18 @@ def _points(
     points = []
     for value, members in _groups(values).items():
         means = [scores[members].mean(axis=0) for scores, _ in draws]
-        resampled = np.mean([drawn @ mean for mean, (_, drawn) in zip(means, draws, strict=True)], axis=0)
+        resampled = np.mean([_resampled(mean, drawn) for mean, (_, drawn) in zip(means, draws, strict=True)], axis=0)
         low, high = np.quantile(resampled, [0.025, 0.975])
         best = max(results[place].mean(metric) for place in members)
         mean = float(np.mean([one.mean() for one in means]))
         points.append(Point(value, mean, float(low), float(high), best, len(members)))
     return points
+
+
+def _resampled(means: Array, drawn: Array) -> Array:
+    """Means (r,) of resamples of the questions' means (n,), drawn (r, n) times: the same on every processor."""
+    size = len(means)
+    return np.asarray(drawn @ summable(means, size) / size)
 
 
 def _groups(values: Sequence[Scalar]) -> dict[Scalar, list[int]]:

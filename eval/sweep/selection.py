@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.sweep.results import Result
+from retrieval.arithmetic import summable
 
 RESAMPLES = 1_000
 Array = npt.NDArray[np.float64]
@@ -50,8 +51,9 @@ def selection(results: Sequence[Result], metric: str, seed: int, resamples: int 
         drawn = rng.multinomial(scores.shape[1], np.full(scores.shape[1], 1 / scores.shape[1]), size=resamples)
         left = (drawn == 0).astype(float)
         left[left.sum(axis=1) == 0] = 1.0  # nothing left out, as happens with very few questions
-        inside += drawn @ scores.T / scores.shape[1] / len(datasets)
-        outside += left @ scores.T / left.sum(axis=1, keepdims=True) / len(datasets)
+        by_question = summable(scores, scores.shape[1]).T  # products do not depend on the processor
+        inside += drawn @ by_question / scores.shape[1] / len(datasets)
+        outside += left @ by_question / left.sum(axis=1, keepdims=True) / len(datasets)
     # Ties go to the better ranked, as they do in the sweep.
     best = np.round(inside, 9).argmax(axis=1)
     rows = np.arange(resamples)

@@ -2,22 +2,29 @@
 
 `similarity` everywhere in HopBench is the raw cosine, so rows are unit vectors and a dot product is the cosine. A text
 without any known token (blank, or only whitespace) has no direction: its row is zero and its cosine with anything 0.
+Components are multiples of 2⁻²⁴, so that cosines are exact on every processor (`retrieval.arithmetic`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+
+from retrieval.arithmetic import on_grid, summed
 
 Vectors = npt.NDArray[np.float32]
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors. The same text gives the same bytes, whatever else is in the batch."""
+    """Turns texts into unit vectors. The same text gives the same bytes, whatever else is in the batch.
+
+    Whether it does so on another processor is up to the model: WordLlama's vectors are the same everywhere, those of a
+    network run by ONNX are not (docs/scale.md).
+    """
 
     @property
     def name(self) -> str:
@@ -43,7 +50,9 @@ class Embedder(Protocol):
         ...
 
 
-def embed_with(encode: Callable[[list[str]], Vectors], dimension: Callable[[], int], texts: Sequence[str]) -> Vectors:
+def embed_with(
+    encode: Callable[[list[str]], npt.NDArray[np.floating[Any]]], dimension: Callable[[], int], texts: Sequence[str]
+) -> Vectors:
     """Unit rows for `texts`; `encode` sees only those that are not blank, `dimension` is asked after it.
 
     Lone surrogates, which JSON can carry and no tokenizer accepts, become question marks.
@@ -59,8 +68,8 @@ def embed_with(encode: Callable[[list[str]], Vectors], dimension: Callable[[], i
     return vectors
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
-    """Each row of (n, d) divided by its Euclidean length; zero rows stay zero."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows: Vectors = np.divide(vectors, norms, out=np.zeros_like(vectors, dtype=np.float32), where=norms > 0)
-    return rows
+def unit_rows(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
+    """Each row of (n, d) divided by its Euclidean length, on the grid; zero rows stay zero."""
+    exact = vectors.astype(np.float64)
+    lengths = np.sqrt(summed((exact * exact).T))[:, None]
+    return on_grid(np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths > 0))

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from retrieval.arithmetic import on_grid
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.embedding.cache import DamagedCache, EmbeddingCache, text_key
 from retrieval.errors import InputError
@@ -71,11 +72,12 @@ class CachedEmbedder:
             missing = [key for key, known in zip(unique, found, strict=True) if not known]
             for start in range(0, len(missing), WRITE_BATCH):
                 batch = missing[start : start + WRITE_BATCH]
-                table.write(batch, self.inner.embed([text_of[key] for key in batch]))
+                table.write(batch, on_grid(self.inner.embed([text_of[key] for key in batch])))
             if missing:  # read back, so that this answer and every later one have the same bytes
                 vectors, found = table.read(unique)
         if not found.all():
             raise InputError(f"embedding cache {self.cache.file(self.name)} lost vectors while in use: run it again")
+        vectors = on_grid(vectors)  # an older version may have stored them as they came
         if len(unique) == len(keys):
             return vectors
         row_of = {key: row for row, key in enumerate(unique)}

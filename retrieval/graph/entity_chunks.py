@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.arithmetic import ln
 from retrieval.graph import cypher
 from retrieval.index import Batch
 from retrieval.search import cosines
@@ -40,7 +40,7 @@ def read_standing(batch: Batch, counters: Counters, entities: Sequence[str]) -> 
 
 def inverse_frequency(standing: Standing, chunks: int) -> float:
     """ln((N + 1)/df): what a matched entity tells when df of N chunks mention it."""
-    return math.log((chunks + 1) / max(len(standing.rows), 1))
+    return ln((chunks + 1) / max(len(standing.rows), 1))
 
 
 @dataclass(frozen=True, slots=True)

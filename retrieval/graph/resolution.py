@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from retrieval.arithmetic import on_grid
 from retrieval.embedding.base import Embedder
 from retrieval.llm import LLM, Call, ask
-from retrieval.search import FLOAT32_DECIMALS, best_rows
+from retrieval.search import dense_top
 from retrieval.text import name_key
 from retrieval.types import Triple
 
@@ -86,19 +85,18 @@ def _near(names: Sequence[str], embedder: Embedder) -> tuple[list[Pair], list[Pa
     """Pairs that are surely the same, and doubtful ones."""
     if len(names) < 2:
         return [], []
-    vectors = embedder.embed(names)
+    vectors = on_grid(embedder.embed(names))
     sure: set[Pair] = set()
     doubtful: set[Pair] = set()
     for begin in range(0, len(names), BLOCK):
-        scores = np.round((vectors[begin : begin + BLOCK] @ vectors.T).astype(np.float64), FLOAT32_DECIMALS)
-        own = np.arange(len(scores))
-        scores[own, begin + own] = -2.0
-        for row, (line, best) in enumerate(zip(scores, best_rows(scores, NEIGHBOURS), strict=True), begin):
-            for other in best:
+        near = dense_top(vectors[begin : begin + BLOCK], vectors, NEIGHBOURS + 1)
+        for row, best in enumerate(near, begin):
+            others = [pair for pair in zip(best.rows.tolist(), best.scores.tolist(), strict=True) if pair[0] != row]
+            for other, cosine in others[:NEIGHBOURS]:
                 pair = (names[min(row, other)], names[max(row, other)])
-                if line[other] < embedder.synonym_threshold or _numbers(pair[0]) != _numbers(pair[1]):
+                if cosine < embedder.synonym_threshold or _numbers(pair[0]) != _numbers(pair[1]):
                     continue
-                (sure if line[other] >= SURE else doubtful).add(pair)
+                (sure if cosine >= SURE else doubtful).add(pair)
     return sorted(sure), sorted(doubtful - sure)
 
 

@@ -9,7 +9,6 @@ nationality relates weakly to all it touches. At strength ≥ .5 only relations 
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from retrieval.arithmetic import ln
 from retrieval.entities import (
     AliasTable,
     Key,
@@ -150,8 +150,8 @@ def _statements(read: ReadChunk) -> Iterator[tuple[Key, Key, float, str, int]]:
 def _related_table(
     relations: Mapping[tuple[Key, Key], _Relation], frequency: Mapping[Key, int], chunks: int, tagger: Tagger
 ) -> pd.DataFrame:
-    scale = math.log(chunks + 1) or 1.0
-    rarity = {key: math.log((chunks + 1) / count) / scale for key, count in frequency.items()}
+    scale = ln(chunks + 1.0) or 1.0
+    rarity = {key: ln((chunks + 1) / count) / scale for key, count in frequency.items()}
     rows = []
     unstated: list[str] = []  # one for all edges: names that stand together have no direction
     for (first, second), relation in relations.items():

@@ -1,4 +1,9 @@
-"""SIMILAR_TO: each chunk's nearest neighbours by cosine, the union of both ends' top k."""
+"""SIMILAR_TO: each chunk's nearest neighbours by cosine, the union of both ends' top k.
+
+A float32 product finds the cells that may be among the best: its last bits depend on the processor, on the tiles and on
+the number of threads. What is kept, compared with the floor and put in order are exact cosines of vectors on the grid
+(`arithmetic`), rounded to 6 decimals, so edges depend on none of that.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from retrieval.arithmetic import on_grid, product_error
 from retrieval.graph.schema import EDGE_COLUMNS, SIMILAR_TO
 from retrieval.text import Tagger
 from retrieval.types import Chunk
@@ -16,6 +22,8 @@ from retrieval.types import Chunk
 BLOCK_ROWS = 512
 TILE_COLUMNS = 16_384  # 32 MB of scores, whatever the corpus
 GROUPS = 1024
+PAIRS = 4096  # of vectors multiplied at a time: 16 MB
+DECIMALS = 6
 ROUNDING = 2e-6  # similarities are compared when rounded to 6 decimals: cells this close may still change places
 
 _Cells = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.floating[Any]]]
@@ -41,40 +49,72 @@ def similar_table(
 
 def nearest_pairs(vectors: NDArray[np.float32], *, top_k: int, floor: float) -> dict[tuple[int, int], float]:
     """Pairs (i < j) of row indices of an (n, d) matrix that are in one of both ends' top k, with their cosine."""
+    vectors = on_grid(vectors)
     pairs: dict[tuple[int, int], float] = {}
     for begin in range(0, len(vectors), BLOCK_ROWS):
         rows, columns, found = _nearest(vectors, begin, top_k, floor)
         ends = np.sort(np.stack([rows, columns], axis=1), axis=1).tolist()
         pairs.update(zip(map(tuple, ends), map(float, found), strict=True))
-    return {pair: min(round(similarity, 6), 1.0) for pair, similarity in sorted(pairs.items())}
+    return {pair: min(similarity, 1.0) for pair, similarity in sorted(pairs.items())}
 
 
 def _nearest(vectors: NDArray[np.float32], begin: int, k: int, floor: float) -> _Cells:
     """The k nearest of each row of one block, itself left out: (row, column, cosine); tile by tile, for the cache.
 
-    A cell that its tile shows to be out of reach is never rounded or sorted: of n columns some k for each tile remain.
+    A cell that its tile shows to be out of reach is never sorted: of n columns some k for each tile remain, of which
+    those within `slack(d)` of the k-th best are multiplied exactly.
     """
-    block = vectors[begin : begin + BLOCK_ROWS]
+    block, gap = vectors[begin : begin + BLOCK_ROWS], slack(vectors.shape[1])
     here = np.arange(len(block))
-    least = np.full((len(block), 1), floor - ROUNDING, np.float32)
+    least = np.full((len(block), 1), floor - gap, np.float32)
     parts: list[_Cells] = []
     for left, right in _tiles(len(vectors)):
         scores = block @ vectors[left:right].T
         own = here[(begin + here >= left) & (begin + here < right)]
         scores[own, begin + own - left] = -np.inf
-        least = np.maximum(least, kth_at_least(scores, k) - ROUNDING)
+        least = np.maximum(least, kth_at_least(scores, k) - gap)
         rows, columns = _cells(scores >= least)
-        parts.append((rows, columns + left, np.round(scores[rows, columns], 6)))
-    found, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    rows, columns, values = _best(found, columns, values, k)
-    keep = values.astype(np.float64) >= floor
+        parts.append((rows, columns + left, scores[rows, columns]))
+    rows, columns, rough = (np.concatenate(part) for part in zip(*parts, strict=True))
+    chosen = _within(rows, rough, k, gap, len(block))
+    rows, columns = rows[chosen], columns[chosen]
+    rows, columns, values = _best(rows, columns, exact_cosines(vectors, begin + rows, columns), k)
+    keep = values >= floor
     return begin + rows[keep], columns[keep], values[keep]
 
 
+def slack(dimension: int) -> float:
+    """How far below the k-th best float32 product a cell may lie and still be among the k best when rounded."""
+    return 2.0 * product_error(dimension) + ROUNDING
+
+
+def _within(
+    rows: NDArray[np.intp], values: NDArray[np.floating[Any]], k: int, gap: float, count: int
+) -> NDArray[np.bool_]:
+    """Which cells of `count` rows are at most `gap` below their row's k-th best; all where a row has no more than k."""
+    order = np.lexsort((-values, rows))
+    begins = np.searchsorted(rows[order], np.arange(count + 1))
+    full = np.flatnonzero(np.diff(begins) >= k)
+    least = np.full(count, -np.inf, values.dtype)
+    least[full] = values[order[begins[full] + k - 1]] - gap
+    return np.asarray(values >= least[rows])
+
+
+def exact_cosines(
+    vectors: NDArray[np.float32], first: NDArray[np.intp], second: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The cosines of pairs of rows of unit vectors on the grid, 6 decimals: the same whatever computes them."""
+    found = np.empty(len(first))
+    for begin in range(0, len(first), PAIRS):
+        part = slice(begin, begin + PAIRS)
+        pairs = vectors[first[part]].astype(np.float64), vectors[second[part]].astype(np.float64)
+        found[part] = np.einsum("ij,ij->i", *pairs)
+    return found.round(DECIMALS)
+
+
 def _tiles(count: int) -> list[tuple[int, int]]:
-    """Column ranges of TILE_COLUMNS; the rest belongs to the last one, since tiny products are summed differently."""
-    starts = range(0, max(count - TILE_COLUMNS, 0) + 1, TILE_COLUMNS)
-    return list(zip(starts, [*starts[1:], count], strict=True))
+    """Column ranges of TILE_COLUMNS, the last one shorter."""
+    return [(begin, min(begin + TILE_COLUMNS, count)) for begin in range(0, count, TILE_COLUMNS)]
 
 
 def top_columns(scores: NDArray[np.floating[Any]], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

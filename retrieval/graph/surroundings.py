@@ -10,12 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.arithmetic import exp, ln, log
 from retrieval.fusion import DECIMALS
 from retrieval.graph import cypher
 from retrieval.graph.schema import RELATED_TO
 from retrieval.graph.store import Record
 from retrieval.index import Batch
 from retrieval.types import Counters, Step
+
+MOST_MENTIONS = 31  # log2(31 + 1)/5 = 1
+_BOOSTS = 0.7 + 0.3 * log(np.arange(MOST_MENTIONS + 1) + 1.0) / (5.0 * ln(2.0))
 
 
 def proximity(weight: float, hop: int) -> float:
@@ -25,7 +29,7 @@ def proximity(weight: float, hop: int) -> float:
 
 def mention_boost(mentions: int) -> float:
     """.7 + .3 · min(log2(mentions + 1)/5, 1). Three mentions: .7 + .3 · 2/5 = .82; from 31 on: 1."""
-    return 0.7 + 0.3 * min(math.log2(mentions + 1) / 5.0, 1.0)
+    return float(_BOOSTS[min(mentions, MOST_MENTIONS)])
 
 
 def graph_score(weight: float, hop: int, mentions: int) -> float:
@@ -145,7 +149,7 @@ def _mentions(batch: Batch, record: Record) -> Mentions:
     rows = np.array([batch.index.row_of[chunk] for chunk in record["target"]], dtype=np.int64)
     order = np.argsort(rows)
     counts = np.array(record["weight"], dtype=np.int64)[order]
-    return Mentions(rows[order], counts, 0.7 + 0.3 * np.minimum(np.log2(counts + 1) / 5.0, 1.0))
+    return Mentions(rows[order], counts, _BOOSTS[np.minimum(counts, MOST_MENTIONS)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,7 @@ def around_question(starts: Sequence[str], around: Surroundings, rarity: float, 
     sizes = np.array([len(one.rows) for one in mentions])
     values = np.array([best[entity][0] for entity in entities])
     if rarity:
-        values = values * (1.0 - np.log(sizes) / math.log(chunks + 1.0)) ** rarity
+        values = values * exp(rarity * log(1.0 - log(sizes) / ln(chunks + 1.0)))
     rows = np.concatenate([one.rows for one in mentions])
     scores = np.round(np.repeat(values, sizes) * np.concatenate([one.boosts for one in mentions]), DECIMALS)
     owners = np.repeat(np.arange(len(entities)), sizes)

@@ -150,7 +150,7 @@ class DualLevel(Strategy):
         if key not in index.shared:
             names = ((task.reader.name_of[entity], said.get(entity, "")) for entity in task.graph.entities)
             texts = [f"{name}. {text}" if text else name for name, text in names]
-            index.shared[key] = index.embedder.embed(texts)
+            index.shared[key] = index.embed(texts)
         return index.shared[key]  # type: ignore[no-any-return]
 
     def _global(self, task: _Task) -> tuple[Communities, list[Level]]:
@@ -217,7 +217,7 @@ def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:
     """Embeddings of keyword texts; the batch has those of the questions themselves."""
     if all(text == question.text for text, question in zip(texts, batch.questions, strict=True)):
         return batch.vectors
-    return batch.index.embedder.embed(texts)
+    return batch.index.embed(texts)
 
 
 def _nearest(questions: Vectors, known: Vectors, limit: int) -> Iterator[Candidates]:

@@ -10,10 +10,10 @@ import numpy as np
 from retrieval.fusion import DECIMALS
 from retrieval.graph import cypher
 from retrieval.graph.schema import RELATED_TO
+from retrieval.graph.similarity import exact_cosines
 from retrieval.index import Batch
 from retrieval.linking import Linker
 from retrieval.question_entities import name_vectors, synonyms
-from retrieval.search import FLOAT32_DECIMALS
 from retrieval.types import Counters, Step
 
 SYNONYM_SEEDS = 2
@@ -102,8 +102,8 @@ def add_synonyms(
     pairs = [(q, seed, name) for (q, seed), names in zip(wanted, proposed, strict=True) for name in names[:limit]]
     if not pairs:
         return
-    vectors = batch.index.embedder.embed([text for _, seed, name in pairs for text in (reader.name_of[seed], name)])
-    cosines = np.round(np.einsum("ij,ij->i", vectors[::2], vectors[1::2]).astype(np.float64), FLOAT32_DECIMALS)
+    vectors = batch.index.embed([text for _, seed, name in pairs for text in (reader.name_of[seed], name)])
+    cosines = exact_cosines(vectors, np.arange(0, len(vectors), 2), np.arange(1, len(vectors), 2))
     for (q, seed, name), cosine in zip(pairs, cosines.tolist(), strict=True):
         entity = reader.resolve(name)
         if cosine >= needed and entity is not None and entity not in expanded[q]:

@@ -138,7 +138,7 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
     new = [text for text in dict.fromkeys(texts) if text not in known]
     if not new:
         return known
-    vectors = batch.index.embedder.embed(new)
+    vectors = batch.index.embed(new)
     for begin in range(0, len(new), BLOCK):
         block = batch.index.nearest(vectors[begin : begin + BLOCK], count)
         known.update(zip(new[begin : begin + BLOCK], map(batch.named, block), strict=True))

@@ -28,11 +28,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from retrieval.arithmetic import length, summed
 from retrieval.fusion import RRF_K, Scored, ordered
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch, Index
-from retrieval.search import FLOAT32_DECIMALS
+from retrieval.search import COSINE_DECIMALS
 from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.kg2rag_expansion import Expansion, Limits, expand, path_to
@@ -201,5 +202,5 @@ def _forest(triples: Triples, found: Expansion) -> list[Tree]:
 def _text_relevance(batch: Batch, q: int, tree: Tree) -> float:
     """Cosine of the question and the mean of the tree's chunk vectors, which stands for its concatenated text."""
     mean = batch.index.vectors[sorted(tree.chunks)].astype(np.float64).sum(axis=0)
-    length = float(np.linalg.norm(mean))
-    return round(float(mean @ batch.vectors[q].astype(np.float64)) / length, FLOAT32_DECIMALS) if length else 0.0
+    whole = length(mean)
+    return round(float(summed(mean * batch.vectors[q])) / whole, COSINE_DECIMALS) if whole else 0.0

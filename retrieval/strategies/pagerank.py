@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from retrieval.arithmetic import log
 from retrieval.fusion import DECIMALS, Scored
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
@@ -158,7 +159,7 @@ class PageRank(Strategy):
 
 
 def _idf(graph: Adjacency, chunks: int) -> Matrix:
-    return np.asarray(np.log((chunks + 1) / np.maximum(graph.frequency, 1)) + 1.0)
+    return log((chunks + 1) / np.maximum(graph.frequency, 1)) + 1.0
 
 
 def transitions(graph: Adjacency, mention: float, related: float, similar: float) -> sparse.csr_array:

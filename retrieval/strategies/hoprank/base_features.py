@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retrieval.arithmetic import shares, summed
 from retrieval.strategies.hoprank.question import TINY, ReadQuestion
 from retrieval.strategies.hoprank.words import Flags, Floats
 
@@ -92,13 +93,13 @@ def rare(facts: ChunkFacts) -> Floats:
 def capitals(facts: ChunkFacts) -> Floats:
     """idf share of the question's capitalised words that stand in the chunk."""
     idf = facts.question.idf * facts.question.capital
-    return np.asarray(facts.covered @ idf / (idf.sum() + TINY))
+    return np.asarray(facts.covered @ shares(idf, summed(idf) + TINY))
 
 
 def rarities(facts: ChunkFacts) -> Floats:
     """Σ 1/df of the question words in the chunk, at most 2."""
     frequency = facts.question.frequency
-    inverse = np.where(frequency > 0, 1.0 / np.maximum(frequency, 1), 0.0)
+    inverse = shares((frequency > 0).astype(np.float64), np.maximum(frequency, 1))
     return np.asarray(np.minimum(facts.covered @ inverse, 2.0))
 
 

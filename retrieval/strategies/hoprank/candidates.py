@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.embedding.base import Vectors
-from retrieval.search import FLOAT32_DECIMALS
+from retrieval.search import cosines
 from retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
 from retrieval.strategies.hoprank.evidence import Evidence
 from retrieval.strategies.hoprank.pool import Pool
@@ -54,7 +54,6 @@ class Candidates:
         sentence, _ = ranges(begin, end)
         by_sentence = question.covered(words, *words.of_sentences(sentence))
         first = (end - begin).cumsum() - (end - begin)  # a chunk has a sentence at least, its title
-        cosine = (self.seen.vectors[chunks] @ self.vector).astype(np.float64)
         covered = np.logical_or.reduceat(by_sentence, first, axis=0)
         if self._together is None:
             self._together = covered.T.astype(np.float64) @ covered
@@ -62,7 +61,7 @@ class Candidates:
             question=question,
             scales=pool.scales,
             bm25=pool.bm25[chunks],
-            cosine=cosine.round(FLOAT32_DECIMALS),
+            cosine=cosines(self.seen.vectors, chunks, self.vector),
             mass=pool.mass[chunks],
             link=pool.link[chunks],
             covered=covered,

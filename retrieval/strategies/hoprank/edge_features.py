@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.search import FLOAT32_DECIMALS
+from retrieval.arithmetic import ln
+from retrieval.search import COSINE_DECIMALS
 from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.edges import Edges
 from retrieval.strategies.hoprank.mentions import NOWHERE
@@ -107,12 +108,13 @@ def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
     vectors, question = candidates.seen.vectors, candidates.vector
     anchors, targets = distinct(edges.anchor), distinct(edges.target)
     anchor, target = anchors.searchsorted(edges.anchor), targets.searchsorted(edges.target)
-    known = vectors[anchors]
-    rest = question - (known @ question)[:, None] * known
-    rest /= np.linalg.norm(rest, axis=1, keepdims=True) + TINY
-    exact = (np.concatenate([rest, known]) @ vectors[targets].T).astype(np.float64)
-    both = exact.round(FLOAT32_DECIMALS)
-    return both[anchor, target], both[len(anchors) + anchor, target]
+    known, found, asked = (one.astype(np.float64) for one in (vectors[anchors], vectors[targets], question))
+    # The products are exact (`arithmetic`), so what is left of the question is never made, but its cosines are:
+    # (q − (a·q)a)·t = q·t − (a·q)(a·t), and its length is √(q·q − (a·q)²) for an anchor of length 1.
+    of_anchor, of_target, alike = known @ asked, found @ asked, known @ found.T
+    left = np.sqrt(np.maximum(asked @ asked - of_anchor * of_anchor, 0.0)) + TINY
+    residual = ((of_target - of_anchor[:, None] * alike) / left[:, None]).round(COSINE_DECIMALS)
+    return residual[anchor, target], alike.round(COSINE_DECIMALS)[anchor, target]
 
 
 def window(facts: EdgeFacts) -> Floats:
@@ -148,7 +150,7 @@ def together(facts: EdgeFacts) -> Floats:
 def rarity(facts: EdgeFacts) -> Floats:
     """(ln((n + 1)/df) + 1)/(ln(n + 1) + 1) of the entity."""
     seen = facts.candidates.seen
-    return np.asarray(seen.rarity[facts.edges.entity] / (np.log(seen.chunks + 1) + 1.0))
+    return np.asarray(seen.rarity[facts.edges.entity] / (ln(seen.chunks + 1.0) + 1.0))
 
 
 def asked(facts: EdgeFacts) -> Floats:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from retrieval.arithmetic import log
 from retrieval.embedding.base import Vectors
 from retrieval.graph.adjacency import Adjacency, adjacency
 from retrieval.index import Batch
@@ -54,7 +55,7 @@ def evidence(batch: Batch, counters: Counters) -> tuple[Evidence, Linker]:
     if "hoprank" not in shared:
         chunks = batch.index.chunks
         words = Words.read(chunks)
-        rarity = np.log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
+        rarity = log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
         located = locate(chunks, words, graph, reader)
         told = relations(batch, Counters(), graph, words)
         shared["hoprank"] = Evidence(words, located, Walk.over(graph), batch.index.vectors, rarity, graph, told)

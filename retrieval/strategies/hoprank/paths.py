@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from retrieval.arithmetic import exp, ln, log, summed, weighted_sum
 from retrieval.strategies.hoprank.candidates import Candidates
 from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
 from retrieval.strategies.hoprank.edges import KINDS, TRIPLE, Edges, edges_from
@@ -18,6 +19,7 @@ from retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinc
 TOP = 4  # anchors that do not compete with each other
 SURE = 0.999999
 SMALL = 1e-3
+LEAST_EXPONENT = 700.0  # e^−700 is still a number, and nothing beside 1
 ALONE = -9.0  # the log-mass of the other candidates where there are none
 
 
@@ -49,7 +51,7 @@ class Ranked:
     @cached_property
     def scores(self) -> Floats:
         """The linear score."""
-        return self.features @ self.weights
+        return weighted_sum(self.features, self.weights)
 
 
 class Reached:
@@ -91,14 +93,20 @@ def anchor_probabilities(scores: Floats, anchors: int) -> tuple[Numbers, Floats]
     """The best candidates by score, and σ(z − logsumexp of z over ranks ≥ 5) of each."""
     order = np.argsort(-scores, kind="stable")
     rest = scores[order[TOP:]]
-    mass = np.logaddexp.reduce(rest) if len(rest) else ALONE
+    mass = _log_mass(rest) if len(rest) else ALONE
     first = order[:anchors]
     return first, sigmoid(scores[first] - mass)
 
 
+def _log_mass(scores: Floats) -> float:
+    """ln Σ e^z."""
+    top = float(scores.max())
+    return top + ln(float(summed(exp(np.maximum(scores - top, -LEAST_EXPONENT)))))
+
+
 def sigmoid(x: Floats) -> Floats:
     """1/(1 + e^−x), its argument clipped to ±30."""
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -30.0, 30.0))))
+    return np.asarray(1.0 / (1.0 + exp(-np.clip(x, -30.0, 30.0))))
 
 
 def follow(
@@ -135,13 +143,13 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
         plain, stated = np.flatnonzero(edges.kind != TRIPLE), np.flatnonzero(edges.kind == TRIPLE)
         best = _best(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
         others = path_features(edges.where(plain), target[plain], value[plain], size)
-        return np.concatenate([others, best, np.log1p(best / SMALL)], axis=1)
+        return np.concatenate([others, best, log(1.0 + best / SMALL)], axis=1)
     anchors = distinct(edges.anchor)
     by_kind = _best(target, edges.kind, value, (size, TRIPLE))
     best = _best(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
-    doubt = np.log1p(-np.minimum(best, SURE)).sum(axis=1)
-    values = np.column_stack([by_kind, by_kind.max(axis=1), 1.0 - np.exp(doubt)])
-    return np.concatenate([values, np.log(values + SMALL)], axis=1)
+    several = 1.0 - np.multiply.reduce(1.0 - np.minimum(best, SURE), axis=1)
+    values = np.column_stack([by_kind, by_kind.max(axis=1), several])
+    return np.concatenate([values, log(values + SMALL)], axis=1)
 
 
 def _best(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:

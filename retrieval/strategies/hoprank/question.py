@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.arithmetic import ln, shares, summed
 from retrieval.linking import Link, Linker
 from retrieval.strategies.hoprank.evidence import Evidence
 from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, ranges
@@ -44,11 +45,11 @@ class ReadQuestion:
 
     @cached_property
     def _shares(self) -> Floats:
-        return np.asarray(self.idf / (self.idf.sum() + TINY))
+        return shares(self.idf, summed(self.idf) + TINY)
 
     @cached_property
     def _open_shares(self) -> Floats:
-        return np.asarray(self.open_idf / (self.open_idf.sum() + TINY))
+        return shares(self.open_idf, summed(self.open_idf) + TINY)
 
     @cached_property
     def column(self) -> NDArray[np.int16]:
@@ -95,7 +96,7 @@ def read_question(text: str, seen: Evidence, reader: Linker, row_of: Mapping[str
     numbers = np.array([words.vocabulary.get(word, UNKNOWN) for word in first], np.int64)
     known = numbers != UNKNOWN
     named = {word.folded for word in said if word.capital}
-    idf, frequency = np.full(len(first), np.log(max(seen.chunks, 2))), np.zeros(len(first), np.int64)
+    idf, frequency = np.full(len(first), ln(float(max(seen.chunks, 2)))), np.zeros(len(first), np.int64)
     idf[known], frequency[known] = words.idf[numbers[known]], words.frequency[numbers[known]]
     weights = dict(zip(first, idf.tolist(), strict=True))
     entities, chunks = _linked(links, said, weights, seen, reader, row_of)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from retrieval.arithmetic import weighted_sum
 from retrieval.errors import InputError
 from retrieval.input_files import read_bytes
 from retrieval.strategies.hoprank.words import Floats
@@ -30,7 +31,7 @@ class EdgeModel:
 
     def logit(self, features: Floats) -> Floats:
         """The argument of σ for features (e, f), of which the model knows the first."""
-        return np.asarray(features[:, : len(self.weights)] @ self.weights + self.bias)
+        return weighted_sum(features[:, : len(self.weights)], self.weights) + self.bias
 
 
 @dataclass(frozen=True, eq=False)

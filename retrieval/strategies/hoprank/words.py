@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.arithmetic import log
 from retrieval.text import STOP_WORDS, sentences, tokens
 from retrieval.types import Chunk
 
@@ -81,7 +82,7 @@ class Words:
             np.array(capital, bool),
             *starts,
             frequency,
-            np.log1p((len(chunks) - frequency + 0.5) / (frequency + 0.5)),
+            log(1.0 + (len(chunks) - frequency + 0.5) / (frequency + 0.5)),
             np.array([word in STOP_WORDS for word in vocabulary], bool),
         )
 

@@ -1,0 +1,103 @@
+"""The same fingerprint, trial ids, rankings and scores on every processor, for all labels.
+
+One machine has one processor, but its libraries can be told to compute as on another: OpenBLAS by OPENBLAS_CORETYPE,
+NumPy by NPY_DISABLE_CPU_FEATURES, the C library by GLIBC_TUNABLES. Each variant builds and ranks in a process of its
+own, with other threads and batches too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.same_numbers import KERNELS
+
+ROOT = Path(__file__).resolve().parent.parent
+NO_FMA = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64" or not Path("/proc/cpuinfo").exists(), reason="the kernels named here are x86's"
+)
+
+
+def dispatched(*spared: str) -> str:
+    """The instruction sets of this processor that NumPy would use beyond its minimum."""
+    from numpy._core import _multiarch_umath as core
+
+    found = [name for name in core.__cpu_dispatch__ if core.__cpu_features__[name] and name not in spared]
+    return " ".join(found)
+
+
+def variants() -> dict[str, tuple[dict[str, str], int]]:
+    """By kernel what is set in the environment, and how many questions share a batch."""
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("flags")[2].partition("\n")[0].split()
+    old = {"NPY_DISABLE_CPU_FEATURES": dispatched(), "GLIBC_TUNABLES": NO_FMA, "OPENBLAS_NUM_THREADS": "1"}
+    newer = {"NPY_DISABLE_CPU_FEATURES": dispatched("X86_V3", "AVX2", "FMA3"), "OPENBLAS_NUM_THREADS": "2"}
+    found = {"Prescott": (old, 7)}
+    if "avx2" in flags:
+        found["Haswell"] = newer, 1000
+    if "avx512f" in flags:
+        found["SkylakeX"] = {"OPENBLAS_NUM_THREADS": "2"}, 64
+    return {name: ({"OPENBLAS_CORETYPE": name, **settings}, batch) for name, (settings, batch) in found.items()}
+
+
+def of_all_variants(dataset: Path, questions: int) -> dict[str, dict[str, Any]]:
+    """What each variant prints; the processes run side by side."""
+    running = {}
+    for name, (settings, batch) in variants().items():
+        command = [sys.executable, "-m", "tests.same_numbers", str(dataset), str(questions), str(batch)]
+        running[name] = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    found = {}
+    for name, process in running.items():
+        printed, said = process.communicate()
+        assert (name, process.returncode) == (name, 0), said
+        found[name] = json.loads(printed)
+    return found
+
+
+def check(found: Mapping[str, dict[str, Any]]) -> None:
+    """The kernels were others, and nothing else is."""
+    kernels = [tuple(one.pop(KERNELS)) for one in found.values()]
+    assert len(kernels) == len(set(kernels))  # or the settings had no effect
+    first = next(iter(found.values()))
+    differing = {name: [part for part in first if first[part] != one[part]] for name, one in found.items()}
+    assert {name: [] for name in found} == differing
+    assert len([part for part in first if isinstance(first[part], dict)]) >= 19
+
+
+def test_nothing_depends_on_the_kernels_on_hopworld() -> None:
+    check(of_all_variants(ROOT / "datasets" / "hopworld", 25))
+
+
+@pytest.mark.benchmarks
+def test_nothing_depends_on_the_kernels_on_hotpotqa(benchmarks_dir: Path) -> None:
+    check(of_all_variants(benchmarks_dir / "hotpotqa-train200", 200))
+
+
+def test_edges_above_the_floor_do_not_depend_on_the_kernels() -> None:
+    # Hundreds of thousands of cosines, of which a few lie within a float32's last bit of the sixth decimal's half.
+    program = (
+        "import hashlib, numpy as np; from retrieval.graph.similarity import nearest_pairs;"
+        "drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0;"
+        "drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:]);"
+        "found = nearest_pairs(drawn.astype(np.float32), top_k=50, floor=0.5);"
+        "print(len(found), hashlib.sha256(repr(found).encode()).hexdigest())"
+    )
+    printed = set()
+    for settings, _ in variants().values():
+        environment, command = {**os.environ, **settings}, [sys.executable, "-c", program]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert (0, "") == (done.returncode, done.stderr)
+        printed.add(done.stdout)
+    assert 1 == len(printed)
+    assert int(printed.pop().split()[0]) > 100_000
