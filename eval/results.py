@@ -40,6 +40,7 @@ def results(evaluation: Evaluation) -> dict[str, Any]:
             "questions": len(benchmark.questions),
             "passages": len(benchmark.passages),
             "digest": benchmark.digest,
+            "primary_metric": plan.primary,
         },
         "graph": {name: plan.record[name] for name in ("fingerprint", "build_key", "nodes", "edges", "build_seconds")},
         "embedder": plan.index.embedder.name,
@@ -67,6 +68,8 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
     models = costs(evaluation.read, label)
     answering = models.get("answering", {})
     return {
+        "kind": evaluation.plan.kind(label),
+        "in_sample": evaluation.plan.in_sample(label),
         "params": dict(trial.parameters),
         **{name: summary[name] for name in ("metrics", "answered", "measured", "coverage", "failures", "ceilings")},
         "by_type": summary["by_type"],
@@ -113,10 +116,12 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
 def comparisons(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Each label against the best baseline, flat, as the report and the tracker show it."""
     comparison = evaluation.comparison
-    return [] if comparison is None else [_pair(comparison.metric, pair) for pair in comparison.pairs]
+    return [] if comparison is None else [
+        _pair(comparison.metric, pair, len(comparison.pairs)) for pair in comparison.pairs
+    ]
 
 
-def _pair(metric: str, pair: PairResult) -> dict[str, Any]:
+def _pair(metric: str, pair: PairResult, family: int) -> dict[str, Any]:
     return {
         "label": pair.label,
         "baseline": pair.baseline,
@@ -124,6 +129,9 @@ def _pair(metric: str, pair: PairResult) -> dict[str, Any]:
         "effect": pair.difference,
         "ci_low": pair.ci.low if pair.ci else None,
         "ci_high": pair.ci.high if pair.ci else None,
+        "family_low": pair.ci_family.low if pair.ci_family else None,
+        "family_high": pair.ci_family.high if pair.ci_family else None,
+        "family": family,
         "p": pair.p,
         "p_adjusted": pair.p_holm,
         "mde": pair.minimum_detectable,

@@ -77,6 +77,7 @@ def run(
     strategies = resolve(options.strategies, options.changes)
     for strategy in strategies.values():
         strategy.identity()  # reads the files that parameters name
+    options.fitted_on()
     options.open_embedder(home)
     report = report or Silent()
     home.prepare()
@@ -173,6 +174,7 @@ class _Begun:
             self.options.seed,
             reading=self.models.reading,
             batch=self.options.batch,
+            tuned_on=self.options.fitted_on(),
         )
         return evaluate(plan, self.kept, steps, _ranker(self.options, self.home, self.runtime)), warnings
 

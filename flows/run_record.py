@@ -117,7 +117,7 @@ def tracked_trials(
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
                 metrics={**entry["metrics"], **costs, **judged_figures(entry.get("judged", {}))},
-                tags={**_tags(evaluation), **_verdict_tags(verdict), **label_tags.get(label, {})},
+                tags={**_tags(evaluation), **_kind_tags(entry), **_verdict_tags(verdict), **label_tags.get(label, {})},
                 dataset=_dataset(evaluation),
                 started_at=begun,
                 ended_at=time.time(),
@@ -160,6 +160,12 @@ def _tags(evaluation: Evaluation) -> dict[str, str]:
         "benchmark_digest": evaluation.plan.benchmark.digest,
         "role": evaluation.plan.benchmark.role,
     }
+
+
+def _kind_tags(entry: Mapping[str, Any]) -> dict[str, str]:
+    """What kind of label it is, and on which of the sets that chose its numbers it was scored."""
+    here = entry["in_sample"]
+    return {"kind": str(entry["kind"]), **({"in_sample": ",".join(here["sets"])} if here else {})}
 
 
 def _verdict_tags(verdict: Mapping[str, Any] | None) -> dict[str, str]:

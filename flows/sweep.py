@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.files import write_atomically
+from eval.fitted import fitted_on
 from eval.types import Benchmark
 from eval.version import code_version
 from flows.home import Home
@@ -196,12 +197,14 @@ def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> li
     trials_table(results, plan.content.constraints, swept.reported).to_parquet(buffer, index=False)
     files = [out / TABLE_FILE, out / BEST_FILE, out / REPORT_FILE]
     write_atomically(files[0], buffer.getvalue())
-    ready = best_yaml(plan, results[0])
-    write_atomically(files[1], ready.encode())
+    sets = [benchmarks[name] for name in plan.datasets]
+    tuned_on = [fitted_on(one) for one in sets]
+    write_atomically(files[1], best_yaml(plan, results[0], tuned_on).encode())
+    ready = best_yaml(plan, results[0], [replace(one, questions=frozenset()) for one in tuned_on])  # to be read
     report = SweepReport(plan, results, swept.reported, swept.bias, swept.warnings, ready, swept.calls)
     write_sweep_report(report, files[2])
     if plan.preset is not None:
-        write_preset(plan.preset, plan, results[0], {one.name: one for one in benchmarks.values()})
+        write_preset(plan.preset, plan, results[0], {one.name: one for one in sets})
         files.append(plan.preset)
     return files
 

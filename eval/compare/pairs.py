@@ -28,7 +28,7 @@ from eval.compare.statistics import (
     sign_flip_p,
 )
 from eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
-from eval.metrics.registry import PRIMARY, get_metric
+from eval.metrics.registry import PRIMARY, get_metric, rank_key
 from retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def compare(
     order of labels nor of rows. Raises InputError (or a subclass) for unknown names and unusable settings.
     """
     check_settings(resamples, alpha)
-    sign = 1.0 if get_metric(metric).higher_is_better else -1.0
+    sign = get_metric(metric).sign
     _check(rows_by_label, baseline, metric)
     table = _table(rows_by_label, metric, types or {})
     family = _family(table.labels, baseline) if pairs is None else pairs
@@ -77,9 +77,8 @@ def best_baseline(
     summaries: Mapping[str, Mapping[str, Any]], names: Sequence[str] = HOP_FREE, metric: str = PRIMARY
 ) -> str | None:
     """The label among `names` with the best zero-filled mean in its summary; None if none of them was scored."""
-    sign = 1.0 if get_metric(metric).higher_is_better else -1.0
     scored = [name for name in names if name in summaries and metric in summaries[name]["metrics"]]
-    return max(scored, key=lambda name: sign * float(summaries[name]["metrics"][metric]), default=None)
+    return min(scored, key=lambda name: rank_key(metric, float(summaries[name]["metrics"][metric])), default=None)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,13 @@ class RunFlags:
 
     strategies: Annotated[str, typer.Option(help="Labels, comma-separated; all; all:tuned.")] = "all"
     changes: Annotated[list[str] | None, typer.Option("--set", help="strategy.field=value; may be repeated.")] = None
+    tuned_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A data set on which the changes of --set were tuned, so that scores on its questions say so; a "
+            "sweep's best.yaml names it. May be repeated."
+        ),
+    ] = None
     store: Store = "kglite"
     embedder: Embedder = "wordllama"
     extractor: Extractor = "rules"
@@ -78,6 +85,7 @@ class RunFlags:
             "out": out,
             "ragas": ragas,
             "changes": tuple(self.changes or ()),
+            "tuned_on": tuple(self.tuned_on or ()),
             "prefect": not self.no_prefect,
             "models": ModelOptions(**self._alike(ModelOptions, judge_metrics=metric_names(self.judge_metrics))),
             "command": command_line(command),

@@ -126,6 +126,19 @@ def make(label: str) -> Strategy:
     return strategy(**parameters)
 
 
+def parts_of(label: str) -> tuple[str, str | None, Mapping[str, str]]:
+    """Name, preset and changes of a label as they are written; a label of another form is all name."""
+    match = _LABEL.match(label)
+    if match is None:
+        return label, None, {}
+    return match["name"], match["preset"], _written(match["changes"] or "")
+
+
+def _written(changes: str) -> dict[str, str]:
+    pairs = (part.partition("=") for part in changes.split(",") if part.strip())
+    return {field.strip(): value.strip() for field, _, value in pairs}
+
+
 def _preset_parameters(name: str, chosen: str) -> Mapping[str, Any]:
     if chosen == "documented" and name not in WITHOUT_SOURCE:
         return {}
@@ -143,8 +156,7 @@ def _known_fields(strategy: type[Strategy], parameters: Mapping[str, object]) ->
 
 
 def _changes(strategy: type[Strategy], text: str) -> dict[str, Any]:
-    pairs = (part.partition("=") for part in text.split(",") if part.strip())
-    return {name.strip(): parse_value(strategy, name.strip(), value.strip()) for name, _, value in pairs}
+    return {name: parse_value(strategy, name, value) for name, value in _written(text).items()}
 
 
 def parse_value(strategy: type[Strategy], name: str, text: str) -> Any:
@@ -207,8 +219,7 @@ def _with_changes(label: str, by_strategy: Mapping[str, Mapping[str, str]]) -> s
     match = _LABEL.match(label)
     if match is None or match["name"] not in by_strategy:
         return label
-    written = (part.partition("=") for part in (match["changes"] or "").split(",") if part.strip())
-    own = {field.strip(): value.strip() for field, _, value in written}
+    own = _written(match["changes"] or "")
     return label_of(match["name"], match["preset"], {**own, **by_strategy[match["name"]]})
 
 
