@@ -116,9 +116,11 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
 def comparisons(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Each label against the best baseline, flat, as the report and the tracker show it."""
     comparison = evaluation.comparison
-    return [] if comparison is None else [
-        _pair(comparison.metric, pair, len(comparison.pairs)) for pair in comparison.pairs
-    ]
+    return (
+        []
+        if comparison is None
+        else [_pair(comparison.metric, pair, len(comparison.pairs)) for pair in comparison.pairs]
+    )
 
 
 def _pair(metric: str, pair: PairResult, family: int) -> dict[str, Any]:

@@ -61,8 +61,8 @@ def unpacked(hashes: str) -> frozenset[str]:
     """The hashes of a packed string. Raises InputError where it is none."""
     if _NOT_HEX.search(hashes) or len(hashes) % HASH_DIGITS:
         raise InputError(
-            f"question_hashes: {hashes[:40]!r}… is no row of hashes of {HASH_DIGITS} hexadecimal digits: have the sweep "
-            "or `hopbench train` write the file again"
+            f"question_hashes: {hashes[:40]!r}… is no row of hashes of {HASH_DIGITS} hexadecimal digits: have the "
+            "sweep or `hopbench train` write the file again"
         )
     return frozenset(hashes[place : place + HASH_DIGITS] for place in range(0, len(hashes), HASH_DIGITS))
 

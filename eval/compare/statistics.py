@@ -41,6 +41,14 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
+def limit(value: float, digits: int = 3) -> str:
+    """An interval's limit with its sign; one that rounds to 0 says on which side of 0 it lies: `>0.000`."""
+    shown = f"{value:+.{digits}f}"
+    if float(shown) != 0:
+        return shown
+    return ("" if value == 0 else ">" if value > 0 else "<") + f"{0:.{digits}f}"
+
+
 def mean_ci(
     values: Sequence[float] | FloatArray, seed: Seed = 0, *, resamples: int = RESAMPLES, alpha: float = ALPHA
 ) -> Interval | None:

@@ -37,7 +37,7 @@ def lacking(primary: str | None) -> str:
     if primary == PRIMARY:
         return ""
     if primary is not None:
-        return f"no question has gold passages, so {primary} decides, and whether evidence was found is unknown: {ADD_GOLD}"
+        return f"no question has gold passages, so {primary} decides; to know whether evidence was found: {ADD_GOLD}"
     return (
         "no question has gold passages or an answer that a text can show, so nothing says which strategy is better, "
         f"and none is ahead here: {ADD_GOLD}, {ADD_ANSWERS}; a judge can score without gold (--llm with --judge)"

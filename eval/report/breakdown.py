@@ -13,7 +13,16 @@ from eval.metrics import worst_of
 from eval.report.data import ReportData
 from eval.types import BenchmarkQuestion
 
-METRICS = ("all_gold@2", "all_gold@5", "all_gold@10", "all_gold@20", "recall@5", "recall@10", "has_answer@10", "has_answer")
+METRICS = (
+    "all_gold@2",
+    "all_gold@5",
+    "all_gold@10",
+    "all_gold@20",
+    "recall@5",
+    "recall@10",
+    "has_answer@10",
+    "has_answer",
+)
 
 
 @dataclass(frozen=True)

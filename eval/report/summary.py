@@ -19,6 +19,12 @@ def points(value: float | None) -> str:
     return shown if shown == "0.0" else f"{MINUS if value < 0 else '+'}{shown}"
 
 
+def points_limit(value: float) -> str:
+    """An interval's limit in points; one that rounds to 0 says on which side of 0 it lies: `>0.0`."""
+    shown = points(value)
+    return shown if shown != "0.0" or value == 0 else (">" if value > 0 else "<") + shown
+
+
 def meaning(metric: str, value: float) -> str:
     """A mean in plain words: "finds all evidence in the top 10 for 84.2% of questions"."""
     name, _, k = metric.partition("@")
@@ -49,7 +55,9 @@ def _headline(data: ReportData, best: str) -> str:
     if not data.comparisons:
         return f"{scored}; nothing was compared."
     if best == data.baseline:
-        others = "no label that was not tuned or learned on these questions" if data.in_sample else "no other strategy here"
+        others = (
+            "no label that was not tuned or learned on these questions" if data.in_sample else "no other strategy here"
+        )
         return f"{scored}, and {others} is ahead of this baseline.{_nearest(data)}"
     found = data.comparison(best)
     if found is None:
@@ -76,7 +84,7 @@ def listed(names: list[str]) -> str:
 
 def in_sample_words(found: Mapping[str, Any], kind: str) -> str:
     """What is said beside a label that is scored on what chose its numbers: "tuned on musique-train100"."""
-    verb = "learned from" if kind == "learned" else "tuned on"
+    verb = {"learned": "learned from", "tuned": "tuned on"}.get(kind, "tuned or learned on")
     return f"{verb} {', '.join(found['sets'])}"
 
 
@@ -92,7 +100,9 @@ def _difference(found: Mapping[str, Any]) -> str:
     if found["effect"] is None or found["ci_low"] is None:
         return f"{found['n']} shared questions are too few for an interval"
     beside = shown_interval(found)
-    return f"{points(found['effect'])} points" + (f" [{points(beside[0])}, {points(beside[1])}]" if beside else "")
+    return f"{points(found['effect'])} points" + (
+        f" [{points_limit(beside[0])}, {points_limit(beside[1])}]" if beside else ""
+    )
 
 
 def _detectable(found: Mapping[str, Any]) -> str:

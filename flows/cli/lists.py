@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from retrieval.strategies.base import Strategy
 
+FOLDED = ("takes", "meaning")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -38,7 +39,8 @@ def strategies_command(
 
 def describe(strategy: type[Strategy]) -> dict[str, Any]:
     """A strategy as plain values: what it does, its edges, its parameters, its presets and where they come from."""
-    from retrieval.strategies.registry import WITHOUT_SOURCE, preset
+    from retrieval.strategies.kinds import kind_of
+    from retrieval.strategies.registry import WITHOUT_SOURCE, make, preset
 
     tuned = preset(strategy.name)
     values = tuned.parameters if tuned else {}
@@ -60,7 +62,7 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
         "name": strategy.name,
         "summary": strategy.summary,
         "edges": list(strategy.edges),
-        "plain_label": "tuned" if strategy.name in WITHOUT_SOURCE else "documented",
+        "plain_label": kind_of(strategy.name, make(strategy.name)).kind,
         "presets": _presets(strategy.name, tuned is not None),
         "provenance": dict(tuned.provenance) if tuned else None,
         "parameters": parameters,
@@ -86,7 +88,7 @@ def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
     screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)
     if strategy["provenance"]:
         screen.print(f"  {_provenance(strategy['provenance'])}", markup=False, soft_wrap=True)
-    rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"))
+    rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"), fold=FOLDED)
     for name, entry in strategy["parameters"].items():
         tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])
         takes = entry["bounds"] or {"bool": "true, false", "str": "text"}.get(entry["type"], entry["type"])

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from eval.compare import Comparison, PairResult, compare
+from eval.compare import Comparison, PairResult, compare, limit
 from eval.metrics import PRIMARY
 from flows.nightly.nights import Night, last_good
 from flows.nightly.suspects import changed, circumstances
@@ -137,7 +137,7 @@ def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift 
 
 def describe(pair: PairResult, metric: str) -> str:
     """`pagerank: all_gold@10 -0.120 [-0.180, -0.061]`, the interval that of the whole family."""
-    interval = f" [{pair.ci_family.low:+.3f}, {pair.ci_family.high:+.3f}]" if pair.ci_family else ""
+    interval = f" [{limit(pair.ci_family.low)}, {limit(pair.ci_family.high)}]" if pair.ci_family else ""
     return f"{pair.label}: {metric} {pair.difference:+.3f}{interval}"
 
 

@@ -262,7 +262,9 @@ def test_a_run_without_gold_or_comparisons_is_reported(make_report: MakeReport, 
         run={},
     )
     write_report(unjudged, tmp_path / "report.html")
-    assert "No metric was measured" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "No label is ahead of another: this benchmark has nothing to score by." in (
+        tmp_path / "report.html"
+    ).read_text(encoding="utf-8")
     assert figures(unjudged, breakdowns(unjudged)) == []
 
 
