@@ -99,7 +99,8 @@ def by_type(data: ReportData, split: list[Breakdown]) -> Figure | None:
 
 def _trace(data: ReportData, label: str, x: list[Any], y: list[Any], mode: str) -> Figure:
     meta = {"series": data.labels.index(label), "hop_free": is_hop_free(label)}
-    return {"type": "scatter", "mode": mode, "name": escape(label), "x": x, "y": y, "meta": meta}
+    name = escape(label) + (" *" if label in data.in_sample else "")
+    return {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y, "meta": meta}
 
 
 def _error_bars(scores: list[float | None], pairs: list[tuple[float, float] | None], axis: str) -> Figure:

@@ -93,7 +93,7 @@ class ReportData:
 
     @cached_property
     def primary(self) -> str:
-        """The headline metric: the compared one, else its benchmark's primary one; empty where nothing can be scored."""
+        """The headline metric: the compared one, else its benchmark's primary one; empty if nothing can be scored."""
         if self.comparisons:
             return str(self.comparisons[0]["metric"])
         return primary_of(self.results) or ""

@@ -87,7 +87,7 @@ def _ablations(report: SweepReport) -> list[tuple[str, str, float, float | None]
     return rows
 
 
-def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn]) -> str:
+def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
     """The winner as a file for `hopbench run --config`, with the sets that chose it where its label alone is mute."""
     build, content = best.candidate.build, plan.content
     flags = {
@@ -98,10 +98,10 @@ def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn]) -> st
         "extractor": build.extractor,
         **build.settings(),
         **_models(content),
-        **({"tuned_on": [str(one) for one in tuned_on]} if parts_of(best.candidate.label)[2] else {}),
+        **({"tuned_on": [str(one) for one in tuned_on]} if tuned_on and parts_of(best.candidate.label)[2] else {}),
     }
     metric = content.objective.metric
-    chosen_on = ", ".join(one.name for one in tuned_on)
+    chosen_on = ", ".join(one.name for one in tuned_on) or ", ".join(best.by_dataset)
     told = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
     return f"{told}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
 

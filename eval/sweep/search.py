@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from eval.metrics import sign_of
 from eval.sweep.candidate import Candidate
 from eval.sweep.dimension import Dimension
 from eval.sweep.plan import SweepPlan
@@ -105,10 +106,14 @@ class Suggested:
         return Round([self._candidate(trial) for trial in self._asked])
 
     def tell(self, results: Sequence[Result]) -> None:
-        """See `Search`. What breaks a constraint counts 1 less for each: below all that keep them."""
+        """See `Search`. What breaks a constraint counts 1 less for each: below all that keep them.
+
+        TPE looks for the highest value: of a metric of which less is better, for that of its negative.
+        """
         content = self._plan.content
         for trial, result in zip(self._asked, results, strict=True):
-            value = result.mean(content.objective.metric) - len(result.violated(content.constraints))
+            metric = content.objective.metric
+            value = sign_of(metric) * result.mean(metric) - len(result.violated(content.constraints))
             self._study.tell(trial, value)
 
     def _candidate(self, trial: optuna.trial.Trial) -> Candidate:

@@ -80,7 +80,7 @@ def _winner(swept: Swept) -> list[str]:
         lines.append(
             f"chosen on these questions it scores {number(bias.shown)}; on questions left out of the choice "
             f"{number(bias.honest)} [{number(bias.low)}, {number(bias.high)}]: {number(bias.optimism, sign=True)} is "
-            f"selection bias; it wins {bias.chosen:.0%} of the resamples"
+            f"selection bias, their difference; it wins {bias.chosen:.0%} of the resamples, ties shared"
         )
     if swept.reported is not None:
         name = next(iter(swept.reported.by_dataset))

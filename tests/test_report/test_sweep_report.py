@@ -59,7 +59,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> SweepReport:
     plan = read_sweep(file)
     results = ranked(made_up(plan.candidates), plan.content.objective, plan.content.constraints)
     bias = selection([one for one in results if one.dropped_at is None], "all_gold@10", 0)
-    return SweepReport(plan, results, None, bias, ["<b>mind</b>"], best_yaml(plan, results[0], ()))
+    return SweepReport(plan, results, None, bias, ["<b>mind</b>"], best_yaml(plan, results[0]))
 
 
 def test_the_front_holds_what_nothing_beats_in_quality_time_and_tokens(report: SweepReport) -> None:
