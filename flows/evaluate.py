@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from retrieval.index import Index
     from retrieval.strategies.base import Strategy
 
-FIXED_STEPS = 5  # fingerprint, candidates, score, compare, write; building adds its own
+FIXED_STEPS = 4  # candidates, score, compare, write; building and remarks announce their own
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ class _Begun:
         warnings += self.options.models.warnings() + warnings_of(evaluation)
         key = tracking_key(self.options, self.at)
         found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
-        remarks = steps("remark", lambda: remark(found)) if remark else Remarks()
+        more = ReportedSteps(flow_steps, self.report, announce=True)
+        remarks = more("remark", lambda: remark(found)) if remark else Remarks()
         warnings += remarks.warnings
         self._recorded(found, remarks, steps)
         return found
@@ -161,7 +162,7 @@ class _Begun:
         from flows.build_graph import built_graph
 
         def build(inner: Steps) -> tuple[Any, list[str]]:
-            return built_graph(self.graph, self.index, self.home, ReportedSteps(inner, self.report))
+            return built_graph(self.graph, self.index, self.home, ReportedSteps(inner, self.report, announce=True))
 
         shown = {"graph": self.graph.namespace}
         record, warnings = run_flow("build_graph", build, runtime=self.runtime, parameters=shown)

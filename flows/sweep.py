@@ -20,7 +20,7 @@ from flows.options import Spread
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
 from flows.steps import Steps, run_flow
-from flows.sweep_given import load_benchmarks, open_embedders, warnings_before
+from flows.sweep_given import check_champion, load_benchmarks, open_embedders, warnings_before
 from flows.sweep_identity import FILE, Identity
 from flows.sweep_models import incomplete_trials, model_options
 from flows.sweep_record import Drainer
@@ -71,9 +71,13 @@ def sweep(
 ) -> Swept:
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
     spread.check(prefect, plan.content.llm)
+    from eval.sweep.search import expected_trials
+
     home = Home.resolve()
     home.apply_environment()
     benchmarks = load_benchmarks(plan)
+    if champion:
+        check_champion(plan, benchmarks)
     embedders = open_embedders(plan, home)
     models_named = model_options(plan.content)
     models_named.check()
@@ -82,7 +86,7 @@ def sweep(
         Pool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
     sweep_id = Identity(out / FILE).hold({**identity(plan, benchmarks), "batch": spread.batch})
     report = report or Silent()
-    report.expect(plan.trials)
+    report.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
         tracker = stack.enter_context(Tracker.start(home, EXPERIMENT))
@@ -159,10 +163,8 @@ class _Run:
         )
         files = _written(swept, benchmarks, self.out)
         self.drainer.finished(results, reported, bias, files, swept.calls)
-        if self.champion and not incomplete:
-            self.drainer.crown(results[0])
-            if reported is not None:
-                self.drainer.crown(reported)
+        if self.champion and not incomplete and reported is not None:
+            self.drainer.crown(reported)
         return replace(swept, files=files)
 
 
@@ -210,12 +212,12 @@ def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> li
 
 
 def _enthrone(ledger: Ledger, swept: Swept, drainer: Drainer, tracker: Tracker) -> None:
-    """The winner as champion of each benchmark it was scored on, in the ledger."""
+    """The winner as champion of the benchmark that had no part in choosing it, in the ledger."""
     from eval.ledger import Champion
 
-    for result in [swept.results[0], *([swept.reported] if swept.reported else [])]:
-        for records in result.by_dataset.values():
-            record = records[0]
-            run_id = tracker.run_ids[drainer.keys[record.trial_id]]
-            digest = str(record.settings["dataset"])
-            ledger.set_champion(Champion(digest, record.trial_id, result.candidate.label, run_id, time.time()))
+    assert swept.reported is not None
+    for records in swept.reported.by_dataset.values():
+        record = records[0]
+        run_id = tracker.run_ids[drainer.keys[record.trial_id]]
+        digest = str(record.settings["dataset"])
+        ledger.set_champion(Champion(digest, record.trial_id, swept.reported.candidate.label, run_id, time.time()))

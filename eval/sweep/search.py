@@ -60,6 +60,15 @@ def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
     return [*sizes, None]
 
 
+def expected_trials(plan: SweepPlan, questions: int) -> int:
+    """The trials of all rounds, on data sets of which the largest has so many questions."""
+    left, found = plan.configurations, 0
+    for _ in rounds(plan, questions):
+        found += left * plan.each
+        left = math.ceil(left / plan.content.halving.factor) if plan.content.halving else left
+    return found
+
+
 class Listed:
     """The plan's configurations; after each round but the last the best 1/factor go on."""
 

@@ -26,7 +26,7 @@ def sweep_command(
         bool, typer.Option("--dry-run", help="Check everything; print trials, rebuilds and an estimated time.")
     ] = False,
     champion: Annotated[
-        bool, typer.Option("--champion", help="Name the winner the champion of the benchmarks it was scored on.")
+        bool, typer.Option("--champion", help="Name the winner the champion of the benchmark under report_on.")
     ] = False,
     runner: Runner = "",
     workers: Workers = None,
