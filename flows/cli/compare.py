@@ -64,6 +64,7 @@ def compare_command(
     benchmark = first.results["benchmark"]
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {metric}", markup=False)
     _print_pairs(screen, comparison)
+    _print_kinds(screen, found)
     if by_type:
         _print_types(screen, comparison)
     if listed:
@@ -83,7 +84,7 @@ def _primary(sides: list[Side]) -> str:
 
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
-    found = {side.name: {"folder": side.run.shown, "label": side.label} for side in sides}
+    found = {side.name: {"folder": side.run.shown, "label": side.label, **side.about} for side in sides}
     benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": found, **comparison.to_dict()}
 
@@ -119,6 +120,23 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
         "where the verdict is better or worse. “not distinguishable” is not “equal”.",
         markup=False,
     )
+
+
+def _print_kinds(screen: Console, sides: list[Side]) -> None:
+    """Like with like: where each label's numbers come from, and which are scored on what chose them."""
+    from eval.report.summary import in_sample_words
+
+    known = {side.name: side.about for side in sides if side.about}
+    kinds: dict[str, list[str]] = {}
+    for name, about in known.items():
+        kinds.setdefault(about["kind"], []).append(name)
+    if kinds:
+        told = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
+        screen.print(f"Where their numbers come from: {told}.", markup=False)
+    for name, about in known.items():
+        if about["in_sample"]:
+            words = in_sample_words(about["in_sample"], about["kind"])
+            screen.print(f"warning: {name} is {words}, whose questions are asked here.", markup=False, style="yellow")
 
 
 def _interval(pair: PairResult) -> str:

@@ -45,6 +45,7 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
     tuned = preset(strategy.name)
     values = tuned.parameters if tuned else {}
     is_tuned = tuned is not None or strategy.name in WITHOUT_SOURCE  # without a source the defaults are tuned values
+    plain = kind_of(strategy.name, make(strategy.name))
     parameters = {}
     for name, spec in strategy.parameters().items():
         bounds = spec.metadata["bounds"]
@@ -62,9 +63,10 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
         "name": strategy.name,
         "summary": strategy.summary,
         "edges": list(strategy.edges),
-        "plain_label": kind_of(strategy.name, make(strategy.name)).kind,
+        "plain_label": plain.kind,
         "presets": _presets(strategy.name, tuned is not None),
         "provenance": dict(tuned.provenance) if tuned else None,
+        "fitted_on": [one.name for one in plain.fitted_on],
         "parameters": parameters,
     }
 
@@ -88,6 +90,10 @@ def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
     screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)
     if strategy["provenance"]:
         screen.print(f"  {_provenance(strategy['provenance'])}", markup=False, soft_wrap=True)
+    elif strategy["fitted_on"]:
+        screen.print(
+            f"  {strategy['plain_label']} from {', '.join(strategy['fitted_on'])}", markup=False, soft_wrap=True
+        )
     rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"), fold=FOLDED)
     for name, entry in strategy["parameters"].items():
         tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])
