@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from eval.answers import CLOSED_BOOK
 from eval.compare import Comparison, best_baseline, compare, mean_ci
 from eval.graph_reach import expansion_factors, reach_columns
-from eval.metrics import PRIMARY, score, summarise
+from eval.metrics import primary_metric, score, summarise
 from eval.reading import Read, Reading, read
 from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
 from eval.types import Benchmark
@@ -17,22 +18,25 @@ from eval.unfinished import Unfinished, trial_key
 from eval.version import code_version, plugin_settings
 from retrieval.budget import Budget
 from retrieval.errors import ParameterError
+from retrieval.fitted import FittedOn, question_hash
 from retrieval.graph.build import Steps
 from retrieval.index import Batch, Index
 from retrieval.question_entities import MODEL
 from retrieval.strategies.base import Strategy
+from retrieval.strategies.kinds import LabelKind, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERVAL_METRICS = (PRIMARY, "all_gold@5", "recall@5", "has_answer", "answer_em", "answer_f1")
+INTERVAL_METRICS = ("all_gold@10", "has_answer@10", "all_gold@5", "recall@5", "has_answer", "answer_em", "answer_f1")
 
 
 @dataclass(frozen=True)
 class Plan:
     """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
 
-    `reading` says who answers and who judges; without it no language model is asked.
+    `reading` says who answers and who judges; without it no language model is asked. `tuned_on` are the sets on which
+    the changes in labels were tuned, if they were.
     """
 
     benchmark: Benchmark
@@ -44,6 +48,7 @@ class Plan:
     budget: Budget = field(default_factory=Budget)
     batch: int | None = None
     reading: Reading = field(default_factory=Reading)
+    tuned_on: Sequence[FittedOn] = ()
 
     def __post_init__(self) -> None:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
@@ -60,6 +65,32 @@ class Plan:
     def parts(self) -> list[Batch]:
         """The questions in batches that all labels share."""
         return batches(self.index, [question.question for question in self.benchmark.questions], self.batch)
+
+    @cached_property
+    def primary(self) -> str | None:
+        """The metric that decides on this benchmark; None where nothing can be scored."""
+        return primary_metric(self.benchmark)
+
+    def kind(self, label: str) -> str:
+        """Documented, tuned, learned, set by hand, or what a plug-in says of itself."""
+        return self._kinds[label].kind if label in self._kinds else CLOSED_BOOK.replace("_", " ")
+
+    def in_sample(self, label: str) -> Mapping[str, Any] | None:
+        """On which of the sets that chose its numbers a label is scored here, if on any: such a figure proves nothing.
+
+        {"sets": names, "questions": how many of the benchmark's questions were among theirs}.
+        """
+        if label not in self._kinds:
+            return None
+        return self._kinds[label].in_sample(self.benchmark.digest, self._hashes)
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, LabelKind]:
+        return {label: kind_of(label, strategy, self.tuned_on) for label, strategy in self.strategies.items()}
+
+    @cached_property
+    def _hashes(self) -> frozenset[str]:
+        return frozenset(question_hash(question.text) for question in self.benchmark.questions)
 
     def key_of(self, label: str) -> str:
         """Names everything that decides a label's trial."""
@@ -160,12 +191,15 @@ def _compared_all(
 def _compared(
     plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Mapping[str, Any]]
 ) -> Comparison | None:
-    baseline = best_baseline(summaries)
-    ranked = {label: table for label, table in rows.items() if PRIMARY in table}
+    metric = plan.primary
+    if metric is None:
+        return None
+    baseline = best_baseline(summaries, metric=metric)
+    ranked = {label: table for label, table in rows.items() if metric in table}
     if baseline is None or len(ranked) < 2:
         return None
     types = {question.id: question.type for question in plan.benchmark.questions}
-    return compare(ranked, baseline, seed=plan.seed, types=types)
+    return compare(ranked, baseline, metric, seed=plan.seed, types=types)
 
 
 def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:

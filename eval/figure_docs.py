@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.compare import HOP_FREE, PairResult, best_baseline, compare
+from eval.compare import HOP_FREE, PairResult, best_baseline, compare, limit
 from eval.figures_against import table_against, table_of_kinds
 from eval.files import write_atomically
 from eval.finished_run import FinishedRun, as_markdown
@@ -69,9 +69,9 @@ def _change(run: FinishedRun, name: str, best: str) -> str:
 
 
 def _words(pair: PairResult) -> str:
-    if pair.difference is None or pair.ci is None:
+    if pair.difference is None or pair.ci_family is None:
         return "no common question"
-    return f"{pair.verdict} {pair.difference:+.3f} [{pair.ci.low:+.3f}, {pair.ci.high:+.3f}]"
+    return f"{pair.verdict} {pair.difference:+.3f} [{limit(pair.ci_family.low)}, {limit(pair.ci_family.high)}]"
 
 
 def written(text: str, folders: Sequence[Path]) -> str:

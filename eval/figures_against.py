@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from eval.compare import PairResult, compare, mean_ci
+from eval.compare import PairResult, compare, limit, mean_ci
 from eval.finished_run import FinishedRun, as_markdown
 from eval.metrics import PRIMARY
 from retrieval.errors import InputError
@@ -61,9 +61,9 @@ def _mean(run: FinishedRun, label: str, metric: str) -> str:
 def _difference(pair: PairResult | None) -> tuple[str, str]:
     if pair is None:
         return "", ""
-    if pair.difference is None or pair.ci is None:
+    if pair.difference is None or pair.ci_family is None:
         return "no common question", ""
-    return f"{pair.difference:+.3f} [{pair.ci.low:+.3f}, {pair.ci.high:+.3f}]", pair.verdict
+    return f"{pair.difference:+.3f} [{limit(pair.ci_family.low)}, {limit(pair.ci_family.high)}]", pair.verdict
 
 
 def _model(run: FinishedRun) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eval.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
 from eval.answers import VERSION as READER_VERSION
 from eval.judge.sample import INPUTS, make_sample
-from eval.metrics import PRIMARY, summarise
+from eval.metrics import primary_metric, rank_key, summarise
 from eval.trial import TrialOutcome
 from eval.types import Benchmark
 from retrieval.errors import InputError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from retrieval.llm import LLM
 
 FINALISTS = 3
-FALLBACKS = ("all_gold@10", "recall@5", "has_answer", "answer_f1")  # what ranks finalists, the first that was measured
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,8 @@ def finalists(most: int | None, benchmark: Benchmark, rows: Mapping[str, pd.Data
     if most is None:
         return list(rows)
     ranked = {label: summarise(table, benchmark)["metrics"] for label, table in rows.items() if label != CLOSED_BOOK}
-    metric = next((name for name in FALLBACKS if any(name in means for means in ranked.values())), PRIMARY)
-    best = sorted(ranked, key=lambda label: (-ranked[label].get(metric, 0.0), label))[:most]
+    metric = primary_metric(benchmark) or "answer_f1"  # a yes or no is an answer that no text can show
+    best = sorted(ranked, key=lambda label: (rank_key(metric, ranked[label].get(metric)), label))[:most]
     return [label for label in rows if label in best]
 
 

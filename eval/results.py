@@ -42,6 +42,7 @@ def results(evaluation: Evaluation) -> dict[str, Any]:
             "questions": len(benchmark.questions),
             "passages": len(benchmark.passages),
             "digest": benchmark.digest,
+            "primary_metric": plan.primary,
         },
         "graph": {name: plan.record[name] for name in ("fingerprint", "build_key", "nodes", "edges", "build_seconds")},
         "embedder": plan.index.embedder.name,
@@ -71,6 +72,8 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
     strategy = evaluation.plan.strategies.get(label)  # none answers with a closed book
     plugins = plugin_settings(strategy).get("plugins") if strategy is not None else None
     return {
+        "kind": evaluation.plan.kind(label),
+        "in_sample": evaluation.plan.in_sample(label),
         "params": dict(trial.parameters),
         **({"plugins": plugins} if plugins else {}),
         **{name: summary[name] for name in ("metrics", "answered", "measured", "coverage", "failures", "ceilings")},
@@ -129,10 +132,14 @@ def _place(sources: Mapping[str, Source], passage: str) -> str:
 def comparisons(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Each label against the best baseline, flat, as the report and the tracker show it."""
     comparison = evaluation.comparison
-    return [] if comparison is None else [_pair(comparison.metric, pair) for pair in comparison.pairs]
+    return (
+        []
+        if comparison is None
+        else [_pair(comparison.metric, pair, len(comparison.pairs)) for pair in comparison.pairs]
+    )
 
 
-def _pair(metric: str, pair: PairResult) -> dict[str, Any]:
+def _pair(metric: str, pair: PairResult, family: int) -> dict[str, Any]:
     return {
         "label": pair.label,
         "baseline": pair.baseline,
@@ -140,6 +147,9 @@ def _pair(metric: str, pair: PairResult) -> dict[str, Any]:
         "effect": pair.difference,
         "ci_low": pair.ci.low if pair.ci else None,
         "ci_high": pair.ci.high if pair.ci else None,
+        "family_low": pair.ci_family.low if pair.ci_family else None,
+        "family_high": pair.ci_family.high if pair.ci_family else None,
+        "family": family,
         "p": pair.p,
         "p_adjusted": pair.p_holm,
         "mde": pair.minimum_detectable,

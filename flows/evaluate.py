@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from retrieval.index import Index
     from retrieval.strategies.base import Strategy
 
-FIXED_STEPS = 5  # fingerprint, candidates, score, compare, write; building adds its own
+FIXED_STEPS = 4  # candidates, score, compare, write; building and remarks announce their own
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ def run(
     strategies = resolve(options.strategies, options.changes)
     for strategy in strategies.values():
         strategy.identity()  # reads the files that parameters name
+    options.fitted_on()
     options.open_embedder(home)
     report = report or Silent()
     home.prepare()
@@ -162,7 +163,8 @@ class _Begun:
         warnings += plugin_warnings(self.strategies.values()) + self._left_out()
         key = tracking_key(self.options, self.at)
         found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
-        remarks = steps("remark", lambda: remark(found)) if remark else Remarks()
+        more = ReportedSteps(flow_steps, self.report, announce=True)
+        remarks = more("remark", lambda: remark(found)) if remark else Remarks()
         warnings += remarks.warnings
         self._recorded(found, remarks, steps)
         return found
@@ -179,7 +181,7 @@ class _Begun:
         from flows.build_graph import built_graph
 
         def build(inner: Steps) -> tuple[Any, list[str]]:
-            return built_graph(self.graph, self.index, self.home, ReportedSteps(inner, self.report))
+            return built_graph(self.graph, self.index, self.home, ReportedSteps(inner, self.report, announce=True))
 
         shown = {"graph": self.graph.namespace}
         record, warnings = run_flow("build_graph", build, runtime=self.runtime, parameters=shown)
@@ -192,6 +194,7 @@ class _Begun:
             self.options.seed,
             reading=self.models.reading,
             batch=self.options.batch,
+            tuned_on=self.options.fitted_on(),
         )
         return evaluate(plan, self.kept, steps, _ranker(self.options, self.home, self.runtime)), warnings
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval.benchmarks import load_benchmark, load_triples
+from eval.fitted import fitted_on
 from eval.types import Benchmark
 from flows.home import Home
 from flows.models import ModelOptions
 from flows.names import EXTRACTORS, RUNNERS, STORES
 from retrieval.errors import InputError, UnknownNameError
+from retrieval.fitted import FittedOn
 from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.plan import BuildSettings, GraphPlan
 from retrieval.graph.spacy_names import recogniser
@@ -223,6 +225,11 @@ class RunOptions(GraphOptions):
     runner: str = ""
     workers: int | None = None
     batch: int | None = None
+    tuned_on: Sequence[str] = ()
+
+    def fitted_on(self) -> list[FittedOn]:
+        """The sets on which the labels' changes were tuned: as best.yaml writes them, or named as `--dataset` is."""
+        return [FittedOn.read(text) or fitted_on(load_benchmark(text)) for text in self.tuned_on]
 
     def __post_init__(self) -> None:
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""

@@ -41,14 +41,17 @@ class Silent:
 
 
 class ReportedSteps:
-    """Steps that tell a report when they begin and end."""
+    """Steps that tell a report when they begin and end; with `announce` also that there are more than it expected."""
 
-    def __init__(self, steps: Steps, report: Report) -> None:
+    def __init__(self, steps: Steps, report: Report, *, announce: bool = False) -> None:
         self._steps = steps
         self._report = report
+        self._announce = announce
 
     def __call__(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the step between the two messages."""
+        if self._announce:
+            self._report.expect(1)
         self._report.begin(name)
         result = self._steps(name, fn, *args, **kwargs)
         self._report.end()

@@ -126,6 +126,7 @@ def tracked_trials(
                 },
                 tags={
                     **_tags(evaluation),
+                    **_kind_tags(entry),
                     **plugin_tags(entry.get("plugins")),
                     **_verdict_tags(verdict),
                     **label_tags.get(label, {}),
@@ -177,6 +178,11 @@ def _tags(evaluation: Evaluation) -> dict[str, str]:
 def plugin_tags(plugins: Mapping[str, str] | None) -> dict[str, str]:
     """The tag `plugins`: version and digest of each plug-in that a trial used."""
     return {"plugins": ", ".join(f"{name} {code}" for name, code in plugins.items())} if plugins else {}
+
+def _kind_tags(entry: Mapping[str, Any]) -> dict[str, str]:
+    """What kind of label it is, and on which of the sets that chose its numbers it was scored."""
+    here = entry["in_sample"]
+    return {"kind": str(entry["kind"]), **({"in_sample": ",".join(here["sets"])} if here else {})}
 
 
 def _verdict_tags(verdict: Mapping[str, Any] | None) -> dict[str, str]:

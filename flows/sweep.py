@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.files import write_atomically
+from eval.fitted import fitted_on
 from eval.types import Benchmark
 from eval.version import code_version, plugin_code, plugin_warnings
 from flows.home import Home
@@ -19,7 +20,7 @@ from flows.options import Spread
 from flows.prefect_runtime import PrefectRuntime
 from flows.report_progress import Report, ReportedSteps, Silent
 from flows.steps import Steps, run_flow
-from flows.sweep_given import load_benchmarks, open_embedders, warnings_before
+from flows.sweep_given import check_champion, load_benchmarks, open_embedders, warnings_before
 from flows.sweep_identity import FILE, Identity
 from flows.sweep_models import incomplete_trials, model_options
 from flows.sweep_record import Drainer
@@ -70,9 +71,13 @@ def sweep(
 ) -> Swept:
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
     spread.check(prefect, plan.content.llm)
+    from eval.sweep.search import expected_trials
+
     home = Home.resolve()
     home.apply_environment()
     benchmarks = load_benchmarks(plan)
+    if champion:
+        check_champion(plan, benchmarks)
     embedders = open_embedders(plan, home)
     models_named = model_options(plan.content)
     models_named.check()
@@ -85,7 +90,7 @@ def sweep(
         Pool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
     sweep_id = Identity(out / FILE).hold({**identity(plan, benchmarks), "batch": spread.batch})
     report = report or Silent()
-    report.expect(plan.trials)
+    report.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
         tracker = stack.enter_context(Tracker.start(home, EXPERIMENT))
@@ -163,10 +168,8 @@ class _Run:
         )
         files = _written(swept, benchmarks, self.out)
         self.drainer.finished(results, reported, bias, files, swept.calls)
-        if self.champion and not incomplete:
-            self.drainer.crown(results[0])
-            if reported is not None:
-                self.drainer.crown(reported)
+        if self.champion and not incomplete and reported is not None:
+            self.drainer.crown(reported)
         return replace(swept, files=files)
 
 
@@ -202,23 +205,25 @@ def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> li
     trials_table(results, plan.content.constraints, swept.reported).to_parquet(buffer, index=False)
     files = [out / TABLE_FILE, out / BEST_FILE, out / REPORT_FILE]
     write_atomically(files[0], buffer.getvalue())
-    ready = best_yaml(plan, results[0])
-    write_atomically(files[1], ready.encode())
+    sets = [benchmarks[name] for name in plan.datasets]
+    tuned_on = [fitted_on(one) for one in sets]
+    write_atomically(files[1], best_yaml(plan, results[0], tuned_on).encode())
+    ready = best_yaml(plan, results[0], [replace(one, questions=frozenset()) for one in tuned_on])  # to be read
     report = SweepReport(plan, results, swept.reported, swept.bias, swept.warnings, ready, swept.calls)
     write_sweep_report(report, files[2])
     if plan.preset is not None:
-        write_preset(plan.preset, plan, results[0], {one.name: one for one in benchmarks.values()})
+        write_preset(plan.preset, plan, results[0], {one.name: one for one in sets})
         files.append(plan.preset)
     return files
 
 
 def _enthrone(ledger: Ledger, swept: Swept, drainer: Drainer, tracker: Tracker) -> None:
-    """The winner as champion of each benchmark it was scored on, in the ledger."""
+    """The winner as champion of the benchmark that had no part in choosing it, in the ledger."""
     from eval.ledger import Champion
 
-    for result in [swept.results[0], *([swept.reported] if swept.reported else [])]:
-        for records in result.by_dataset.values():
-            record = records[0]
-            run_id = tracker.run_ids[drainer.keys[record.trial_id]]
-            digest = str(record.settings["dataset"])
-            ledger.set_champion(Champion(digest, record.trial_id, result.candidate.label, run_id, time.time()))
+    assert swept.reported is not None
+    for records in swept.reported.by_dataset.values():
+        record = records[0]
+        run_id = tracker.run_ids[drainer.keys[record.trial_id]]
+        digest = str(record.settings["dataset"])
+        ledger.set_champion(Champion(digest, record.trial_id, swept.reported.candidate.label, run_id, time.time()))

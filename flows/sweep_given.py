@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from eval.fitted import fitted_on
 from eval.types import Benchmark
 from flows.home import Home
 from flows.options import GraphOptions
@@ -45,6 +46,42 @@ def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
     return benchmarks
 
 
+def shares_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Mapping[str, Any] | None:
+    """What the set to report on has in common with those that choose the winner; None for nothing."""
+    if plan.report_on is None:
+        return None
+    from retrieval.strategies.kinds import TUNED, LabelKind  # loads scipy
+
+    reported = fitted_on(benchmarks[plan.report_on])
+    chosen_on = LabelKind(TUNED, tuple(fitted_on(benchmarks[name]) for name in plan.datasets))
+    return chosen_on.in_sample(reported.digest, reported.questions)
+
+
+def check_champion(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Raise InputError where the winner could be champion of nothing but the questions that chose it."""
+    named = ", ".join(benchmarks[name].name for name in plan.datasets)
+    if plan.report_on is None:
+        raise InputError(
+            f"--champion: the winner is no champion of the sets that chose it ({named}): name another set under "
+            f"report_on in {plan.file}, or leave --champion out"
+        )
+    if shared := shares_questions(plan, benchmarks):
+        raise InputError(
+            f"--champion: {shared['questions']} questions of {benchmarks[plan.report_on].name} are also in {named}, "
+            "which choose the winner: name a set of other questions under report_on, or leave --champion out"
+        )
+
+
+def _shared_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
+    shared = shares_questions(plan, benchmarks)
+    if shared is None or plan.report_on is None:
+        return []
+    return [
+        f"report_on: {shared['questions']} questions of {benchmarks[plan.report_on].name} are also in "
+        f"{', '.join(shared['sets'])}, which choose the winner: its figure there proves nothing of other questions"
+    ]
+
+
 def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
     """What a reader should know before the sweep starts."""
     content = plan.content
@@ -54,6 +91,7 @@ def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> lis
         for name in plan.datasets
         if benchmarks[name].role == "report"
     ]
+    told += _shared_questions(plan, benchmarks)
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
         told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
     most = max(len(benchmarks[name].questions) for name in plan.datasets)

@@ -85,6 +85,7 @@ class Drainer:
             },
             tags=self._tags(
                 trial_id=record.trial_id,
+                kind=self._kind(candidate),
                 without=",".join(candidate.without),
                 graph_fingerprint=arena.fingerprint,
                 benchmark_digest=arena.digest,
@@ -167,6 +168,13 @@ class Drainer:
     @property
     def _folder(self) -> Path:
         return self.home.scratch / f"sweep-{self.sweep_id}-{self.tracker.pid}"
+
+    @staticmethod
+    def _kind(candidate: Candidate) -> str:
+        """A configuration that the search made is one that is being tuned; others are what their label is."""
+        from retrieval.strategies.kinds import TUNED, kind_of
+
+        return TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
 
     def _table(self, record: TrialRecord, arena: Arena) -> Path:
         """The trial's per-question table as MLflow shows tables."""

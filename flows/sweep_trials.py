@@ -83,12 +83,13 @@ class Arenas:
 
         option, graph = self.graph(dataset, build)
         graph = option.with_reader(graph, self.models.reading.reader)
+        self.report.expect(1)
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
         self.models.serve(index)
         index.floors.update(self.plan.floors)
 
         def body(inner: Steps) -> tuple[str, list[str]]:
-            record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report))
+            record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report, announce=True))
             return str(record["fingerprint"]), warnings
 
         shown = {"graph": graph.namespace}
@@ -144,6 +145,7 @@ class Trials:
         from eval.sweep.results import Result
 
         cell = self._cells(dataset)[0]
+        self.report.expect(1)
         arena = self.arenas.open(dataset, winner.build, cell, None, steps, read=True)
         return Result(winner, {cell: self._records(dataset, arena, cell, {0: winner}, steps, "report")[0]})
 

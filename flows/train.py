@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.files import refuse_unwritable, write_atomically
+from eval.fitted import hashes_of
 from flows.home import Home
 from flows.options import GraphOptions
 from flows.report_progress import Report
@@ -151,7 +152,8 @@ def _provenance(
 
     return {
         "learned_from": {
-            b.name: {"digest": b.digest, "questions": len(b.questions), "role": b.role} for b in benchmarks
+            b.name: {"digest": b.digest, "questions": len(b.questions), "role": b.role, **hashes_of(b)}
+            for b in benchmarks
         },
         "embedders": sorted({lesson.embedder for lesson in group}),
         "triples": {name: sha256(file.read_bytes()).hexdigest() for name, file in triples.items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -58,6 +59,11 @@ class QuietTracker(Tracker):
     @property
     def pid(self) -> int:
         return os.getpid()
+
+    @property
+    def run_ids(self) -> Mapping[str, str]:
+        """A run's id in MLflow is its key here."""
+        return {payload.key: payload.key for payload in self.told}
 
     def log(self, run: RunPayload) -> None:
         self.told.append(run)

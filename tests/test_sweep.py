@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from click.testing import Result as ClickResult
 from typer.testing import CliRunner
 
 from eval.benchmarks import load_benchmark
+from eval.fitted import fitted_on
 from eval.ledger import Ledger, TrialRecord
 from eval.sweep.arena import sampled
 from eval.sweep.candidate import Candidate
@@ -32,6 +33,7 @@ from flows.sweep import identity, sweep
 from flows.sweep_given import load_benchmarks, warnings_before
 from flows.sweep_identity import Identity
 from retrieval.errors import IncompleteError, InputError
+from retrieval.fitted import FittedOn
 from retrieval.strategies.pagerank import PageRank
 from tests.sweeps import QuietTracker, write_benchmark, write_sweep
 
@@ -121,7 +123,7 @@ def test_the_best_is_the_first_row_and_becomes_the_preset_with_its_provenance(
 
 
 def killed_sweep(cwd: Path, folder: Path, kill_at: int, moment: str) -> subprocess.CompletedProcess[str]:
-    arguments = ["sweep", "sweep.yaml", "--out", str(folder / "out"), "--no-prefect", "--champion"]
+    arguments = ["sweep", "sweep.yaml", "--out", str(folder / "out"), "--no-prefect"]
     program = [sys.executable, "-m", "tests.sweep_to_kill", str(folder / "notes"), str(kill_at), moment]
     return command(program, *arguments, home=folder / "home", cwd=cwd)
 
@@ -154,21 +156,110 @@ def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(
     assert set(rows["trial_id"]) == set(notes)
     assert len(notes) - len(set(notes)) <= rounds  # only what was lost with its process is done again
     _assert_tracked_once(tmp_path / "home", rows)
-    _assert_champion(tmp_path / "home", folder / "tiny", rows)
 
 
-def _assert_champion(home: Path, dataset: Path, rows: pd.DataFrame) -> None:
-    from mlflow.tracking import MlflowClient
+def write_other_questions(folder: Path) -> Path:
+    """The same benchmark with its questions in other words."""
+    file = write_benchmark(folder) / "queries.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    told = [{**row, "text": f"Say, {row['text']}"} for row in rows]
+    file.write_text("\n".join(map(json.dumps, told)) + "\n")
+    return folder
 
-    digest = load_benchmark(dataset).digest
-    with Ledger.open(home / "ledger.db") as ledger:
+
+class Crowns(QuietTracker):
+    """Keeps who was crowned."""
+
+    crowned: ClassVar[list[tuple[str, str]]] = []
+
+    def crown(self, key: str, benchmark_digest: str) -> None:
+        self.crowned.append((key, benchmark_digest))
+
+
+def test_a_winner_is_champion_only_of_a_set_that_did_not_choose_it(
+    tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.sweep.Tracker", Crowns)
+    chosen_on, other = write_benchmark(tmp_path / "tiny"), write_other_questions(tmp_path / "other")
+    command = ("--out", str(tmp_path / "o"), "--no-prefect", "--champion")
+    alone = in_process("sweep", str(write_sweep(tmp_path)), *command)
+    assert isinstance(alone.exception, InputError)
+    assert "the winner is no champion of the sets that chose it (tiny): name another set under" in str(alone.exception)
+    write_benchmark(tmp_path / "part", count=3)
+    overlapping = in_process("sweep", str(write_sweep(tmp_path, report_on="part")), *command)
+    assert "3 questions of part are also in tiny" in str(overlapping.exception)
+    done = in_process("sweep", str(write_sweep(tmp_path, report_on="other")), *command)
+    assert 0 == done.exit_code, done.output
+    rows = table(tmp_path / "o")
+    (reported,) = rows[rows["role"] == "report"]["trial_id"]
+    digest = load_benchmark(other).digest
+    with Ledger.open(tmp_path / "home" / "ledger.db") as ledger:
         champion = ledger.champion_of(digest)
+        assert ledger.champion_of(load_benchmark(chosen_on).digest) is None
     assert champion is not None
-    assert rows[rows["dataset"] == dataset.name]["trial_id"].iloc[0] == champion.trial_id
-    client = MlflowClient(f"sqlite:///{home / 'mlflow.db'}")
-    everywhere = [experiment.experiment_id for experiment in client.search_experiments()]
-    crowned = client.search_runs(everywhere, f"tags.`hopbench.champion` = '{digest}'")
-    assert [champion.run_id] == [run.info.run_id for run in crowned]
+    assert reported == champion.trial_id
+    assert [(champion.run_id, digest)] == Crowns.crowned
+
+
+def test_best_yaml_says_on_which_questions_it_was_tuned_and_run_reads_it(
+    tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.sweep.Tracker", QuietTracker)
+    monkeypatch.setattr("flows.evaluate.Tracker", QuietTracker)
+    benchmark = load_benchmark(write_benchmark(tmp_path / "tiny"))
+    part = write_benchmark(tmp_path / "part", count=3)
+    swept = in_process("sweep", str(write_sweep(tmp_path)), "--out", str(tmp_path / "o"), "--no-prefect")
+    assert 0 == swept.exit_code, swept.output
+    best = yaml.safe_load((tmp_path / "o" / "best.yaml").read_text())
+    assert [FittedOn.read(text) for text in best["tuned_on"]] == [fitted_on(benchmark)]
+    run = ("run", "--config", str(tmp_path / "o" / "best.yaml"), "--dataset", str(part), "--no-prefect")
+    done = in_process(*run, "--out", str(tmp_path / "r"))
+    assert 0 == done.exit_code, done.output
+    (entry,) = json.loads((tmp_path / "r" / "results.json").read_text())["strategies"].values()
+    assert "tuned" == entry["kind"]
+    assert {"sets": ["tiny"], "questions": 3} == entry["in_sample"]
+    assert "tuned on tiny, whose questions are asked here" in " ".join(done.output.split())
+    (child,) = [payload for payload in QuietTracker.latest.told if payload.parent_key]
+    assert ("tuned", "tiny") == (child.tags["kind"], child.tags["in_sample"])
+
+
+class Counting:
+    """A report that knows how far it was at every step."""
+
+    def __init__(self) -> None:
+        self.total = self.done = 0
+        self.passed: list[tuple[int, int]] = []
+
+    def expect(self, steps: int) -> None:
+        self.total += steps
+
+    def begin(self, name: str) -> None:
+        pass
+
+    def end(self) -> None:
+        self.done += 1
+        if self.done > self.total:
+            self.passed.append((self.done, self.total))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"report_on": "other"}, {"halving": {"questions": 2, "factor": 2}}],
+    ids=["reported", "halving"],
+)
+def test_progress_reaches_its_total_and_never_passes_it_also_after_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("flows.sweep.Tracker", QuietTracker)
+    monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
+    write_benchmark(tmp_path / "tiny")
+    write_other_questions(tmp_path / "other")
+    plan = read_sweep(write_sweep(tmp_path, **content))
+    for _ in ("first", "resumed"):
+        report = Counting()
+        sweep(plan, tmp_path / "o", prefect=False, report=report)
+        assert [] == report.passed
+        assert report.done == report.total
 
 
 def test_two_processes_on_one_sweep_share_its_trials(
@@ -318,7 +409,7 @@ def test_a_trial_that_failed_is_told_not_kept_and_done_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(PageRank, "rank", away)
-        first = in_process(*command, "--champion")
+        first = in_process(*command)
     assert isinstance(first.exception, IncompleteError)
     assert "5 of 5 questions failed" in first.output
     assert "4 trials: these are not kept" in str(first.exception)

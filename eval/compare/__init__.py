@@ -1,7 +1,7 @@
 """Which differences are real: paired bootstrap, sign-flip test, Holm's correction, verdicts."""
 
 from eval.compare.pairs import HOP_FREE, best_baseline, compare
-from eval.compare.statistics import Interval, holm, mean_ci, minimum_detectable, sign_flip_p
+from eval.compare.statistics import Interval, holm, limit, mean_ci, minimum_detectable, sign_flip_p
 from eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "best_baseline",
     "compare",
     "holm",
+    "limit",
     "mean_ci",
     "minimum_detectable",
     "sign_flip_p",

@@ -20,13 +20,15 @@ from eval.compare.statistics import (
     Seed,
     check_settings,
     clean,
+    compatible,
     holm,
     mean_ci,
+    mean_cis,
     minimum_detectable,
     sign_flip_p,
 )
 from eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
-from eval.metrics.registry import PRIMARY, get_metric
+from eval.metrics.registry import PRIMARY, get_metric, rank_key
 from retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -60,11 +62,11 @@ def compare(
     order of labels nor of rows. Raises InputError (or a subclass) for unknown names and unusable settings.
     """
     check_settings(resamples, alpha)
-    sign = 1.0 if get_metric(metric).higher_is_better else -1.0
+    sign = get_metric(metric).sign
     _check(rows_by_label, baseline, metric)
     table = _table(rows_by_label, metric, types or {})
-    settings = _Settings(sign, int(np.random.default_rng(seed).integers(2**63)), resamples, alpha)
     family = _family(table.labels, baseline) if pairs is None else pairs
+    settings = _Settings(sign, int(np.random.default_rng(seed).integers(2**63)), resamples, alpha, len(family))
     found = [_pair(table, a, b, settings) for a, b in family]
     adjusted = holm([p.p for p in found])
     judged = tuple(_judge(p, p_holm, settings) for p, p_holm in zip(found, adjusted, strict=True))
@@ -75,9 +77,8 @@ def best_baseline(
     summaries: Mapping[str, Mapping[str, Any]], names: Sequence[str] = HOP_FREE, metric: str = PRIMARY
 ) -> str | None:
     """The label among `names` with the best zero-filled mean in its summary; None if none of them was scored."""
-    sign = 1.0 if get_metric(metric).higher_is_better else -1.0
     scored = [name for name in names if name in summaries and metric in summaries[name]["metrics"]]
-    return max(scored, key=lambda name: sign * float(summaries[name]["metrics"][metric]), default=None)
+    return min(scored, key=lambda name: rank_key(metric, float(summaries[name]["metrics"][metric])), default=None)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,13 @@ class _Settings:
     seed: int
     resamples: int
     alpha: float
+    family: int
+
+    def intervals(self, values: FloatArray) -> tuple[Interval | None, Interval | None]:
+        """The interval of a mean alone, and Bonferroni's for the whole family."""
+        levels = [self.alpha, self.alpha / self.family]
+        alone, *together = mean_cis(values, levels, self.seed, resamples=self.resamples) or (None, None)
+        return alone, together[0]
 
     def interval(self, values: FloatArray, most: int = sys.maxsize) -> Interval | None:
         return mean_ci(values, self.seed, resamples=min(self.resamples, most), alpha=self.alpha)
@@ -131,12 +139,14 @@ def _pair(table: _Table, label: str, baseline: str, settings: _Settings) -> Pair
     gain = d * settings.sign
     largest_first = np.argsort(-np.abs(d), kind="stable")
     p = sign_flip_p(d, settings.seed, resamples=settings.resamples)
+    alone, together = settings.intervals(d)
     return PairResult(
         label=label,
         baseline=baseline,
         n=len(d),
         difference=float(clean(d).mean()) if len(d) else None,
-        ci=settings.interval(d),
+        ci=alone,
+        ci_family=together,
         p=p,
         p_holm=p,
         minimum_detectable=minimum_detectable(d, alpha=settings.alpha),
@@ -166,10 +176,15 @@ def _breakdown(d: FloatArray, settings: _Settings) -> TypeBreakdown:
 
 
 def _judge(pair: PairResult, p_holm: float, settings: _Settings) -> PairResult:
+    if pair.ci_family is None or pair.difference is None:
+        return replace(pair, p_holm=p_holm)
     verdict: Verdict = "not distinguishable"
-    if pair.ci is not None and pair.difference is not None and p_holm < settings.alpha and pair.ci.excludes_zero():
+    rejected = p_holm < settings.alpha
+    if rejected:
         verdict = "better" if pair.difference * settings.sign > 0 else "worse"
-    return replace(pair, p_holm=p_holm, verdict=verdict)
+    return replace(
+        pair, p_holm=p_holm, verdict=verdict, ci_family=compatible(pair.ci_family, pair.difference, rejected)
+    )
 
 
 def _check(rows_by_label: Mapping[str, pd.DataFrame], baseline: str | None, metric: str) -> None:

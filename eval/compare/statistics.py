@@ -42,6 +42,14 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
+def limit(value: float, digits: int = 3) -> str:
+    """An interval's limit with its sign; one that rounds to 0 says on which side of 0 it lies: `>0.000`."""
+    shown = f"{value:+.{digits}f}"
+    if float(shown) != 0:
+        return shown
+    return ("" if value == 0 else ">" if value > 0 else "<") + f"{0:.{digits}f}"
+
+
 def mean_ci(
     values: Sequence[float] | FloatArray, seed: Seed = 0, *, resamples: int = RESAMPLES, alpha: float = ALPHA
 ) -> Interval | None:
@@ -49,13 +57,37 @@ def mean_ci(
 
     Resamples questions with replacement (Efron and Tibshirani, 1993, chapter 13); `scipy.stats.bootstrap`.
     """
-    check_settings(resamples, alpha)
+    found = mean_cis(values, [alpha], seed, resamples=resamples)
+    return found[0] if found else None
+
+
+def mean_cis(
+    values: Sequence[float] | FloatArray, alphas: Sequence[float], seed: Seed = 0, *, resamples: int = RESAMPLES
+) -> list[Interval]:
+    """`mean_ci` at several levels, all from the same resamples; none for fewer than two values."""
+    for alpha in alphas:
+        check_settings(resamples, alpha)
     known = clean(values)
     if len(known) < 2:
-        return None
+        return []
     means = _bootstrap_means(known, resamples, np.random.default_rng(seed))
-    low, high = np.quantile(means, [alpha / 2, 1 - alpha / 2])
-    return Interval(float(low), float(high))
+    pairs = [np.quantile(means, [alpha / 2, 1 - alpha / 2]) for alpha in alphas]
+    return [Interval(float(low), float(high)) for low, high in pairs]
+
+
+def compatible(interval: Interval, difference: float, rejected: bool) -> Interval:
+    """The interval cut, or widened, so that it excludes 0 exactly where Holm's test `rejected` "no difference".
+
+    `interval` is Bonferroni's, at 1 − alpha / m, so that all m of a family hold together. Holm's test is sharper in its
+    later steps: what it rejects there has, beside its sign, no bound but 0 itself (Strassburger and Bretz, Statistics
+    in Medicine 2008), which is left outside by the last decimal kept. Where bootstrap and permutation disagree the
+    other way round, the interval is widened to 0. It always holds the difference.
+    """
+    low, high = min(interval.low, difference), max(interval.high, difference)
+    if not rejected:
+        return Interval(min(low, 0.0), max(high, 0.0))
+    least = 10.0**-DECIMALS
+    return Interval(max(low, least), high) if difference > 0 else Interval(low, min(high, -least))
 
 
 def _bootstrap_means(values: FloatArray, resamples: int, rng: np.random.Generator) -> FloatArray:

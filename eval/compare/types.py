@@ -48,10 +48,11 @@ class TypeBreakdown:
 class PairResult:
     """`label` against `baseline` on the `n` questions that both answered.
 
-    `difference` is the mean of label − baseline with its bootstrap interval `ci`; None where n is too small. `p` is
-    the sign-flip test's, `p_holm` after Holm over the family. `verdict` is not "not distinguishable" only if p_holm
-    is below alpha and the interval excludes 0; better and worse heed the metric's direction, as do `wins` and
-    `losses` (question ids, largest difference first). `minimum_detectable` is the true difference that this many
+    `difference` is the mean of label − baseline; `ci` is its own bootstrap interval, `ci_family` the one that holds
+    together with all others of the family (see `statistics.compatible`); None where n is too small. `p` is the
+    sign-flip test's, `p_holm` after Holm over the family. `verdict` is not "not distinguishable" exactly if p_holm is
+    below alpha, which is exactly if `ci_family` excludes 0; better and worse heed the metric's direction, as do `wins`
+    and `losses` (question ids, largest difference first). `minimum_detectable` is the true difference that this many
     questions would show four times in five.
     """
 
@@ -60,6 +61,7 @@ class PairResult:
     n: int
     difference: float | None
     ci: Interval | None
+    ci_family: Interval | None
     p: float
     p_holm: float
     minimum_detectable: float | None

@@ -2,7 +2,18 @@
 
 from eval.metrics.base import Batch, GoldFacts, Metric
 from eval.metrics.normalise import normalise_answer
-from eval.metrics.registry import PRIMARY, all_metrics, get_metric, mlflow_name, register
+from eval.metrics.primary import lacking, primary_metric, primary_of
+from eval.metrics.registry import (
+    PRIMARY,
+    all_metrics,
+    best_value,
+    get_metric,
+    mlflow_name,
+    rank_key,
+    register,
+    sign_of,
+    worst_of,
+)
 from eval.metrics.scoring import score
 from eval.metrics.summary import measured_shares, summarise, with_coverage
 
@@ -12,12 +23,19 @@ __all__ = [
     "GoldFacts",
     "Metric",
     "all_metrics",
+    "best_value",
     "get_metric",
+    "lacking",
     "measured_shares",
     "mlflow_name",
     "normalise_answer",
+    "primary_metric",
+    "primary_of",
+    "rank_key",
     "register",
     "score",
+    "sign_of",
     "summarise",
     "with_coverage",
+    "worst_of",
 ]

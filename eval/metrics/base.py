@@ -64,6 +64,11 @@ class Metric:
     group: Group = "ranking"
     worst: float = 0.0
 
+    @property
+    def sign(self) -> float:
+        """1 where higher is better, −1 where lower is: times a difference, positive is better."""
+        return 1.0 if self.higher_is_better else -1.0
+
     def applies(self, question: BenchmarkQuestion) -> bool:
         """Whether the question has the gold that the metric needs."""
         if "gold" in self.needs and not question.gold:

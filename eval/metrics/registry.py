@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -35,6 +36,27 @@ def all_metrics(group: Group | None = None) -> Mapping[str, Metric]:
     """Name → metric in the order of registration, all or one group's (read-only)."""
     chosen = {name: m for name, m in _METRICS.items() if group is None or m.group == group}
     return MappingProxyType(chosen)
+
+
+def sign_of(name: str) -> float:
+    """The metric's `sign`; 1 for a name that is not registered, as of a package that is not installed any more."""
+    return _METRICS[name].sign if name in _METRICS else 1.0
+
+
+def worst_of(name: str) -> float:
+    """What a failed question counts in the metric's mean; 0 for a name that is not registered."""
+    return _METRICS[name].worst if name in _METRICS else 0.0
+
+
+def rank_key(name: str, value: float | None) -> float:
+    """Sorts values of a metric best first; what was not measured comes last."""
+    return math.inf if value is None or math.isnan(value) else -sign_of(name) * value
+
+
+def best_value(name: str, values: Iterable[float | None]) -> float | None:
+    """The best of the measured values of a metric; None where there is none."""
+    known = [value for value in values if value is not None and not math.isnan(value)]
+    return min(known, key=lambda value: rank_key(name, value), default=None)
 
 
 def mlflow_name(name: str) -> str:

@@ -9,10 +9,20 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
+from eval.metrics import worst_of
 from eval.report.data import ReportData
 from eval.types import BenchmarkQuestion
 
-METRICS = ("all_gold@2", "all_gold@5", "all_gold@10", "all_gold@20", "recall@5", "recall@10", "has_answer")
+METRICS = (
+    "all_gold@2",
+    "all_gold@5",
+    "all_gold@10",
+    "all_gold@20",
+    "recall@5",
+    "recall@10",
+    "has_answer@10",
+    "has_answer",
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,9 @@ class Breakdown:
 
 def breakdowns(data: ReportData) -> list[Breakdown]:
     """One per metric that the questions' table has a column for, the headline first."""
-    wanted = [name for name in dict.fromkeys((data.primary, *METRICS)) if name in data.questions.columns]
-    wanted += sorted(str(name) for name in data.questions.columns if re.fullmatch(r"reach@\d+", str(name)))
+    known = [str(name) for name in data.questions.columns if data.questions[name].notna().any()]
+    wanted = [name for name in dict.fromkeys((data.primary, *METRICS)) if name in known]
+    wanted += sorted(name for name in known if re.fullmatch(r"reach@\d+", name))
     return [_breakdown(data, metric) for metric in wanted]
 
 
@@ -61,16 +72,19 @@ def _split(
 
 def _group(data: ReportData, metric: str, name: str, questions: list[BenchmarkQuestion]) -> Group:
     means = {
-        label: zero_filled(data.rows.get((q.id, label), {}).get(metric) for q in questions) for label in data.labels
+        label: filled((data.rows.get((q.id, label), {}).get(metric) for q in questions), worst_of(metric))
+        for label in data.labels
     }
     limits = [limit for q in questions if (limit := ceiling(metric, len(q.gold))) is not None]
     return Group(name, len(questions), fmean(limits) if limits else None, means)
 
 
-def zero_filled(values: Iterable[Any]) -> float | None:
-    """The mean with missing values as 0, or None when every value is missing."""
+def filled(values: Iterable[Any], worst: float = 0.0) -> float | None:
+    """The mean with missing values as the worst one, or None when every value is missing."""
     numbers = [float(v) if v is not None and isfinite(v) else None for v in values]
-    return fmean(v or 0.0 for v in numbers) if any(v is not None for v in numbers) else None
+    if all(v is None for v in numbers):
+        return None
+    return fmean(worst if v is None else v for v in numbers)
 
 
 def ceiling(metric: str, gold: int) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from eval.metrics import sign_of
 from eval.report.breakdown import Breakdown
 from eval.report.data import ReportData, is_hop_free
 
@@ -33,12 +34,14 @@ def depth_curves(data: ReportData) -> Figure | None:
         trace = _trace(data, label, [str(k) for k in depths], scores, "lines+markers")
         pairs = [data.interval(label, f"all_gold@{k}") for k in depths]
         traces.append(trace | _error_bars(scores, pairs, "error_y") | {"hovertemplate": "top %{x}: %{y:.3f}"})
-    layout = {"xaxis": {"title": {"text": "passages read, k"}, "type": "category"}, "yaxis": _share("all_gold@k")}
+    layout = {"xaxis": {"title": {"text": "passages read, k"}, "type": "category"}, "yaxis": _axis("all_gold@k")}
     return {"id": "curves", "traces": traces, "layout": layout | {"hovermode": "x unified", "showlegend": True}}
 
 
 def quality_against_latency(data: ReportData) -> Figure | None:
     """The headline metric over the median latency of one question (log scale), with the Pareto front."""
+    if not data.primary:
+        return None
     places = [(label, *_place(data, label)) for label in data.labels]
     known = [(label, ms, score) for label, ms, score in places if ms and score is not None]
     if not known:
@@ -52,7 +55,7 @@ def quality_against_latency(data: ReportData) -> Figure | None:
         side = "top left" if ms > middle else "top right"  # beside the error bar, above the front
         hover = "%{x:.1f} ms, %{y:.3f}"
         traces.append(trace | bars | {"text": [f" {trace['name']} "], "textposition": side, "hovertemplate": hover})
-    front = pareto(known)
+    front = pareto(known, sign_of(data.primary))
     line = {"x": [ms for _, ms, _ in front], "y": [score for _, _, score in front], "mode": "lines", "type": "scatter"}
     traces.insert(
         0, line | {"name": "Pareto front", "line": {"shape": "hv"}, "meta": {"front": True}, "hoverinfo": "skip"}
@@ -63,15 +66,15 @@ def quality_against_latency(data: ReportData) -> Figure | None:
     return {
         "id": "latency",
         "traces": traces,
-        "layout": {"xaxis": axis, "yaxis": _share(data.primary, from_zero=False)},
+        "layout": {"xaxis": axis, "yaxis": _axis(data.primary, from_zero=False)},
     }
 
 
-def pareto(places: list[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
-    """The (label, ms, score) that no other beats on both, fastest first."""
+def pareto(places: list[tuple[str, float, float]], sign: float = 1.0) -> list[tuple[str, float, float]]:
+    """The (label, ms, score) that no other beats on both, fastest first; a `sign` of −1: lower scores are better."""
     front: list[tuple[str, float, float]] = []
-    for place in sorted(places, key=lambda p: (p[1], -p[2], p[0])):
-        if not front or place[2] > front[-1][2]:
+    for place in sorted(places, key=lambda p: (p[1], -sign * p[2], p[0])):
+        if not front or sign * place[2] > sign * front[-1][2]:
             front.append(place)
     return front
 
@@ -90,13 +93,14 @@ def by_type(data: ReportData, split: list[Breakdown]) -> Figure | None:
     if all(group.ceiling is not None for group in groups):
         ceiling = {"x": [group.ceiling for group in groups], "y": rows, "mode": "markers", "type": "scatter"}
         traces.insert(0, ceiling | {"name": "ceiling", "meta": {"ceiling": True}, "hovertemplate": "%{y}: %{x:.3f}"})
-    layout = {"xaxis": _share(split[0].metric), "yaxis": {"type": "category"}, "showlegend": True}
+    layout = {"xaxis": _axis(split[0].metric), "yaxis": {"type": "category"}, "showlegend": True}
     return {"id": "types", "traces": traces, "layout": layout, "rows": len(rows)}
 
 
 def _trace(data: ReportData, label: str, x: list[Any], y: list[Any], mode: str) -> Figure:
     meta = {"series": data.labels.index(label), "hop_free": is_hop_free(label)}
-    return {"type": "scatter", "mode": mode, "name": escape(label), "x": x, "y": y, "meta": meta}
+    name = escape(label) + (" *" if label in data.in_sample else "")
+    return {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y, "meta": meta}
 
 
 def _error_bars(scores: list[float | None], pairs: list[tuple[float, float] | None], axis: str) -> Figure:
@@ -107,9 +111,13 @@ def _error_bars(scores: list[float | None], pairs: list[tuple[float, float] | No
     return {axis: {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}}
 
 
-def _share(title: str, *, from_zero: bool = True) -> Figure:
-    axis: Figure = {"title": {"text": escape(title)}, "tickformat": ".1f"}
-    return axis | ({"range": [0, 1.02]} if from_zero else {"tickformat": ".2f"})
+def _axis(metric: str, *, from_zero: bool = True) -> Figure:
+    """A metric's axis; up, or to the right, is always better: where less is better it is turned round, and says so."""
+    lower = sign_of(metric) < 0
+    axis: Figure = {"title": {"text": escape(metric) + (" (lower is better)" if lower else "")}, "tickformat": ".1f"}
+    if not from_zero:
+        return axis | {"tickformat": ".2f"} | ({"autorange": "reversed"} if lower else {})
+    return axis | {"range": [1.02, 0] if lower else [0, 1.02]}
 
 
 def _place(data: ReportData, label: str) -> tuple[float | None, float | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from eval.metrics import primary_of, rank_key
 from eval.types import Benchmark
 from retrieval.errors import InputError
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS_SCHEMA = "hopbench.results/1"
-PREFERRED = ("all_gold@10", "recall@5", "has_answer")  # the headline where no comparison names a primary metric
 HOP_FREE = ("vector", "bm25", "hybrid")
 
 
@@ -23,7 +23,9 @@ class ReportData:
     """Everything that one report shows; `results` and `questions` are the contract files of a run.
 
     `comparisons` holds a dict per label: label, baseline, metric, effect, ci_low, ci_high, p, p_adjusted, mde,
-    verdict, n, wins, losses, ties (effect, interval and mde in the metric's own unit, 0..1; None where n is too small).
+    verdict, n, wins, losses, ties (effect, intervals and mde in the metric's own unit, 0..1; None where n is too
+    small); ci_low and ci_high are the difference's own 95% interval, family_low and family_high the one that holds
+    together with those of all `family` comparisons and agrees with the verdict.
     `intervals` is label → metric → (low, high): confidence intervals of the means.
     `paths` is (question id, label) → hits as dicts: passage_id, rank, score, origin, components, path; a path is a
     list of edges: edge, source, target, weight, score. `names` gives nodes of paths (entities, parts of passages) a
@@ -62,9 +64,23 @@ class ReportData:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Labels, best headline score first, then by name."""
-        strategies = self.strategies
-        return sorted(strategies, key=lambda name: (-(strategies[name]["metrics"].get(self.primary) or 0.0), name))
+        """Labels, best headline score first, then by name; in the order of the run where there is no such metric."""
+        strategies, metric = self.strategies, self.primary
+        if not metric:
+            return list(strategies)
+        return sorted(strategies, key=lambda name: (rank_key(metric, strategies[name]["metrics"].get(metric)), name))
+
+    @cached_property
+    def contenders(self) -> list[str]:
+        """The labels that may be called best: scored, and not tuned or learned on this benchmark's questions."""
+        entries = self.strategies
+        scored = [name for name in self.labels if entries[name]["metrics"].get(self.primary) is not None]
+        return [name for name in scored if not entries[name].get("in_sample")]
+
+    @cached_property
+    def in_sample(self) -> dict[str, Mapping[str, Any]]:
+        """Label → the sets on which it was tuned or learned and which this benchmark shares questions with."""
+        return {name: found for name in self.labels if (found := self.strategies[name].get("in_sample"))}
 
     @property
     def strategies(self) -> Mapping[str, Any]:
@@ -79,10 +95,10 @@ class ReportData:
 
     @cached_property
     def primary(self) -> str:
-        """The headline metric: the compared one, else the first preferred one present; empty without any metric."""
+        """The headline metric: the compared one, else its benchmark's primary one; empty if nothing can be scored."""
         if self.comparisons:
             return str(self.comparisons[0]["metric"])
-        return next((name for name in (*PREFERRED, *self.metrics) if name in self.metrics), "")
+        return primary_of(self.results) or ""
 
     @cached_property
     def baseline(self) -> str:
@@ -103,6 +119,21 @@ class ReportData:
         """The confidence interval of a label's mean."""
         pair = self.intervals.get(label, {}).get(metric)
         return None if pair is None else (float(pair[0]), float(pair[1]))
+
+
+def shown_interval(pair: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The interval that stands beside a comparison's verdict: the family's.
+
+    In files from before there was one, the difference's own where it says what the verdict says.
+    """
+    low, high = pair.get("family_low"), pair.get("family_high")
+    if "family_low" not in pair:
+        low, high = pair["ci_low"], pair["ci_high"]
+    if low is None or high is None:
+        return None
+    if (low > 0 or high < 0) is not (pair["verdict"] in ("better", "worse")):
+        return None
+    return float(low), float(high)
 
 
 def is_hop_free(label: str) -> bool:

@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any
 
 from eval.explain.quotes import quote
+from eval.metrics import sign_of
 from eval.report.data import ReportData
 from eval.types import BenchmarkQuestion
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
@@ -56,7 +57,7 @@ def found(data: ReportData, question_id: str, label: str) -> int | None:
     value = row.get(data.primary)
     if row.get("failure") is not None or value is None or not isfinite(value):
         return None
-    return int(value >= 1.0 - 1e-9)
+    return int(value >= 1.0 - 1e-9 if sign_of(data.primary) > 0 else value <= 1e-9)
 
 
 def packed_batches(data: ReportData) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eval.report.data import ReportData, is_hop_free
+from eval.report.data import ReportData, is_hop_free, shown_interval
 
 METRIC_COLUMNS = ("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR", "has_answer")
 COST_COLUMNS = {
@@ -23,9 +23,14 @@ INCOMPLETE_SHARE = 0.05
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A label's line in the leaderboard; `verdict` is empty for the baseline itself and where nothing was compared."""
+    """A label's line in the leaderboard; `verdict` is empty for the baseline itself and where nothing was compared.
+
+    `interval` is that of the mean, `beside` the one that stands beside the verdict.
+    """
 
     label: str
+    kind: str
+    in_sample: Mapping[str, Any] | None
     hop_free: bool
     is_baseline: bool
     incomplete: bool
@@ -34,6 +39,7 @@ class BoardRow:
     failures: int
     answered: float | None
     interval: tuple[float, float] | None
+    beside: tuple[float, float] | None
     comparison: Mapping[str, Any] | None
     verdict: str
 
@@ -93,6 +99,8 @@ def _board_row(data: ReportData, label: str) -> BoardRow:
     asked = data.results["benchmark"].get("questions") or 1
     return BoardRow(
         label=label,
+        kind=str(entry.get("kind", "")),
+        in_sample=entry.get("in_sample"),
         hop_free=is_hop_free(label),
         is_baseline=label == data.baseline,
         incomplete=failures > INCOMPLETE_SHARE * asked,
@@ -101,6 +109,7 @@ def _board_row(data: ReportData, label: str) -> BoardRow:
         failures=failures,
         answered=(entry.get("answered") or {}).get(data.primary) if failures else None,
         interval=data.interval(label, data.primary),
+        beside=None if comparison is None else shown_interval(comparison),
         comparison=comparison,
         verdict="" if comparison is None or label == data.baseline else str(comparison["verdict"]),
     )

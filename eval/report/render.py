@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from eval.files import write_atomically
+from eval.metrics import best_value, lacking, sign_of
 from eval.report.breakdown import breakdowns
 from eval.report.charts import figures
-from eval.report.data import ReportData
+from eval.report.data import ReportData, shown_interval
 from eval.report.drilldown import packed_batches, question_index
 from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach
 from eval.report.models import models
-from eval.report.summary import conclusion, points
+from eval.report.summary import conclusion, in_sample_words, points, points_limit
 
 SCRIPTS = ("page.js", "charts.js", "questions.js")
 
@@ -33,6 +34,7 @@ def write_report(data: ReportData, path: Path) -> None:
         "run.html.j2",
         data=data,
         conclusion=conclusion(data),
+        lacking=lacking(data.primary or None),
         rows=board(data),
         metric_columns=metric_columns(data),
         cost_columns=cost_columns(data),
@@ -62,7 +64,9 @@ def render_page(template: str, **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "value": _value, "count": _count, "cost": _cost}
+    environment.filters |= {"points": points, "limit": points_limit, "value": _value, "count": _count, "cost": _cost}
+    environment.globals |= {"best_value": best_value, "sign_of": sign_of, "shown_interval": shown_interval}
+    environment.globals |= {"in_sample_words": in_sample_words}
     script = "\n".join(_asset(name) for name in SCRIPTS)
     packed, library_hash = _plotly()
     return environment.get_template(template).render(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eval.report.data import ReportData, is_hop_free
+from eval.metrics import sign_of
+from eval.report.data import ReportData, is_hop_free, shown_interval
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -16,6 +17,12 @@ def points(value: float | None) -> str:
         return "–"
     shown = f"{abs(100 * value):.1f}"
     return shown if shown == "0.0" else f"{MINUS if value < 0 else '+'}{shown}"
+
+
+def points_limit(value: float) -> str:
+    """An interval's limit in points; one that rounds to 0 says on which side of 0 it lies: `>0.0`."""
+    shown = points(value)
+    return shown if shown != "0.0" or value == 0 else (">" if value > 0 else "<") + shown
 
 
 def meaning(metric: str, value: float) -> str:
@@ -32,19 +39,53 @@ def meaning(metric: str, value: float) -> str:
 
 
 def conclusion(data: ReportData) -> str:
-    """The result in plain language; says so where the best label is not distinguishable from the best baseline."""
+    """The result in plain language; says so where the best label is not distinguishable from the best baseline.
+
+    A label that was tuned or learned on these questions takes no part in it.
+    """
     if not data.primary:
-        return "No metric was measured: this benchmark has no gold passages and no answers."
-    best = data.labels[0]
+        return "No label is ahead of another: this benchmark has nothing to score by."
+    if not data.contenders:
+        return f"No label here may be called the best.{_set_aside(data)}"
+    return _headline(data, data.contenders[0]) + _set_aside(data)
+
+
+def _headline(data: ReportData, best: str) -> str:
     scored = f"{best} {meaning(data.primary, data.strategies[best]['metrics'].get(data.primary) or 0.0)}"
     if not data.comparisons:
         return f"{scored}; nothing was compared."
     if best == data.baseline:
-        return f"{scored}, and no other strategy here is ahead of this baseline.{_nearest(data)}"
+        others = (
+            "no label that was not tuned or learned on these questions" if data.in_sample else "no other strategy here"
+        )
+        return f"{scored}, and {others} is ahead of this baseline.{_nearest(data)}"
     found = data.comparison(best)
     if found is None:
         return f"{scored}; it was not compared with the baseline {data.baseline}."
     return f"{scored}{_against(found, data.baseline)}"
+
+
+def _set_aside(data: ReportData) -> str:
+    """Which labels take no part, and why."""
+    if not data.in_sample:
+        return ""
+    sets = sorted({name for found in data.in_sample.values() for name in found["sets"]})
+    were, their = ("was", "its") if len(data.in_sample) == 1 else ("were", "their")
+    return (
+        f" {listed(list(data.in_sample))} {were} tuned or learned on questions of this benchmark ({', '.join(sets)}): "
+        f"{their} scores here say nothing of other questions, and take no part in this."
+    )
+
+
+def listed(names: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def in_sample_words(found: Mapping[str, Any], kind: str) -> str:
+    """What is said beside a label that is scored on what chose its numbers: "tuned on musique-train100"."""
+    verb = {"learned": "learned from", "tuned": "tuned on"}.get(kind, "tuned or learned on")
+    return f"{verb} {', '.join(found['sets'])}"
 
 
 def _against(found: Mapping[str, Any], baseline: str) -> str:
@@ -58,7 +99,10 @@ def _against(found: Mapping[str, Any], baseline: str) -> str:
 def _difference(found: Mapping[str, Any]) -> str:
     if found["effect"] is None or found["ci_low"] is None:
         return f"{found['n']} shared questions are too few for an interval"
-    return f"{points(found['effect'])} points [{points(found['ci_low'])}, {points(found['ci_high'])}]"
+    beside = shown_interval(found)
+    return f"{points(found['effect'])} points" + (
+        f" [{points_limit(beside[0])}, {points_limit(beside[1])}]" if beside else ""
+    )
 
 
 def _detectable(found: Mapping[str, Any]) -> str:
@@ -71,8 +115,9 @@ def _detectable(found: Mapping[str, Any]) -> str:
 
 
 def _nearest(data: ReportData) -> str:
-    others = [c for c in (data.comparison(name) for name in data.labels if name != data.baseline) if c]
+    others = [c for c in (data.comparison(name) for name in data.contenders if name != data.baseline) if c]
     if not others:
         return ""
-    found = max(others, key=lambda c: (c["effect"] or 0.0, c["label"]))
+    sign = sign_of(data.primary)
+    found = max(others, key=lambda c: (sign * (c["effect"] or 0.0), c["label"]))
     return f" The nearest, {found['label']}, is {found['verdict']}: {_difference(found)}.{_detectable(found)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from eval.metrics import rank_key, sign_of
 from eval.sweep.response import Response
 from eval.sweep.results import Result
 
@@ -39,7 +40,7 @@ def front(results: Sequence[Result], metric: str, timed: bool) -> list[Place]:
         ms, tokens = milliseconds(result, timed), spent_tokens(result)
         if ms is not None and tokens is not None:
             places.append(Place(result, result.mean(metric), ms, tokens))
-    keys = [(-place.value, place.ms, place.tokens) for place in places]
+    keys = [(rank_key(metric, place.value), place.ms, place.tokens) for place in places]
     return [
         Place(one.result, one.value, one.ms, one.tokens, not any(_beats(other, key) for other in keys))
         for one, key in zip(places, keys, strict=True)
@@ -97,7 +98,7 @@ def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
     title = "p95 of one question, ms (log)" if timed else "time of one question in a batch, ms (log)"
     ticks = [base * 10**power for power in range(-3, 7) for base in (1, 2, 5)]
     axis = {"title": {"text": title}, "type": "log", "tickvals": ticks, "ticktext": [f"{t:g}" for t in ticks]}
-    layout = {"xaxis": axis, "yaxis": _share(metric), "showlegend": True}
+    layout = {"xaxis": axis, "yaxis": _axis(metric), "showlegend": True}
     return {"id": "pareto", "traces": traces, "layout": layout}
 
 
@@ -135,8 +136,11 @@ def _curve(metric: str, answer: Response, series: int, name: str) -> Figure:
     if not answer.numeric:
         axis["type"] = "category"
     heading = f"{answer.strategy}: {answer.parameter}"
-    return {"id": name, "title": heading, "traces": traces, "layout": {"xaxis": axis, "yaxis": _share(metric)}}
+    return {"id": name, "title": heading, "traces": traces, "layout": {"xaxis": axis, "yaxis": _axis(metric)}}
 
 
-def _share(title: str) -> Figure:
-    return {"title": {"text": escape(title), "standoff": 14}, "tickformat": ".3f"}
+def _axis(metric: str) -> Figure:
+    """A metric's axis; up is always better: where less is better it is turned round, and says so."""
+    lower = sign_of(metric) < 0
+    title = {"text": escape(metric) + (" (lower is better)" if lower else ""), "standoff": 14}
+    return {"title": title, "tickformat": ".3f"} | ({"autorange": "reversed"} if lower else {})

@@ -17,7 +17,7 @@ from retrieval.errors import UnknownNameError
 class Objective(Section):
     """What the best trial has most of: `metric`, then `also`, each a mean over the data sets."""
 
-    metric: str = Field(default=PRIMARY, description="the metric that the winner has most of")
+    metric: str = Field(default=PRIMARY, description="the metric by which the winner is the best")
     also: str = Field(default="recall@5", description="the metric that decides between equal ones")
 
     @field_validator("metric", "also")

@@ -80,10 +80,8 @@ class ModelFields(Section):
         return [] if self.judge is None else applicable(named, "", self.answered)
 
     def refuse_unmeasured(self, metric: Metric, ragas: bool) -> None:
-        """Raise ValueError for an objective that not every trial has a value of, or of which less is better."""
+        """Raise ValueError for an objective that not every trial has a value of."""
         name = metric.name
-        if not metric.higher_is_better:
-            raise ValueError(f"objective: less of {name} is better, and the winner has most of its objective")
         if metric.group == "ragas" and not ragas:
             raise ValueError(f"objective: {name} is one of RAGAS's metrics: leave out ragas: false")
         if metric.group == "answer" and not self.answered:

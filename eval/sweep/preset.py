@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from eval.files import write_atomically
+from eval.fitted import hashes_of
 from eval.sweep.plan import SweepPlan
 from eval.sweep.results import Result
 from eval.types import Benchmark
@@ -31,6 +32,7 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
                     "questions": len(best.by_dataset[name][0].questions),
                     objective.metric: best.on(name, objective.metric),
                     "digest": benchmark.digest,
+                    **hashes_of(benchmark),
                 }
                 for name, benchmark in benchmarks.items()
             },

@@ -18,6 +18,8 @@ from eval.sweep.readers import readers_of, said_columns, said_of
 from eval.sweep.response import responses
 from eval.sweep.results import Result
 from eval.sweep.selection import Selection
+from retrieval.fitted import FittedOn
+from retrieval.strategies.registry import parts_of
 
 SHOWN = 200
 
@@ -85,8 +87,8 @@ def _ablations(report: SweepReport) -> list[tuple[str, str, float, float | None]
     return rows
 
 
-def best_yaml(plan: SweepPlan, best: Result) -> str:
-    """The winner as a file for `hopbench run --config`."""
+def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
+    """The winner as a file for `hopbench run --config`, with the sets that chose it where its label alone is mute."""
     build, content = best.candidate.build, plan.content
     flags = {
         "dataset": plan.report_on or plan.datasets[0],
@@ -96,9 +98,11 @@ def best_yaml(plan: SweepPlan, best: Result) -> str:
         "extractor": build.extractor,
         **build.settings(),
         **_models(content),
+        **({"tuned_on": [str(one) for one in tuned_on]} if tuned_on and parts_of(best.candidate.label)[2] else {}),
     }
     metric = content.objective.metric
-    told = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}\n"
+    chosen_on = ", ".join(one.name for one in tuned_on) or ", ".join(best.by_dataset)
+    told = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
     return f"{told}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
 
 

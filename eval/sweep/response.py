@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eval.metrics import rank_key
 from eval.sweep.candidate import BUILD
 from eval.sweep.range import Scalar
 from eval.sweep.results import Result
@@ -120,7 +121,7 @@ def _points(
         means = [scores[members].mean(axis=0) for scores, _ in draws]
         resampled = np.mean([_resampled(mean, drawn) for mean, (_, drawn) in zip(means, draws, strict=True)], axis=0)
         low, high = np.quantile(resampled, [0.025, 0.975])
-        best = max(results[place].mean(metric) for place in members)
+        best = min((results[place].mean(metric) for place in members), key=lambda value: rank_key(metric, value))
         mean = float(np.mean([one.mean() for one in means]))
         points.append(Point(value, mean, float(low), float(high), best, len(members)))
     return points

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from eval.ledger import TrialRecord
+from eval.metrics import rank_key
 from eval.sweep.candidate import Candidate
 from eval.sweep.model import Objective
 from retrieval.errors import InputError
@@ -86,7 +87,7 @@ def ranked(results: Sequence[Result], objective: Objective, constraints: Mapping
 
     def place(one: Result) -> tuple[object, ...]:
         dropped = 0 if one.dropped_at is None else -one.dropped_at
-        values = -one.mean(objective.metric), -one.mean(objective.also)
+        values = [rank_key(name, one.mean(name)) for name in (objective.metric, objective.also)]
         worse = one.dropped_at is not None, dropped, bool(one.violated(constraints))
         return (*worse, *values, text(one.candidate.strategy), str(one.candidate.build))
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from eval.metrics import sign_of
 from eval.sweep.candidate import Candidate
 from eval.sweep.dimension import Dimension
 from eval.sweep.plan import SweepPlan
@@ -59,6 +60,15 @@ def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
     return [*sizes, None]
 
 
+def expected_trials(plan: SweepPlan, questions: int) -> int:
+    """The trials of all rounds, on data sets of which the largest has so many questions."""
+    left, found = plan.configurations, 0
+    for _ in rounds(plan, questions):
+        found += left * plan.each
+        left = math.ceil(left / plan.content.halving.factor) if plan.content.halving else left
+    return found
+
+
 class Listed:
     """The plan's configurations; after each round but the last the best 1/factor go on."""
 
@@ -105,10 +115,14 @@ class Suggested:
         return Round([self._candidate(trial) for trial in self._asked])
 
     def tell(self, results: Sequence[Result]) -> None:
-        """See `Search`. What breaks a constraint counts 1 less for each: below all that keep them."""
+        """See `Search`. What breaks a constraint counts 1 less for each: below all that keep them.
+
+        TPE looks for the highest value: of a metric of which less is better, for that of its negative.
+        """
         content = self._plan.content
         for trial, result in zip(self._asked, results, strict=True):
-            value = result.mean(content.objective.metric) - len(result.violated(content.constraints))
+            metric = content.objective.metric
+            value = sign_of(metric) * result.mean(metric) - len(result.violated(content.constraints))
             self._study.tell(trial, value)
 
     def _candidate(self, trial: optuna.trial.Trial) -> Candidate:

@@ -12,26 +12,32 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from eval.metrics import sign_of, worst_of
 from eval.sweep.results import Result
 from retrieval.arithmetic import summable
 
 RESAMPLES = 1_000
+PRINTED = 3  # decimals of a metric, wherever it is shown
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Selection:
     """`shown` is the winner's mean on the questions that chose it; `honest` is what the choice gives on questions left
-    out, with the 2.5 and 97.5 percentiles of the resamples; `optimism` is how much better it looks on its own
-    questions; `chosen` is the share of resamples in which the winner wins.
+    out, with the 2.5 and 97.5 percentiles of the resamples. `chosen` is the share of the resamples that the winner
+    wins, each shared by all that tie there.
     """
 
     shown: float
     honest: float
     low: float
     high: float
-    optimism: float
     chosen: float
+
+    @property
+    def optimism(self) -> float:
+        """The selection bias: the difference of `shown` and `honest`, as both are printed."""
+        return round(round(self.shown, PRINTED) - round(self.honest, PRINTED), PRINTED)
 
 
 def selection(results: Sequence[Result], metric: str, seed: int, resamples: int = RESAMPLES) -> Selection | None:
@@ -54,19 +60,16 @@ def selection(results: Sequence[Result], metric: str, seed: int, resamples: int 
         by_question = summable(scores, scores.shape[1]).T  # products do not depend on the processor
         inside += drawn @ by_question / scores.shape[1] / len(datasets)
         outside += left @ by_question / left.sum(axis=1, keepdims=True) / len(datasets)
-    # Ties go to the better ranked, as they do in the sweep.
-    best = np.round(inside, 9).argmax(axis=1)
-    rows = np.arange(resamples)
-    honest = outside[rows, best]
+    gains = np.round(sign_of(metric) * inside, 9)
+    best = (gains == gains.max(axis=1, keepdims=True)).astype(float)
+    best /= best.sum(axis=1, keepdims=True)  # those that tie share what is won
+    honest = (best * outside).sum(axis=1)
     low, high = np.quantile(honest, [0.025, 0.975])
-    optimism = float((inside[rows, best] - honest).mean())
-    return Selection(
-        results[0].mean(metric), float(honest.mean()), float(low), float(high), optimism, float((best == 0).mean())
-    )
+    return Selection(results[0].mean(metric), float(honest.mean()), float(low), float(high), float(best[:, 0].mean()))
 
 
 def question_scores(results: Sequence[Result], dataset: str, metric: str) -> Array:
-    """(configurations, questions): a failed question counts 0, one to which the metric does not apply is left out.
+    """(configurations, questions): a failed question counts as the worst; one that the metric is not for is left out.
 
     A question that several seeds drew has a column for each.
     """
@@ -75,5 +78,7 @@ def question_scores(results: Sequence[Result], dataset: str, metric: str) -> Arr
         tables = [one.by_dataset[dataset][place].questions for one in results]
         values = np.array([table[metric].to_numpy(dtype=float) for table in tables])
         failed = np.array([table["failure"].notna().to_numpy(dtype=bool) for table in tables])
-        columns.append(np.where(failed, 0.0, values)[:, ~np.isnan(np.where(failed, np.nan, values)).all(axis=0)])
+        columns.append(
+            np.where(failed, worst_of(metric), values)[:, ~np.isnan(np.where(failed, np.nan, values)).all(axis=0)]
+        )
     return np.asarray(np.nan_to_num(np.concatenate(columns, axis=1)))

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eval.metrics import PRIMARY
 from flows.cli import complete
 from flows.cli.output import add_row, console, number, print_json, table
 from flows.cli.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
+from flows.cli.run_folder import RunFolder
+from retrieval.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +31,9 @@ def compare_command(
             complete=complete.sides,
         ),
     ],
-    metric: Annotated[str, option(STRATEGIES, help="The metric to compare on.")] = "all_gold@10",
+    metric: Annotated[
+        str | None, option(STRATEGIES, help="The metric to compare on (default: the benchmark's primary metric).")
+    ] = None,
     baseline: Annotated[
         str | None,
         option(STRATEGIES, help="Compare all others with this one (default: A if it is one label, else every two)."),
@@ -54,6 +59,7 @@ def compare_command(
     first = next((side.run for side in found if isinstance(side.run, RunFolder)), found[0].run)
     types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
     rows = {side.name: side.rows for side in found}
+    metric = metric or _primary(found)
     refuse_unmeasured(found, metric)
     comparison = compare(rows, chosen, metric, seed=seed, types=types)
     if as_json:
@@ -64,6 +70,7 @@ def compare_command(
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {metric}", markup=False)
     _print_runs(screen, found)
     _print_pairs(screen, comparison)
+    _print_kinds(screen, found)
     if by_type:
         _print_types(screen, comparison)
     if listed:
@@ -71,8 +78,22 @@ def compare_command(
             _print_questions(screen, pair)
 
 
+def _primary(sides: list[Side]) -> str:
+    """The primary metric of the sides' benchmark. Raises InputError where it has none."""
+    from eval.metrics import lacking, primary_of
+
+    told = [side.run.results for side in sides if "strategies" in side.run.results]
+    found = primary_of(told[0]) if told else PRIMARY
+    if found is None:
+        raise InputError(f"nothing to compare on: {lacking(None)}; or name a judged metric with --metric")
+    return found
+
+
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
-    found = {side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told} for side in sides}
+    found = {
+        side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told, **side.about}
+        for side in sides
+    }
     benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": found, **comparison.to_dict()}
 
@@ -88,8 +109,10 @@ def _print_runs(screen: Console, sides: list[Side]) -> None:
 
 def _print_pairs(screen: Console, comparison: Comparison) -> None:
     right = ("effect", "p (Holm)", "detectable", "won", "lost", "tied")
-    rows = table("label", "against", "effect", "95% interval", *right[1:3], "verdict", *right[3:], right=right)
-    rows.columns[3].header = f"{1 - comparison.alpha:.0%} interval"
+    interval = f"{1 - comparison.alpha:.0%} interval"
+    heads = ("label", "against", "effect", interval, "verdict", "p (Holm)", "detectable", "won", "lost", "tied")
+    drop = ("detectable", "tied", "p (Holm)", "lost", "won")
+    rows = table(*heads, right=right, drop=drop, fold=("label", "against"))
     for pair in comparison.pairs:
         verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
         p = "–" if pair.n == 0 else f"{pair.p_holm:.4f}"
@@ -98,10 +121,10 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
             pair.label,
             pair.baseline,
             number(pair.difference, sign=True),
-            f"{number(pair.ci.low, sign=True)} … {number(pair.ci.high, sign=True)}" if pair.ci else "–",
+            _interval(pair),
+            verdict,
             p,
             number(pair.minimum_detectable),
-            verdict,
             str(len(pair.wins)),
             str(len(pair.losses)),
             str(pair.ties),
@@ -111,9 +134,34 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
     screen.print(
         f"Paired over the questions both answered (at least {fewest}). effect: mean of label − against. detectable: "
         f"the true difference that this many questions show four times in five. p is corrected for "
-        f"{len(comparison.pairs)} comparisons. “not distinguishable” is not “equal”.",
+        f"{len(comparison.pairs)} comparisons, and the intervals hold for all of them together: one excludes 0 exactly "
+        "where the verdict is better or worse. “not distinguishable” is not “equal”.",
         markup=False,
     )
+
+
+def _print_kinds(screen: Console, sides: list[Side]) -> None:
+    """Like with like: where each label's numbers come from, and which are scored on what chose them."""
+    from eval.report.summary import in_sample_words
+
+    known = {side.name: side.about for side in sides if side.about}
+    kinds: dict[str, list[str]] = {}
+    for name, about in known.items():
+        kinds.setdefault(about["kind"], []).append(name)
+    if kinds:
+        told = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
+        screen.print(f"Where their numbers come from: {told}.", markup=False)
+    for name, about in known.items():
+        if about["in_sample"]:
+            words = in_sample_words(about["in_sample"], about["kind"])
+            screen.print(f"warning: {name} is {words}, whose questions are asked here.", markup=False, style="yellow")
+
+
+def _interval(pair: PairResult) -> str:
+    """The interval that holds together with those of the whole family."""
+    from eval.compare import limit
+
+    return f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
 
 
 def _print_types(screen: Console, comparison: Comparison) -> None:

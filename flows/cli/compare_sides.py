@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flows.cli.compare_sources import Source, Sources
 from retrieval.errors import InputError, UnknownNameError
@@ -26,6 +26,12 @@ class Side:
     def rows(self) -> pd.DataFrame:
         """Its rows by question id."""
         return self.run.rows(self.label)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Its kind, and the sets on which it was tuned or learned and scored here; empty where that is not known."""
+        entry = (self.run.results.get("strategies") or {}).get(self.label, {})
+        return {name: entry[name] for name in ("kind", "in_sample") if name in entry}
 
     @property
     def key(self) -> tuple[str, str]:

@@ -11,14 +11,13 @@ from retrieval.graph.schema import MENTIONED_IN
 from retrieval.types import Step
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from flows.cli.explain_target import Target
+    from flows.cli.grid import Grid
 
 FIRST = 3  # hits shown beside the gold passages
 
 
-def feature_table(places: Sequence[Placed], gold: Sequence[str], weights: Mapping[str, float]) -> Table:
+def feature_table(places: Sequence[Placed], gold: Sequence[str], weights: Mapping[str, float]) -> Grid:
     """A row per feature: its weight, and for the first hits and every gold passage `value → value × weight`."""
     shown = [place for place in places if place.candidate and (place.rank <= FIRST or place.passage in gold)]
     titles = [f"rank {place.rank}{' gold' if place.passage in gold else ''}" for place in shown]

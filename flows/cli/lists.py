@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from retrieval.strategies.base import Strategy
 
+FOLDED = ("takes", "meaning")
 Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
 
 
@@ -47,11 +48,13 @@ def _print_strategies(described: Mapping[str, dict[str, Any]]) -> None:
 
 def describe(strategy: type[Strategy]) -> dict[str, Any]:
     """A strategy as plain values: what it does, its edges, its parameters, its presets and where they come from."""
-    from retrieval.strategies.registry import WITHOUT_SOURCE, preset, registry
+    from retrieval.strategies.kinds import kind_of
+    from retrieval.strategies.registry import WITHOUT_SOURCE, make, preset, registry
 
     tuned = preset(strategy.name)
     values = tuned.parameters if tuned else {}
     is_tuned = tuned is not None or strategy.name in WITHOUT_SOURCE  # without a source the defaults are tuned values
+    plain = kind_of(strategy.name, make(strategy.name))
     parameters = {}
     for name, spec in strategy.parameters().items():
         bounds = spec.metadata["bounds"]
@@ -71,9 +74,10 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
         "summary": strategy.summary,
         "plugins": [str(one) for one in registry().code_of(strategy)],
         "edges": list(strategy.edges),
-        "plain_label": "tuned" if strategy.name in WITHOUT_SOURCE else "documented",
+        "plain_label": plain.kind,
         "presets": _presets(strategy.name, tuned is not None),
         "provenance": dict(tuned.provenance) if tuned else None,
+        "fitted_on": [one.name for one in plain.fitted_on],
         "parameters": parameters,
     }
 
@@ -99,7 +103,11 @@ def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
     screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)
     if strategy["provenance"]:
         screen.print(f"  {_provenance(strategy['provenance'])}", markup=False, soft_wrap=True)
-    rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"))
+    elif strategy["fitted_on"]:
+        screen.print(
+            f"  {strategy['plain_label']} from {', '.join(strategy['fitted_on'])}", markup=False, soft_wrap=True
+        )
+    rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"), fold=FOLDED)
     for name, entry in strategy["parameters"].items():
         tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])
         takes = entry["bounds"] or {"bool": "true, false", "str": "text"}.get(entry["type"], entry["type"])

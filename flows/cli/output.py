@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+from flows.cli.grid import Grid
 
 WIDTH = 120
 
@@ -19,17 +20,14 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=WIDTH)
 
 
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """A borderless table; columns in `right` are aligned to the right."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    return made
+def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), fold: Sequence[str] = ()) -> Grid:
+    """A borderless table that fits its width; see `Grid`."""
+    return Grid(columns, right, drop, fold)
 
 
-def add_row(rows: Table, *cells: str) -> None:
+def add_row(rows: Grid, *cells: str) -> None:
     """A row of plain text: brackets in a cell are no markup."""
-    rows.add_row(*map(Text, cells))
+    rows.add_row(*cells)
 
 
 def print_json(value: Any) -> None:

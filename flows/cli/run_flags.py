@@ -39,6 +39,15 @@ class RunFlags(StoredGraphFlags):
         list[str] | None,
         option(STRATEGIES, "--set", help="strategy.field=value; may be repeated.", complete=complete.changes),
     ] = None
+    tuned_on: Annotated[
+        list[str] | None,
+        option(
+            STRATEGIES,
+            help="A data set on which the changes of --set were tuned, so that scores on its questions say so; a "
+            "sweep's best.yaml names it. May be repeated.",
+            complete=complete.datasets,
+        ),
+    ] = None
     judge: Judge = None
     judge_on: JudgeOn = "all"
     judge_profile: JudgeProfile = "full"
@@ -63,6 +72,7 @@ class RunFlags(StoredGraphFlags):
             "out": out,
             "ragas": ragas,
             "changes": tuple(self.changes or ()),
+            "tuned_on": tuple(self.tuned_on or ()),
             "prefect": not self.no_prefect,
             "models": ModelOptions(**self.alike(ModelOptions, judge_metrics=metric_names(self.judge_metrics))),
             "command": command_line(command),

@@ -27,7 +27,7 @@ def sweep_command(
         bool, option(EXECUTION, "--dry-run", help="Check everything; print trials, rebuilds and an estimated time.")
     ] = False,
     champion: Annotated[
-        bool, option(OUTPUT, "--champion", help="Name the winner the champion of the benchmarks it was scored on.")
+        bool, option(OUTPUT, "--champion", help="Name the winner the champion of the benchmark under report_on.")
     ] = False,
     runner: Runner = "",
     workers: Workers = None,

@@ -10,8 +10,7 @@ from eval.sweep.results import Result
 from flows.cli.output import add_row, console, number, table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from flows.cli.grid import Grid
     from flows.sweep import Swept
 
 SHOWN = 10
@@ -39,13 +38,15 @@ def print_swept(swept: Swept) -> None:
         out.print(f"wrote  {written}", markup=False, soft_wrap=True)
 
 
-def _best(swept: Swept) -> Table:
+def _best(swept: Swept) -> Grid:
     """The best configurations, by what the search varied."""
     content = swept.plan.content
     metrics = list(dict.fromkeys((content.objective.metric, content.objective.also)))
     costs = ["latency_ms_p95"] if content.timed else []
     costs += [name for name in content.constraints if name not in costs and name != "seconds"]
-    rows = table("strategy", "varied", *metrics, *costs, "s", right=(*metrics, *costs, "s"))
+    rows = table(
+        "strategy", "varied", *metrics, *costs, "s", right=(*metrics, *costs, "s"), drop=("s",), fold=("varied",)
+    )
     for result in swept.results[:SHOWN]:
         varied = ", ".join(f"{name}={value}" for name, value in result.candidate.varied.items()) or "–"
         notes = [f"dropped after {result.dropped_at} questions"] if result.dropped_at else []
@@ -57,7 +58,7 @@ def _best(swept: Swept) -> Table:
     return rows
 
 
-def _said(read: list[tuple[Result, dict[str, Said]]]) -> Table:
+def _said(read: list[tuple[Result, dict[str, Said]]]) -> Grid:
     """Answers and judgements: a column for each of the best configurations that were read, a row for each metric."""
     places = [f"{place}." for place in range(1, len(read) + 1)]
     rows = table("answers and judges, best configurations", *places, right=tuple(places))
@@ -79,7 +80,7 @@ def _winner(swept: Swept) -> list[str]:
         lines.append(
             f"chosen on these questions it scores {number(bias.shown)}; on questions left out of the choice "
             f"{number(bias.honest)} [{number(bias.low)}, {number(bias.high)}]: {number(bias.optimism, sign=True)} is "
-            f"selection bias; it wins {bias.chosen:.0%} of the resamples"
+            f"selection bias, their difference; it wins {bias.chosen:.0%} of the resamples, ties shared"
         )
     if swept.reported is not None:
         name = next(iter(swept.reported.by_dataset))
@@ -87,7 +88,7 @@ def _winner(swept: Swept) -> list[str]:
     return lines
 
 
-def _ablations(swept: Swept) -> Table:
+def _ablations(swept: Swept) -> Grid:
     """Every configuration, and what becomes of it without each of its edge types; in the order of the file."""
     metric = swept.plan.content.objective.metric
     by_key = {result.candidate.key: result for result in swept.results}

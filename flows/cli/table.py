@@ -2,103 +2,133 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from eval.metrics import all_metrics
+from eval.compare import limit
+from eval.metrics import all_metrics, lacking, rank_key
+from eval.report.data import shown_interval
+from eval.report.summary import in_sample_words
 from eval.results import comparisons, results
-from flows.cli.output import add_row
+from flows.cli.grid import Grid
+from flows.cli.output import add_row, number, table
 
 if TYPE_CHECKING:
     from flows.evaluate import Finished
 
-SHOWN = ("all_gold@10", "all_gold@5", "recall@5", "nDCG@10", "has_answer")
-PIPED_WIDTH = 160
-LABEL_WIDTH = 32
+Entries = Mapping[str, Mapping[str, Any]]
+
+BESIDE = ("all_gold@5", "recall@5", "nDCG@10", "has_answer@5", "has_answer")
+"""Metrics beside the primary one, where they were measured; `has_answer@5` only beside `has_answer@10`."""
+
+DROPPED = (
+    "p50 ms",
+    "ms/q",
+    "nDCG@10",
+    "has_answer",
+    "recall@5",
+    "all_gold@5",
+    "has_answer@5",
+    "coverage",
+    "95% interval",
+)
+PIPED_WIDTH = 180
 
 
 def print_finished(finished: Finished, out: Path) -> None:
-    """The leaderboard with coverage, costs and verdicts, then where the files are."""
+    """The leaderboard with kinds, coverage, costs and verdicts, what is to be known of it, then where the files are."""
     console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
     evaluation = finished.evaluation
     entries = results(evaluation)
-    benchmark = entries["benchmark"]
+    benchmark, strategies = entries["benchmark"], entries["strategies"]
     console.print(
         f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
         f"graph {entries['graph']['fingerprint'][:12]}",
         markup=False,
         highlight=False,
     )
-    console.print(_table(entries["strategies"], {pair["label"]: pair for pair in comparisons(evaluation)}))
+    pairs = {pair["label"]: pair for pair in comparisons(evaluation)}
+    console.print(_table(strategies, pairs, benchmark["primary_metric"]))
     if evaluation.read.answers or evaluation.read.judged is not None:
-        console.print(_said(entries["strategies"]))
+        console.print(_said(strategies))
+    for line in _notes(strategies, benchmark["primary_metric"]):
+        console.print(line, markup=False, highlight=False)
     for warning in finished.warnings:
         console.print(f"warning: {warning}", markup=False, style="yellow")
     console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(strategies: dict[str, dict[str, object]], verdicts: dict[str, dict[str, object]]) -> Table:
+def _table(strategies: Entries, verdicts: Mapping[str, Mapping[str, Any]], primary: str | None) -> Grid:
     baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("strategy", no_wrap=True)
-    for name in (*SHOWN, "coverage", "ms/q", "p50 ms"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(Text(f"all_gold@10 against {baseline or 'a baseline'}"), no_wrap=True)
-    order = sorted(strategies, key=lambda label: (-(_metric(strategies[label], "all_gold@10") or 0.0), label))
+    metrics = _metrics(strategies, primary)
+    costs = ("coverage", "ms/q", "p50 ms")
+    against = (f"against {baseline}", "95% interval") if baseline else ()
+    heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
+    rows = table(*heads, right=(*metrics, *costs), drop=DROPPED, fold=("strategy",))
+    order = sorted(strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary)))
     for label in order:
         entry = strategies[label]
-        means = [_number(_metric(entry, name, None)) for name in SHOWN]
-        questions = _questions(entry)
-        speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0  # type: ignore[arg-type]
-        costs = f"{float(entry['coverage']):.0%}", f"{speed:.2f}", _number(entry["latency_ms_p50"], 1)  # type: ignore[arg-type]
-        add_row(table, fill(label, LABEL_WIDTH), *means, *costs, _verdict(verdicts.get(label), label == baseline))
-    return table
+        means = [number(entry["metrics"].get(name)) for name in metrics]
+        said = _verdict(verdicts.get(label), label == baseline) if baseline else ()
+        add_row(rows, label, _kind(entry), *means[:1], *said, *means[1:], *_costs(entry))
+    return rows
 
 
-def _said(strategies: dict[str, Any]) -> Table:
+def _metrics(strategies: Entries, primary: str | None) -> list[str]:
+    """The primary metric and, of those beside it, what was measured of any label."""
+    known = {name for entry in strategies.values() for name in entry["metrics"]}
+    beside = [name for name in BESIDE if name in known and (name != "has_answer@5" or primary == "has_answer@10")]
+    return [*([primary] if primary else []), *beside]
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    return f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
+
+
+def _costs(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    questions = sum(group["questions"] for group in entry["by_type"].values())
+    speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0
+    return f"{float(entry['coverage']):.0%}", f"{speed:.2f}", number(entry["latency_ms_p50"], 1)
+
+
+def _verdict(pair: Mapping[str, Any] | None, is_baseline: bool) -> tuple[str, str]:
+    """The verdict with the difference, and the interval that holds for all comparisons together."""
+    if pair is None:
+        return "the baseline" if is_baseline else "–", ""
+    if pair["effect"] is None:
+        return str(pair["verdict"]), ""
+    interval = shown_interval(pair)
+    beside = f"[{limit(interval[0])}, {limit(interval[1])}]" if interval else ""
+    return f"{pair['verdict']} {pair['effect']:+.3f}", beside
+
+
+def _said(strategies: Entries) -> Grid:
     """Answers and judgements: the mean of the scores there are, and their share where it is not all."""
     names = [*all_metrics("answer"), *all_metrics("judge")]
     shown = [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("answers, judged", no_wrap=True)
-    for name in shown:
-        table.add_column(name, justify="right", overflow="fold")
+    rows = table("answers, judged", *shown, right=shown)
     for label, entry in strategies.items():
         cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
-        add_row(table, fill(label, LABEL_WIDTH), *cells)
-    return table
+        add_row(rows, label, *cells)
+    return rows
 
 
 def _scored(mean: float | None, share: float | None) -> str:
-    return _number(mean) + (f" ({share:.0%})" if share is not None and share < 1 else "")
+    return number(mean) + (f" ({share:.0%})" if share is not None and share < 1 else "")
 
 
-def _metric(entry: dict[str, object], name: str, absent: float | None = 0.0) -> float | None:
-    metrics = entry["metrics"]
-    assert isinstance(metrics, dict)
-    return metrics.get(name, absent)
-
-
-def _questions(entry: dict[str, object]) -> int:
-    groups = entry["by_type"]
-    assert isinstance(groups, dict)
-    return sum(group["questions"] for group in groups.values())
-
-
-def _number(value: object, digits: int = 3) -> str:
-    return f"{value:.{digits}f}" if isinstance(value, float) else "–"
-
-
-def _verdict(pair: dict[str, object] | None, is_baseline: bool) -> str:
-    if pair is None:
-        return "the baseline" if is_baseline else "–"
-    if pair["effect"] is None:
-        return str(pair["verdict"])
-    change = f"{pair['effect']:+.3f}"
-    interval = f" [{pair['ci_low']:+.3f}, {pair['ci_high']:+.3f}]" if pair["ci_low"] is not None else ""
-    return f"{pair['verdict']} {change}{interval}"
+def _notes(strategies: Entries, primary: str | None) -> list[str]:
+    """What the benchmark lacks, and which labels are scored on what chose their numbers."""
+    found = [f"note: {missing}"] if (missing := lacking(primary)) else []
+    told: dict[str, list[str]] = {}
+    for label, entry in strategies.items():
+        if entry["in_sample"]:
+            told.setdefault(in_sample_words(entry["in_sample"], entry["kind"]), []).append(label)
+    return found + [
+        f"* {', '.join(labels)}: {words}, whose questions are asked here: no evidence for other questions, and not "
+        "called the best"
+        for words, labels in told.items()
+    ]

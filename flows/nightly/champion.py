@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from eval.ledger import Champion, Ledger, TrialRecord, trial_id
-from eval.metrics import PRIMARY
+from eval.metrics import rank_key
 from eval.version import code_version, plugin_settings
 from flows.home import Home
 
@@ -44,10 +44,11 @@ def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | No
         return best
     from eval.compare import compare
 
-    if PRIMARY not in known.questions.columns:
+    metric = evaluation.plan.primary
+    if metric is None or metric not in known.questions.columns:
         return None
     rows = {best: evaluation.rows[best], "the champion": known.questions}
-    pair = compare(rows, pairs=[(best, "the champion")], seed=evaluation.plan.seed).pairs[0]
+    pair = compare(rows, metric=metric, pairs=[(best, "the champion")], seed=evaluation.plan.seed).pairs[0]
     return best if pair.verdict == "better" else None
 
 
@@ -61,9 +62,13 @@ def crown(home: Home, evaluation: Evaluation, label: str, night: str, run_id: st
 
 
 def _best(evaluation: Evaluation) -> str | None:
-    means = {label: summary["metrics"].get(PRIMARY) for label, summary in evaluation.summaries.items()}
-    scored = {label: mean for label, mean in means.items() if mean is not None}
-    return min(scored, key=lambda label: (-scored[label], label), default=None)
+    """The best label by the primary metric, of those that were not tuned or learned on this benchmark's questions."""
+    metric = evaluation.plan.primary
+    if metric is None:
+        return None
+    means = {label: summary["metrics"].get(metric) for label, summary in evaluation.summaries.items()}
+    scored = {label: mean for label, mean in means.items() if mean is not None and not evaluation.plan.in_sample(label)}
+    return min(scored, key=lambda label: (rank_key(metric, scored[label]), label), default=None)
 
 
 def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:

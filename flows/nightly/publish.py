@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from eval.compare import limit
 from flows.nightly.verdict import Verdict, as_dict, describe
 
 
@@ -48,10 +49,10 @@ def _headline(verdict: Verdict) -> str:
 def markdown(benchmark: str, night: str, verdict: Verdict) -> str:
     """The verdict as Prefect's artifact shows it."""
     pairs = [] if verdict.comparison is None else verdict.comparison.pairs
-    rows = [f"| label | {verdict.metric} | 95% interval | p (Holm) | verdict |", "|---|---|---|---|---|"]
+    rows = [f"| label | {verdict.metric} | 95% interval, all together | p (Holm) | verdict |", "|---|---|---|---|---|"]
     for pair in pairs:
         effect = "–" if pair.difference is None else f"{pair.difference:+.3f}"
-        interval = f"{pair.ci.low:+.3f} … {pair.ci.high:+.3f}" if pair.ci else "–"
+        interval = f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
         rows.append(f"| {pair.label} | {effect} | {interval} | {pair.p_holm:.4f} | {pair.verdict} |")
     told = "\n".join(f"- {line}" for line in lines(verdict))
     return f"# {benchmark}: {verdict.outcome}\n\n{night}\n\n{told}\n\n" + ("\n".join(rows) if pairs else "")

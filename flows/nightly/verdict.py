@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from eval.compare import Comparison, PairResult, compare
+from eval.compare import Comparison, PairResult, compare, limit
 from eval.metrics import PRIMARY
 from flows.nightly.nights import Night, last_good
 from flows.nightly.suspects import changed, circumstances
@@ -88,7 +88,7 @@ def judge(
     incomplete: Sequence[str],
 ) -> Verdict:
     """Compare tonight with `earlier` nights of the same benchmark (newest first) and with its champion."""
-    metric = PRIMARY
+    metric = evaluation.plan.primary or PRIMARY
     before = {label: night for label in evaluation.rows if (night := last_good(earlier, label)) is not None}
     now = circumstances(evaluation)
     suspects = [line for night in _distinct(before) for line in changed(now, night.circumstances, list(before))]
@@ -136,8 +136,8 @@ def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift 
 
 
 def describe(pair: PairResult, metric: str) -> str:
-    """`pagerank: all_gold@10 -0.120 [-0.180, -0.061]`."""
-    interval = f" [{pair.ci.low:+.3f}, {pair.ci.high:+.3f}]" if pair.ci else ""
+    """`pagerank: all_gold@10 -0.120 [-0.180, -0.061]`, the interval that of the whole family."""
+    interval = f" [{limit(pair.ci_family.low)}, {limit(pair.ci_family.high)}]" if pair.ci_family else ""
     return f"{pair.label}: {metric} {pair.difference:+.3f}{interval}"
 
 
@@ -167,6 +167,8 @@ def _pair(pair: PairResult) -> dict[str, Any]:
         "effect": pair.difference,
         "ci_low": pair.ci.low if pair.ci else None,
         "ci_high": pair.ci.high if pair.ci else None,
+        "family_low": pair.ci_family.low if pair.ci_family else None,
+        "family_high": pair.ci_family.high if pair.ci_family else None,
         "p_adjusted": pair.p_holm,
         "mde": pair.minimum_detectable,
         "verdict": pair.verdict,

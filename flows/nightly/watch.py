@@ -129,7 +129,7 @@ class Watch:
 
     def _content(self, evaluation: Evaluation, verdict: Verdict) -> dict[str, Any]:
         benchmark = evaluation.plan.benchmark
-        means = {label: summary["metrics"].get(PRIMARY) for label, summary in evaluation.summaries.items()}
+        means = {label: summary["metrics"].get(verdict.metric) for label, summary in evaluation.summaries.items()}
         return {
             "night": self.night,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -155,7 +155,7 @@ def _rows(evaluation: Evaluation) -> pd.DataFrame:
 
     tables = []
     for label, rows in evaluation.rows.items():
-        kept = rows[[name for name in (PRIMARY, "failure") if name in rows.columns]]
+        kept = rows[[name for name in (evaluation.plan.primary or PRIMARY, "failure") if name in rows.columns]]
         tables.append(kept.rename_axis("question_id").reset_index().assign(strategy=label))
     return pd.concat(tables, ignore_index=True)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from retrieval.errors import ParameterError
+from retrieval.fitted import FittedOn
 from retrieval.fusion import Scored
 from retrieval.index import Batch
 from retrieval.types import Counters, Hit, Ranking, Source
@@ -57,6 +58,10 @@ class Strategy(ABC):
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     # The parameters that decide what is read and walked: trials equal in these share that work.
     walk: ClassVar[tuple[str, ...]] = ()
+    # What its plain label is to be called: documented, tuned, learned, or what its author says.
+    kind: ClassVar[str] = "documented"
+    # The parameters that name learned numbers: a change of theirs is no setting by hand.
+    fitted_fields: ClassVar[tuple[str, ...]] = ()
     # Lower bounds of edges that are read: what is read for one value serves every higher one.
     thresholds: ClassVar[tuple[str, ...]] = ()
 
@@ -95,6 +100,10 @@ class Strategy(ABC):
     def identity(self) -> dict[str, Any]:
         """All that decides its rankings: the parameters, and what the files they name hold."""
         return self.spec()
+
+    def fitted_on(self) -> Sequence[FittedOn]:
+        """The data sets on which its numbers were tuned, or from which they were learned; none by default."""
+        return ()
 
     def coefficients(self) -> Mapping[str, float]:
         """Weights by component where the score is the sum of its components, each value × weight; empty otherwise."""

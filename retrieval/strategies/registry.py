@@ -174,6 +174,14 @@ def make(label: str) -> Strategy:
     return strategy(**parameters)
 
 
+def parts_of(label: str) -> tuple[str, str | None, Mapping[str, str]]:
+    """Name, preset and changes of a label as they are written; a label of another form is all name."""
+    match = _LABEL.match(label)
+    if match is None:
+        return label, None, {}
+    return match["name"], match["preset"], _written(match["changes"] or "")
+
+
 def _preset_parameters(name: str, chosen: str) -> Mapping[str, Any]:
     if chosen == "documented" and name not in WITHOUT_SOURCE:
         return {}
@@ -265,7 +273,8 @@ def _with_changes(label: str, by_strategy: Mapping[str, Mapping[str, str]]) -> s
     match = _LABEL.match(label)
     if match is None or match["name"] not in by_strategy:
         return label
-    return label_of(match["name"], match["preset"], {**_written(match["changes"] or ""), **by_strategy[match["name"]]})
+    own = {**_written(match["changes"] or ""), **by_strategy[match["name"]]}
+    return label_of(match["name"], match["preset"], own)
 
 
 def _expand(selection: str) -> list[str]:

@@ -114,6 +114,18 @@ def test_sorting_by_click_and_by_keyboard_changes_the_order(page: Chrome) -> Non
     assert column(page, 0) != names[::-1]
 
 
+def test_a_page_that_has_loaded_has_its_charts_so_that_a_printed_one_has_them(page: Chrome) -> None:
+    # Nothing was scrolled: without that, the charts below the window were drawn only when they came near it.
+    charts = "document.querySelectorAll('.chart')"
+    assert page.execute_script(f"return [...{charts}].map(c => c.dataset.drawn)") == ["light"] * 3
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    wide = page.execute_script(
+        f"return [...{charts}].map(c => c.querySelector('.main-svg').clientWidth <= c.clientWidth)"
+    )
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert wide == [True] * 3
+
+
 def test_charts_are_drawn_and_follow_the_theme(page: Chrome) -> None:
     count = page.execute_script("return document.querySelectorAll('.chart').length")
     assert count == 3

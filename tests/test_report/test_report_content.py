@@ -17,7 +17,7 @@ import pytest
 
 from eval.explain import Quote, quote
 from eval.report import ReportData, read_run, write_details, write_report
-from eval.report.breakdown import breakdowns, ceiling, zero_filled
+from eval.report.breakdown import breakdowns, ceiling, filled
 from eval.report.charts import figures, pareto
 from eval.report.drilldown import BATCH, found, packed_batches, question_index
 from eval.report.leaderboard import failures, observations, reach
@@ -53,8 +53,8 @@ def test_ceiling_follows_from_the_number_of_gold_passages(metric: str, gold: int
 
 
 def test_missing_values_count_zero_and_an_unmeasured_group_is_none() -> None:
-    assert zero_filled([1.0, None, float("nan"), 1.0]) == 0.5  # (1 + 0 + 0 + 1) / 4
-    assert zero_filled([None, float("nan")]) is None
+    assert filled([1.0, None, float("nan"), 1.0]) == 0.5  # (1 + 0 + 0 + 1) / 4
+    assert filled([None, float("nan")]) is None
 
 
 def test_breakdown_weighs_back_to_the_mean_of_results(make_report: MakeReport) -> None:
@@ -262,7 +262,9 @@ def test_a_run_without_gold_or_comparisons_is_reported(make_report: MakeReport, 
         run={},
     )
     write_report(unjudged, tmp_path / "report.html")
-    assert "No metric was measured" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "No label is ahead of another: this benchmark has nothing to score by." in (
+        tmp_path / "report.html"
+    ).read_text(encoding="utf-8")
     assert figures(unjudged, breakdowns(unjudged)) == []
 
 

@@ -51,7 +51,8 @@ const HopBench = (() => {
     paint();
   }
 
-  // --- sortable tables: numbers start with the highest, text with A; missing values stay last
+  // --- sortable tables: numbers start with the best (the highest, unless the heading says otherwise), text with A;
+  // missing values stay last
   function order(table, column, direction) {
     const sign = direction === "ascending" ? 1 : -1;
     const numeric = !table.tHead.rows[0].cells[column].classList.contains("text");
@@ -67,7 +68,7 @@ const HopBench = (() => {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
       head.querySelector("button")?.addEventListener("click", () => {
-        const first = head.classList.contains("text") ? "ascending" : "descending";
+        const first = head.dataset.first ?? (head.classList.contains("text") ? "ascending" : "descending");
         const other = first === "ascending" ? "descending" : "ascending";
         const direction = head.getAttribute("aria-sort") === first ? other : first;
         heads.forEach((each) => each.removeAttribute("aria-sort"));

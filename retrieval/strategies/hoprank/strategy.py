@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from retrieval.fitted import FittedOn, sets_of
 from retrieval.fusion import Scored
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.index import Batch
@@ -33,6 +34,9 @@ class HopRank(Strategy):
         RELATED_TO: {"triples": False},
     }
 
+    kind: ClassVar[str] = "learned"
+    fitted_fields: ClassVar[tuple[str, ...]] = ("weights",)
+
     weights: str = param("", "file of learned weights (`hopbench train hoprank`); empty: the shipped ones")
     depth: int = param(50, "chunks of BM25, and as many by cosine, in the pool", 1, 100)
     walked: int = param(40, "chunks of a short PageRank walk in the pool", 0, 100)
@@ -42,6 +46,10 @@ class HopRank(Strategy):
     def identity(self) -> dict[str, Any]:
         """The parameters, and a digest of the weights."""
         return {**self.spec(), "weights": load(self.weights).digest}
+
+    def fitted_on(self) -> Sequence[FittedOn]:
+        """The sets from which its weights were learned."""
+        return sets_of(load(self.weights).provenance.get("learned_from", {}))
 
     def coefficients(self) -> Mapping[str, float]:
         """The weights of the last pass; of the pool's score where no edge is followed."""

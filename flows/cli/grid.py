@@ -1,0 +1,105 @@
+"""A table of text that fits its width with whole headings: fewer columns, folded texts, or one part below another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+GAP = 2
+LEAST_FOLDED = 14
+"""Characters that a folded column keeps at least, if it ever had so many."""
+
+
+class Grid:
+    """Borderless, a bold heading over each column; numbers stand in columns named in `right`.
+
+    Where the width is short, columns named in `drop` go, the first named first; if that is not enough, texts in columns
+    of `fold` (default: all that are not in `right`) take more lines; what still does not fit stands below, behind the
+    first column again. No heading is ever cut.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], right: Collection[str] = (), drop: Sequence[str] = (), fold: Collection[str] = ()
+    ) -> None:
+        self.headings = list(columns)
+        self._right, self._drop = right, drop
+        self._fold = fold or [name for name in columns if name not in right]
+        self._rows: list[list[Text]] = []
+
+    def add_row(self, *cells: str | Text) -> None:
+        """A row; brackets in a cell are no markup."""
+        self._rows.append([cell if isinstance(cell, Text) else Text(cell) for cell in cells])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The parts that fit the console's width, one below another."""
+        for place, part in enumerate(self.parts(options.max_width)):
+            if place:
+                yield Text()
+            yield self._table(part)
+
+    def parts(self, width: int) -> Iterator[dict[int, int]]:
+        """Column number → width, for each of the tables that it takes; mostly one."""
+        chosen = self._kept(width)
+        while chosen:
+            part = self._first_part(chosen, width)
+            yield self._widths(part, width)
+            rest = [column for column in chosen if column not in part]
+            chosen = [0, *rest] if rest else []
+
+    def _kept(self, width: int) -> list[int]:
+        chosen = list(range(len(self.headings)))
+        for name in self._drop:
+            if self._total(chosen, self._least) <= width:
+                break
+            chosen = [column for column in chosen if self.headings[column] != name]
+        return chosen
+
+    def _first_part(self, chosen: list[int], width: int) -> list[int]:
+        part = chosen[:1]
+        for column in chosen[1:]:
+            if len(part) > 1 and self._total([*part, column], self._least) > width:
+                break
+            part.append(column)
+        return part
+
+    def _widths(self, part: Sequence[int], width: int) -> dict[int, int]:
+        """Natural widths, the widest of the folded columns narrowed while it is too much."""
+        found = {column: self._natural(column) for column in part}
+        over = self._total(part, found.__getitem__) - width
+        while over > 0:
+            slack = {column: found[column] - self._least(column) for column in part}
+            widest = max(part, key=lambda column: (slack[column] > 0, found[column]))
+            if slack[widest] <= 0:
+                break
+            found[widest] -= 1
+            over -= 1
+        return found
+
+    @staticmethod
+    def _total(columns: Sequence[int], width_of: Callable[[int], int]) -> int:
+        return sum(map(width_of, columns)) + GAP * max(0, len(columns) - 1)
+
+    def _natural(self, column: int) -> int:
+        cells = [self.headings[column], *(line for row in self._rows for line in row[column].plain.splitlines())]
+        return max(map(cell_len, cells), default=0)
+
+    def _least(self, column: int) -> int:
+        natural = self._natural(column)
+        if self.headings[column] not in self._fold:
+            return natural
+        word = max(map(cell_len, self.headings[column].split()), default=0)
+        return min(natural, max(word, LEAST_FOLDED))
+
+    def _table(self, widths: dict[int, int]) -> Table:
+        made = Table(box=None, pad_edge=False, header_style="bold")
+        for column, width in widths.items():
+            name = self.headings[column]
+            justify = "right" if name in self._right else "left"
+            made.add_column(Text(name), justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
+        for row in self._rows:
+            made.add_row(*(row[column] for column in widths))
+        return made

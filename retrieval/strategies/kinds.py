@@ -1,0 +1,51 @@
+"""What kind of label a strategy runs under: its numbers from a document, tuned, learned, or set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrieval.fitted import FittedOn, sets_of
+from retrieval.strategies.base import Strategy
+from retrieval.strategies.registry import WITHOUT_SOURCE, parts_of, preset
+
+DOCUMENTED, TUNED, BY_HAND = "documented", "tuned", "set by hand"
+
+
+@dataclass(frozen=True)
+class LabelKind:
+    """`kind` in a word or two, and the sets on which the label's numbers were tuned or from which they were learned."""
+
+    kind: str
+    fitted_on: tuple[FittedOn, ...] = ()
+
+    def in_sample(self, digest: str, questions: Collection[str]) -> Mapping[str, Any] | None:
+        """Which of those sets a benchmark is, or shares questions with; None where it has nothing in common with them.
+
+        `questions` are the hashes of the benchmark's questions. Returns {"sets": names, "questions": how many of them}.
+        """
+        whole = {one.name for one in self.fitted_on if one.digest == digest}
+        shared = {one.name: one.questions & set(questions) for one in self.fitted_on}
+        named = sorted(whole | {name for name, common in shared.items() if common})
+        if not named:
+            return None
+        return {"sets": named, "questions": len(questions) if whole else len(frozenset().union(*shared.values()))}
+
+
+def kind_of(label: str, strategy: Strategy, tuned_on: Sequence[FittedOn] = ()) -> LabelKind:
+    """The kind of a label; `tuned_on` are the sets on which its changes were tuned, as a sweep's best.yaml says.
+
+    Changes make a label one that was set by hand, except those of fields that name learned numbers. What its other
+    numbers were fitted on stays known.
+    """
+    name, chosen, changes = parts_of(label)
+    kind, sets = strategy.kind, list(strategy.fitted_on())
+    found = preset(name) if chosen == TUNED or (chosen is None and name in WITHOUT_SOURCE) else None
+    if found is not None:
+        kind = TUNED
+        sets += sets_of(found.provenance["tuned_on"])
+    if set(changes) - set(strategy.fitted_fields):
+        kind = TUNED if tuned_on else BY_HAND
+        sets += tuned_on
+    return LabelKind(kind, tuple(dict.fromkeys(sets)))
