@@ -7,10 +7,11 @@ from inspect import Parameter, signature
 from typing import Any
 
 
-def takes(flags: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(flags: type[Any], **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make the fields of the dataclass `flags` options of a command, whose first parameter gets them as one value.
 
-    The fields are annotated as a command's own parameters are, and follow them in its help.
+    The fields are annotated as a command's own parameters are, and follow them in its help. `defaults` are this
+    command's, where they are not the dataclass's own.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -22,7 +23,8 @@ def takes(flags: type[Any]) -> Callable[[Callable[..., None]], Callable[..., Non
             command(group, **given)
 
         called.__name__, called.__module__, called.__doc__ = command.__name__, command.__module__, command.__doc__
-        together = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *shared.parameters.values())]
+        taken = [one.replace(default=defaults.get(name, one.default)) for name, one in shared.parameters.items()]
+        together = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *taken)]
         called.__signature__ = signature(command).replace(parameters=together)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in together}
         return called

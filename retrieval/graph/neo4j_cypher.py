@@ -88,6 +88,8 @@ MERGE (b:Build {namespace: $namespace, id: 'build'}) SET b:Node, b.record = $rec
 WITH b OPTIONAL MATCH (m:Building {namespace: $namespace, id: 'build'}) DETACH DELETE m
 """
 UNFINISH = "MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b"
+REFERENCE = "UNWIND range(1, 2000) AS n RETURN sum(n * n % 7) AS total"
+"""A fixed computation that reads no graph: how fast the server is at this moment."""
 DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS deleted"
 
 
