@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from eval.answers import CLOSED_BOOK
 from eval.compare import Comparison, best_baseline, compare, mean_ci
 from eval.graph_reach import expansion_factors, reach_columns
+from eval.latency import measure_paced
 from eval.metrics import primary_metric, score, summarise
 from eval.reading import Read, Reading, read
-from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
+from eval.trial import TrialOutcome, batches, prepare, run_trial
 from eval.types import Benchmark
 from eval.unfinished import Unfinished, trial_key
 from eval.version import code_version, plugin_settings
@@ -163,10 +164,15 @@ def _trial(plan: Plan, label: str, strategy: Strategy) -> TrialOutcome:
 
 
 def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
-    """The outcome with the latency of single calls."""
-    questions = [question.question for question in plan.benchmark.questions]
-    outcome.latency_ms = measure_latency(plan.strategies[label], plan.index, questions, plan.seed)
+    """The outcome with the latency of single calls, and their pace beside the yardstick."""
+    outcome.latency_ms, outcome.pace = measured_calls(plan, label)
     return outcome
+
+
+def measured_calls(plan: Plan, label: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Latency and pace of a label: `eval.latency.measure_paced`."""
+    questions = [question.question for question in plan.benchmark.questions]
+    return measure_paced(plan.strategies[label], plan.index, questions, plan.seed)
 
 
 def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFrame]:

@@ -83,6 +83,7 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
         "stage_seconds": {stage: round(spent, 4) for stage, spent in sorted(counters.stage_seconds.items())},
         "latency_ms_p50": round(float(np.percentile(latencies, 50)), 3) if latencies else None,
         "latency_ms_p95": round(float(np.percentile(latencies, 95)), 3) if latencies else None,
+        **({"latency_pace": dict(trial.pace)} if trial.pace else {}),
         # Single calls are measured after the trial, when the cache knows what a strategy's model says.
         **({"latency_without_model": True} if counters.llm_calls and latencies else {}),
         "round_trips": counters.round_trips,

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from eval.types import PassageRanking
 from retrieval.budget import Budget
 from retrieval.errors import HopBenchError
@@ -18,13 +16,15 @@ from retrieval.strategies.base import Strategy
 from retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH_CELLS = 50_000_000  # questions × chunks of one dense score matrix: 400 MB
-LATENCY_QUESTIONS = 50
 DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
 
 
 @dataclass
 class TrialOutcome:
-    """What a trial found and spent. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id."""
+    """What a trial found and spent. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id.
+
+    `pace` is the latency beside the yardstick, see `eval.latency.measure_paced`.
+    """
 
     label: str
     strategy: str
@@ -35,6 +35,7 @@ class TrialOutcome:
     counters: Counters = field(default_factory=Counters)
     seconds: float = 0.0
     latency_ms: dict[str, float] = field(default_factory=dict)
+    pace: dict[str, float] = field(default_factory=dict)
 
     @property
     def failures(self) -> int:
@@ -64,7 +65,7 @@ def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Bu
     outcome = TrialOutcome(label, strategy.name, strategy.spec())
     for batch in parts:
         begun = time.perf_counter()
-        rankings = _ranked(strategy, batch, outcome.counters)
+        rankings = ranked(strategy, batch, outcome.counters)
         outcome.seconds += time.perf_counter() - begun
         for ranking in rankings:
             outcome.rankings[ranking.question_id] = to_passages(ranking, batch.index, budget)
@@ -73,7 +74,8 @@ def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Bu
     return outcome
 
 
-def _ranked(strategy: Strategy, batch: Batch, counters: Counters) -> list[Ranking]:
+def ranked(strategy: Strategy, batch: Batch, counters: Counters) -> list[Ranking]:
+    """Rank a batch and charge `counters`; where it fails, each question by itself, and a failure is one's ranking."""
     spent = Counters()
     try:
         rankings = strategy.rank(batch, spent)
@@ -85,7 +87,7 @@ def _ranked(strategy: Strategy, batch: Batch, counters: Counters) -> list[Rankin
         if len(batch.questions) == 1:
             return [Ranking(batch.questions[0].id, failure=f"{type(error).__name__}: {error}")]
         singles = [Batch(batch.index, [question]) for question in batch.questions]
-        return [ranking for single in singles for ranking in _ranked(strategy, single, counters)]
+        return [ranking for single in singles for ranking in ranked(strategy, single, counters)]
     counters.add(spent)
     return rankings
 
@@ -109,16 +111,3 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
         context_parts=tuple(parts),
         graph_context=parts[0] if ranking.graph_context and parts else "",
     )
-
-
-def measure_latency(strategy: Strategy, index: Index, questions: Sequence[Question], seed: int = 0) -> dict[str, float]:
-    """Milliseconds of single calls, warm, on 50 seeded questions; nothing is shared with other calls."""
-    generator = np.random.default_rng(seed)
-    count = min(LATENCY_QUESTIONS, len(questions))
-    sample = [questions[i] for i in sorted(generator.choice(len(questions), count, replace=False))]
-    taken: dict[str, float] = {}
-    for question in [*sample[:1], *sample]:  # the first is asked twice: once to warm up
-        begun = time.perf_counter()
-        _ranked(strategy, Batch(index, [question], alone=True), Counters())
-        taken[question.id] = (time.perf_counter() - begun) * 1000
-    return taken

@@ -21,13 +21,14 @@ from eval.ledger import TrialRecord
 from flows.home import Home
 from flows.home_version import VERSION
 from flows.nightly import retention
+from flows.nightly.counterparts import counterparts, strategy_of
+from flows.nightly.latency import PACE, WALL, Latencies, Slower, growth, judge_latencies
 from flows.nightly.lock import only_nightly
 from flows.nightly.nights import Night, last_good, nights, started_as, unfinished, write_night
 from flows.nightly.options import NightlyOptions
 from flows.nightly.publish import lines, markdown
 from flows.nightly.suspects import changed, circumstances
-from flows.nightly.verdict import Slower, Verdict, as_dict, judge
-from flows.nightly.watch import Watch
+from flows.nightly.verdict import Verdict, as_dict, judge
 from retrieval.errors import IncompleteError, InputError, ParameterError
 
 METRIC = "all_gold@10"
@@ -58,7 +59,7 @@ class Tonight:
     @property
     def trials(self) -> Mapping[str, Any]:
         return {
-            label: SimpleNamespace(strategy=label.split(":")[0], parameters=self.parameters.get(label, {}))
+            label: SimpleNamespace(strategy=strategy_of(label), parameters=self.parameters.get(label, {}))
             for label in self.rows
         }
 
@@ -86,7 +87,10 @@ def night(
 
 
 def judged(tonight: Tonight, folder: Path, champion: TrialRecord | None = None, **more: Any) -> Verdict:
-    return judge(tonight, nights(folder), champion, more.get("slower", ()), more.get("incomplete", ()))  # type: ignore[arg-type]
+    specs = {label: trial.parameters for label, trial in tonight.trials.items()}
+    found = counterparts(specs, nights(folder), more.get("selection", ("all",)))
+    latency = more.get("latency", Latencies())
+    return judge(tonight, found, champion, latency, more.get("incomplete", ()))  # type: ignore[arg-type]
 
 
 def test_the_first_night_is_the_baseline(tmp_path: Path) -> None:
@@ -98,7 +102,7 @@ def test_the_first_night_is_the_baseline(tmp_path: Path) -> None:
 def test_an_unchanged_night_is_good_and_a_significant_drop_is_none(tmp_path: Path) -> None:
     night(tmp_path, "made-01:00", {"bm25": scores(0.5), "pagerank": scores(0.8)})
     same = judged(Tonight({"bm25": scores(0.5), "pagerank": scores(0.8)}), tmp_path)
-    assert (same.outcome, lines(same)) == ("good", ["compared with made-01:00: no regression"])
+    assert (same.outcome, lines(same)) == ("good", ["compared with made-01:00: no regression, 2 of 2 labels compared"])
     # 40 of 200 questions lost, none won: p = 2^-39
     worse = judged(Tonight({"bm25": scores(0.5), "pagerank": scores(0.6)}), tmp_path)
     assert (worse.outcome, worse.regressions) == ("regression", ["pagerank"])
@@ -122,7 +126,9 @@ def test_each_label_is_measured_against_the_last_good_night_that_had_it(tmp_path
     night(tmp_path, "made-03:00", {"bm25": scores(0.5)})
     verdict = judged(Tonight({"bm25": scores(0.5), "pagerank": scores(0.8), "new": scores(0.1)}), tmp_path)
     assert verdict.previous == {"bm25": "made-03:00", "pagerank": "made-01:00"}
-    assert lines(verdict)[0] == "compared with made-03:00 (pagerank with made-01:00): no regression"
+    assert lines(verdict)[0] == (
+        "compared with made-03:00 (pagerank with made-01:00): no regression, 2 of 3 labels compared"
+    )
     found = last_good(nights(tmp_path), "pagerank")
     assert found is not None
     assert found.name == "made-01:00"
@@ -156,35 +162,12 @@ def test_incomplete_slower_and_accepted_nights(tmp_path: Path) -> None:
     night(tmp_path, "made-01:00", {"bm25": scores(0.5)})
     tonight = Tonight({"bm25": scores(0.5)})
     assert judged(tonight, tmp_path, incomplete=["bm25"]).outcome == "incomplete"
-    slow = judged(tonight, tmp_path, slower=[Slower("bm25", 2.0, 30.0)])
+    slow = judged(tonight, tmp_path, latency=Latencies([Slower("bm25", 2.0, 30.0, 12.5)]))
     assert (slow.outcome, slow.regressions) == ("regression", ["bm25"])
-    assert "bm25: p50 latency 2 ms then, 30 ms now, on a second measuring too" in lines(slow)
+    said = "bm25: 12.5 times as slow beside the yardstick, on a second measuring too (p50 latency 2 ms then, 30 ms now)"
+    assert said in lines(slow)
     assert slow.accepted().outcome == "baseline"
     assert "accepted as the new baseline" in lines(slow.accepted())
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "again", "machine", "slower"),
-    [
-        (2.0, 30.0, 25.0, "", True),  # 12 times slower, on both measurings
-        (2.0, 30.0, 3.0, "", False),  # the machine was busy the first time
-        (20.0, 50.0, 50.0, "", False),  # within the factor of 3
-        (0.5, 4.0, 4.0, "", False),  # 8 times, but by less than 5 ms
-        (2.0, 30.0, 30.0, "another", False),
-    ],
-)
-def test_latency_beyond_the_factor_is_measured_twice(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, then: float, now: float, again: float, machine: str, slower: bool
-) -> None:
-    tonight = Tonight({"bm25": scores(0.5)})
-    here = {"machine": machine or circumstances(tonight)["machine"]}  # type: ignore[arg-type]
-    labels = {"bm25": {METRIC: 0.5, "latency_ms_p50": then}}
-    night(tmp_path, "made-01:00", {"bm25": scores(0.5)}, circumstances=here, labels=labels)
-    watch = Watch(Home(tmp_path), "tonight", None, 3.0, False, False, False)
-    watch._earlier, watch._latency = nights(tmp_path), {"bm25": now}
-    monkeypatch.setattr(Watch, "_again", staticmethod(lambda *_: again))
-    found = [Slower("bm25", then, min(now, again))] if slower else []
-    assert watch._slower(tonight) == found  # type: ignore[arg-type]
 
 
 def test_what_changed_is_named() -> None:

@@ -14,7 +14,8 @@ import pytest
 from eval import trial as module
 from eval.evaluate import Plan
 from eval.graph_reach import expansion_factors, reach_columns
-from eval.trial import batches, measure_latency, prepare, run_trial, to_passages
+from eval.latency import measure_latency
+from eval.trial import batches, prepare, run_trial, to_passages
 from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from retrieval.budget import Budget
 from retrieval.errors import ParameterError, StoreError

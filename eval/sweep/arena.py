@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from eval.latency import measure_latency
 from eval.ledger import TrialRecord, trial_id
 from eval.metrics import score, summarise
 from eval.reading import Reading, read
 from eval.sweep.readers import with_readers
-from eval.trial import TrialOutcome, batches, measure_latency, prepare, run_trial
+from eval.trial import TrialOutcome, batches, prepare, run_trial
 from eval.types import Benchmark
 from eval.version import code_version, plugin_settings
 from retrieval.budget import Budget, counted

@@ -10,11 +10,12 @@ from typing import Any, get_args, get_type_hints
 from flows.cli.panels import ORDER
 
 
-def takes(flags: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(flags: type[Any], **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make the fields of the dataclass `flags` options of a command, whose first parameter gets them as one value.
 
     The fields are annotated as a command's own parameters are. Help shows all of them by group, in the order of
-    `panels.ORDER`, a command's own before the shared ones.
+    `panels.ORDER`, a command's own before the shared ones. `defaults` are this command's, where they are not the
+    dataclass's own.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -27,7 +28,8 @@ def takes(flags: type[Any]) -> Callable[[Callable[..., None]], Callable[..., Non
             command(group, **given)
 
         called.__name__, called.__module__, called.__doc__ = command.__name__, command.__module__, command.__doc__
-        together = sorted((one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *shared)), key=_place)
+        taken = [one.replace(default=defaults.get(one.name, one.default)) for one in shared]
+        together = sorted((one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *taken)), key=_place)
         called.__signature__ = signature(command).replace(parameters=together)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in together}
         return called

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from flows.options import RunOptions
 
 
-@takes(RunFlags)
+EVERYTHING = "all,all:tuned"
+"""Like beside like: every strategy as its source documents it, and as it was tuned."""
+
+
+@takes(RunFlags, strategies=EVERYTHING)
 def nightly_command(
     flags: RunFlags,
     dataset: Dataset = "hopworld",
@@ -28,8 +32,8 @@ def nightly_command(
         int | None, option(NIGHT, help="Nights of this benchmark to keep; older ones go, with their graphs and files.")
     ] = None,
     latency_factor: Annotated[
-        float, option(NIGHT, help="A label whose p50 latency grew by more than this is a regression.")
-    ] = 3.0,
+        float, option(NIGHT, help="A label more than so many times as slow beside the yardstick is a regression.")
+    ] = 2.0,
     webhook: Annotated[
         str | None,
         option(

@@ -57,9 +57,14 @@ class Night:
 
     @property
     def labels(self) -> Mapping[str, Mapping[str, Any]]:
-        """Label → mean of the primary metric, p50 latency."""
+        """Label → mean of the primary metric, p50 latency, pace beside the yardstick."""
         found: Mapping[str, Mapping[str, Any]] = self.content["labels"]
         return found
+
+    @property
+    def selection(self) -> list[str] | None:
+        """What was asked for: `--strategies`, and each `--set`; nights before this was kept do not know."""
+        return self.content.get("selection")
 
     @property
     def circumstances(self) -> Mapping[str, Any]:

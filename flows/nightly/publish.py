@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 
 from eval.compare import limit
+from flows.nightly.latency import lines as latency_lines
 from flows.nightly.verdict import Verdict, as_dict, describe
 
 
 def lines(verdict: Verdict) -> list[str]:
     """The verdict in plain words, the most important first."""
+    replaced = verdict.found.replaced
     found = [_headline(verdict)]
-    found += [describe(pair, verdict.metric) for pair in verdict.worse]
+    found += [describe(pair, verdict.metric, replaced) for pair in verdict.worse]
     found += [
-        f"{slow.label}: p50 latency {slow.then:g} ms then, {slow.now:g} ms now, on a second measuring too"
-        for slow in verdict.slower
+        f"{slow.label}: {slow.growth:g} times as slow beside the yardstick, on a second measuring too (p50 latency "
+        f"{slow.then:g} ms then, {slow.now:g} ms now)"
+        for slow in verdict.latency.slower
     ]
     if verdict.drift is not None and verdict.drift.pair.verdict == "worse":
         kind = "though its spec is the same" if verdict.drift.same_spec else "with another spec"
@@ -23,27 +26,61 @@ def lines(verdict: Verdict) -> list[str]:
         found.append("accepted as the new baseline")
     if verdict.incomplete:
         found.append(f"incomplete, over 5% of the questions failed: {', '.join(verdict.incomplete)}")
+    found += _uncompared(verdict)
     if verdict.changed:
         found.append(f"changed since then: {'; '.join(verdict.changed)}")
     elif verdict.regressions:
         found.append("nothing that was recorded has changed since then")
-    return found
+    return found + latency_lines(verdict.latency)
 
 
 def _headline(verdict: Verdict) -> str:
-    if not verdict.previous:
+    count, total = len(verdict.compared), len(verdict.labels)
+    if not verdict.previous and verdict.found.measure is None:
         return {
             "baseline": "first good night: recorded as the baseline",
             "incomplete": "the first night, incomplete: no baseline yet",
         }.get(verdict.outcome, f"{verdict.outcome}: {', '.join(verdict.regressions)}")
+    if not verdict.previous:
+        return f"none of the {total} labels was measured on an earlier night: nothing is compared"
     newest = max(verdict.previous.values())
     then = f"compared with {newest}"
     others = sorted(label for label, name in verdict.previous.items() if name != newest)
     if others:
         then += f" ({', '.join(f'{label} with {verdict.previous[label]}' for label in others)})"
-    if verdict.regressions:
-        return f"{then}: regression of {', '.join(verdict.regressions)}"
-    return f"{then}: no regression"
+    said = f"regression of {', '.join(verdict.regressions)}" if verdict.regressions else "no regression"
+    return f"{then}: {said}, {count} of {total} labels compared"
+
+
+def _uncompared(verdict: Verdict) -> list[str]:
+    """Of which labels the verdict says nothing, and which are compared under another name."""
+    found = []
+    worse = {pair.label for pair in verdict.worse}
+    told = [f"{label} in place of {old}" for label, old in verdict.found.replaced.items() if label not in worse]
+    if told:
+        found.append(f"compared by strategy: {', '.join(told)}")
+    if verdict.found.measure is not None and verdict.found.new:
+        found.append(f"not compared, new tonight: {', '.join(verdict.found.new)}")
+    unscored = [label for label in verdict.previous if label not in verdict.compared]
+    if unscored:
+        found.append(f"not compared, without {verdict.metric} on both nights: {', '.join(unscored)}")
+    if verdict.found.measure is not None and verdict.found.missing:
+        found.append(_missing(verdict, verdict.found.measure.name))
+    if verdict.left_out:
+        found.append(
+            f"not compared with the champion, whose strategy {verdict.left_out} no label of tonight stands for"
+        )
+    return found
+
+
+def _missing(verdict: Verdict, measure: str) -> str:
+    labels = ", ".join(verdict.found.missing)
+    if not verdict.found.vanished:
+        return f"missing tonight, though {measure} had them: {labels}"
+    return (
+        f"missing tonight, though {measure} had them and the same was asked for: {labels}. Install again what offered "
+        "them (a plug-in, another version), or take tonight without them as the new baseline with --accept"
+    )
 
 
 def markdown(benchmark: str, night: str, verdict: Verdict) -> str:

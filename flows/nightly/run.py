@@ -37,6 +37,8 @@ class Nightly:
         if self.outcome == "regression":
             raise RegressionError("\n  ".join(self.lines))
         if self.outcome == "incomplete":
+            if not self.finished.incomplete:  # labels that should be there are not
+                raise IncompleteError("\n  ".join(self.lines))
             raise IncompleteError(
                 f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(self.finished.incomplete)}: the reasons "
                 "stand in questions.parquet (column failure) and in the report"
@@ -75,7 +77,14 @@ def _night(
     options = replace(options, out=folder)
     called = folder.name if out is None else night_name(name, begun)
     watch = Watch(
-        home, called, night.keep, night.latency_factor, night.accept, options.prefect, options.mapping is not None
+        home,
+        called,
+        night.keep,
+        night.latency_factor,
+        night.accept,
+        options.prefect,
+        options.mapping is not None,
+        (options.strategies, *options.changes),
     )
     notes = [left] if left else []
     unwritten: TrackingError | None = None

@@ -36,12 +36,15 @@ def circumstances(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def changed(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
+def changed(
+    now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str], replaced: Mapping[str, str] | None = None
+) -> list[str]:
     """What differs, in words, the likeliest culprit of a worse score first: specs of `labels`, graph, code, the rest.
 
-    A circumstance that the earlier night did not record is no suspect.
+    `replaced` names what a label was known as then. A circumstance that the earlier night did not record is no suspect.
     """
-    found = [line for label in labels if (line := _spec(label, now, then))]
+    known_as = replaced or {}
+    found = [line for label in labels if (line := _spec(label, known_as.get(label, label), now, then))]
     found += _graph(now, then)
     found += _code("the code", now.get("code", {}), then.get("code", {}))
     found += _plugin_code(now, then, labels)
@@ -56,11 +59,11 @@ def changed(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[st
     return found
 
 
-def _spec(label: str, now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
-    before, after = then.get("specs", {}).get(label), now["specs"].get(label)
+def _spec(label: str, known_as: str, now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
+    before, after = then.get("specs", {}).get(known_as), now["specs"].get(label)
     if before is None or after is None or before == after:
         return ""
-    return f"the spec of {label} ({', '.join(_differences(after, before))})"
+    return f"the spec of {known_as} ({', '.join(_differences(after, before))})"
 
 
 def _graph(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:

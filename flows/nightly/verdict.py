@@ -2,7 +2,7 @@
 
 A regression is a label significantly worse on the primary metric than on the last good night (one family of
 comparisons, corrected by Holm), or worse than the champion with the champion's own spec (a drift too slow to show from
-night to night), or slower than `latency_factor` allows.
+night to night), or slower than `latency_factor` allows beside the yardstick.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from eval.compare import Comparison, PairResult, compare, limit
 from eval.metrics import PRIMARY
-from flows.nightly.nights import Night, last_good
+from flows.nightly.counterparts import Counterparts, nearest
+from flows.nightly.latency import Latencies, Slower
+from flows.nightly.nights import Night
 from flows.nightly.suspects import changed, circumstances
 
 if TYPE_CHECKING:
@@ -23,17 +25,6 @@ if TYPE_CHECKING:
     from eval.ledger import TrialRecord
 
 Outcome = Literal["baseline", "good", "regression", "incomplete"]
-FASTEST_MS = 5.0
-"""A label slower by less than this is not called slower, whatever the factor: below it the machine's noise rules."""
-
-
-@dataclass(frozen=True)
-class Slower:
-    """A label whose p50 latency grew beyond the factor, on a second measuring too."""
-
-    label: str
-    then: float
-    now: float
 
 
 @dataclass(frozen=True)
@@ -48,16 +39,32 @@ class Drift:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a night is compared with and what came out; `changed` names what differs from then."""
+    """What a night is compared with and what came out; `changed` names what differs from then.
+
+    `labels` are tonight's, `found` what each of them is compared with. `left_out` is the champion's strategy where
+    none of them stands for it.
+    """
 
     outcome: Outcome
     metric: str
-    previous: Mapping[str, str] = field(default_factory=dict)
+    labels: Sequence[str] = ()
+    found: Counterparts = field(default_factory=Counterparts)
     comparison: Comparison | None = None
     drift: Drift | None = None
-    slower: Sequence[Slower] = ()
+    left_out: str = ""
+    latency: Latencies = field(default_factory=Latencies)
     incomplete: Sequence[str] = ()
     changed: Sequence[str] = ()
+
+    @property
+    def previous(self) -> dict[str, str]:
+        """The night that each label is compared with."""
+        return {label: night.name for label, (night, _) in self.found.before.items()}
+
+    @property
+    def compared(self) -> list[str]:
+        """The labels whose scores were compared with an earlier night's: of these alone a verdict speaks."""
+        return [] if self.comparison is None else [pair.label for pair in self.comparison.pairs]
 
     @property
     def worse(self) -> list[PairResult]:
@@ -73,7 +80,7 @@ class Verdict:
     def regressions(self) -> list[str]:
         """The labels that make this night a regression."""
         drifted = [self.drift.label] if self.drift is not None and self.drifted else []
-        return list(dict.fromkeys([*(p.label for p in self.worse), *drifted, *(s.label for s in self.slower)]))
+        return list(dict.fromkeys([*(p.label for p in self.worse), *drifted, *(s.label for s in self.latency.slower)]))
 
     def accepted(self) -> Verdict:
         """The same findings, taken as the new baseline (`--accept`)."""
@@ -82,51 +89,59 @@ class Verdict:
 
 def judge(
     evaluation: Evaluation,
-    earlier: Sequence[Night],
+    found: Counterparts,
     champion: TrialRecord | None,
-    slower: Sequence[Slower],
+    latency: Latencies,
     incomplete: Sequence[str],
 ) -> Verdict:
-    """Compare tonight with `earlier` nights of the same benchmark (newest first) and with its champion."""
+    """Compare tonight with what was `found` of earlier nights of the same benchmark, and with its champion."""
     metric = evaluation.plan.primary or PRIMARY
-    before = {label: night for label in evaluation.rows if (night := last_good(earlier, label)) is not None}
-    now = circumstances(evaluation)
-    suspects = [line for night in _distinct(before) for line in changed(now, night.circumstances, list(before))]
+    now, replaced = circumstances(evaluation), found.replaced
+    drift = None if champion is None else _drift(evaluation, champion, metric)
     verdict = Verdict(
-        "good" if before else "baseline",
+        "good" if found.before else "baseline",
         metric,
-        {label: night.name for label, night in before.items()},
-        _against(evaluation, before, metric),
-        None if champion is None else _drift(evaluation, champion, metric),
-        tuple(slower),
+        tuple(evaluation.rows),
+        found,
+        _against(evaluation, found, metric),
+        drift,
+        "" if champion is None or drift is not None else str(champion.settings["strategy"]),
+        latency,
         tuple(incomplete),
-        tuple(dict.fromkeys(suspects)),
+        tuple(
+            dict.fromkeys(
+                line
+                for night in _distinct(found)
+                for line in changed(now, night.circumstances, list(found.before), replaced)
+            )
+        ),
     )
-    outcome: Outcome = "regression" if verdict.regressions else "incomplete" if incomplete else verdict.outcome
+    broken = bool(incomplete) or found.vanished
+    outcome: Outcome = "regression" if verdict.regressions else "incomplete" if broken else verdict.outcome
     return replace(verdict, outcome=outcome)
 
 
-def _distinct(before: Mapping[str, Night]) -> list[Night]:
-    return list({night.name: night for night in before.values()}.values())
+def _distinct(found: Counterparts) -> list[Night]:
+    return list({night.name: night for night, _ in found.before.values()}.values())
 
 
-def _against(evaluation: Evaluation, before: Mapping[str, Night], metric: str) -> Comparison | None:
+def _against(evaluation: Evaluation, found: Counterparts, metric: str) -> Comparison | None:
     rows: dict[str, pd.DataFrame] = {}
     pairs = []
-    for label, night in before.items():
-        tonight, then = evaluation.rows[label], night.rows_of(label)
+    for label, (night, known_as) in found.before.items():
+        tonight, then = evaluation.rows[label], night.rows_of(known_as)
         if metric in tonight.columns and metric in then.columns:
-            rows |= {label: tonight, (name := f"{label} on {night.name}"): then}
+            rows |= {label: tonight, (name := f"{known_as} on {night.name}"): then}
             pairs.append((label, name))
     return compare(rows, metric=metric, pairs=pairs, seed=evaluation.plan.seed) if pairs else None
 
 
 def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift | None:
-    """The champion's own spec tonight; else another label of its strategy; else nothing stands for it."""
+    """The champion's own spec tonight; else the nearest label of its strategy; else nothing stands for it."""
     strategy, parameters = champion.settings["strategy"], champion.settings["parameters"]
-    of_strategy = [label for label, trial in evaluation.trials.items() if trial.strategy == strategy]
-    same = [label for label in of_strategy if dict(evaluation.trials[label].parameters) == parameters]
-    label = next(iter([*same, *of_strategy]), None)
+    specs = {label: dict(trial.parameters) for label, trial in evaluation.trials.items() if trial.strategy == strategy}
+    same = [label for label, spec in specs.items() if spec == parameters]
+    label = same[0] if same else nearest(strategy, parameters, specs) if specs else None
     if label is None or metric not in champion.questions.columns or metric not in evaluation.rows[label].columns:
         return None
     name = f"the champion ({strategy})"
@@ -135,10 +150,15 @@ def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift 
     return Drift(label, champion.trial_id, bool(same), pair)
 
 
-def describe(pair: PairResult, metric: str) -> str:
-    """`pagerank: all_gold@10 -0.120 [-0.180, -0.061]`, the interval that of the whole family."""
+def describe(pair: PairResult, metric: str, replaced: Mapping[str, str] | None = None) -> str:
+    """`pagerank[restart=0.99] in place of pagerank: all_gold@10 -0.120 [-0.180, -0.061]`.
+
+    The interval is that of the whole family.
+    """
     interval = f" [{limit(pair.ci_family.low)}, {limit(pair.ci_family.high)}]" if pair.ci_family else ""
-    return f"{pair.label}: {metric} {pair.difference:+.3f}{interval}"
+    known_as = (replaced or {}).get(pair.label)
+    place = f" in place of {known_as}" if known_as else ""
+    return f"{pair.label}{place}: {metric} {pair.difference:+.3f}{interval}"
 
 
 def as_dict(verdict: Verdict) -> dict[str, Any]:
@@ -148,16 +168,25 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
     return {
         "outcome": verdict.outcome,
         "metric": verdict.metric,
-        "previous": dict(verdict.previous),
+        "previous": verdict.previous,
+        "compared": verdict.compared,
+        "replaced": verdict.found.replaced,
+        "new": list(verdict.found.new),
+        "missing": list(verdict.found.missing),
         "regressions": verdict.regressions,
         "comparisons": [_pair(pair) for pair in pairs],
         "champion": None
         if drift is None
         else {"trial": drift.champion, "same_spec": drift.same_spec, **_pair(drift.pair)},
-        "slower": [{"label": s.label, "ms_then": s.then, "ms_now": s.now} for s in verdict.slower],
+        "slower": [_slower(one) for one in verdict.latency.slower],
+        "busy": [_slower(one) for one in verdict.latency.busy],
         "incomplete": list(verdict.incomplete),
         "changed": list(verdict.changed),
     }
+
+
+def _slower(one: Slower) -> dict[str, Any]:
+    return {"label": one.label, "ms_then": one.then, "ms_now": one.now, "growth": one.growth}
 
 
 def _pair(pair: PairResult) -> dict[str, Any]:

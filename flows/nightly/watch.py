@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eval.evaluate import measured_calls
 from eval.metrics import PRIMARY
-from eval.trial import measure_latency
 from flows.evaluate import Finished, Remarks
 from flows.home import Home
 from flows.nightly import champion, publish, retention
-from flows.nightly.nights import Night, last_good, nights, started_as, write_night
+from flows.nightly.counterparts import counterparts
+from flows.nightly.latency import PACE, WALL, Latencies, judge_latencies
+from flows.nightly.nights import Night, nights, started_as, write_night
 from flows.nightly.suspects import circumstances
-from flows.nightly.verdict import FASTEST_MS, Slower, Verdict, as_dict, judge
+from flows.nightly.verdict import Verdict, as_dict, judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,13 +38,14 @@ class Watch:
     accept: bool
     prefect: bool
     mapped: bool
+    selection: Sequence[str] = ()
     verdict: Verdict | None = None
     crowned: str | None = None
     key: str = ""
     finished: Finished | None = None
     _plan: retention.Retention | None = None
     _earlier: list[Night] = field(default_factory=list)
-    _latency: Mapping[str, float] = field(default_factory=dict)
+    _latency: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def remark(self, finished: Finished) -> Remarks:
         """Judge the evaluation; what to say of it in report and MLflow."""
@@ -52,10 +55,12 @@ class Watch:
         self._earlier = [night for night in everything if night.digest == digest and night.name != self.night]
         known = champion.champion_of(self.home, digest)
         trial = known[1] if known else None
-        self._latency = {label: _p50(one.latency_ms) for label, one in evaluation.trials.items() if one.latency_ms}
-        slower = self._slower(evaluation)
-        self.verdict = judge(evaluation, self._earlier, trial, slower, finished.incomplete)
-        accepted = self.accept and self.verdict.outcome != "incomplete"
+        specs = {label: one.parameters for label, one in evaluation.trials.items()}
+        found = counterparts(specs, self._earlier, self.selection)
+        self._latency = _latency(evaluation)
+        latency = self._compared_latency(evaluation, found.before)
+        self.verdict = judge(evaluation, found, trial, latency, finished.incomplete)
+        accepted = self.accept and not self.verdict.incomplete
         settled = self.verdict.accepted() if accepted else self.verdict
         self.verdict = settled
         # An accepted night is the new measure in every respect.
@@ -71,6 +76,8 @@ class Watch:
 
     def _remarks(self, evaluation: Evaluation, verdict: Verdict, digest: str) -> Remarks:
         tags = {"nightly": verdict.outcome, "hopbench.regression": ",".join(verdict.regressions)}
+        if verdict.found.missing:
+            tags["hopbench.missing"] = ",".join(verdict.found.missing)
         labels: dict[str, dict[str, str]] = {}
         for pair in verdict.comparison.pairs if verdict.comparison else ():
             labels.setdefault(pair.label, {})["nightly"] = pair.verdict
@@ -84,29 +91,17 @@ class Watch:
             facts, {name: text for name, text in tags.items() if text}, labels, expired=[key for key in expired if key]
         )
 
-    def _slower(self, evaluation: Evaluation) -> list[Slower]:
-        """The labels beyond the factor, measured a second time before it is said."""
+    def _compared_latency(self, evaluation: Evaluation, before: Mapping[str, tuple[Night, str]]) -> Latencies:
+        """What latency says of the code; the calmer of two measurings is kept for the nights to come."""
+
+        def again(label: str) -> Mapping[str, float]:
+            second = measured_calls(evaluation.plan, label)[1]
+            if second["own_ms"] < self._latency[label][PACE]["own_ms"]:
+                self._latency[label][PACE] = second
+            return second
+
         here = circumstances(evaluation)["machine"]
-        found = []
-        for label, now in self._latency.items():
-            night = last_good(self._earlier, label)
-            then = night.labels[label].get("latency_ms_p50") if night else None
-            if night is None or then is None or night.circumstances.get("machine") != here:
-                continue  # another machine's milliseconds say nothing
-            if self._beyond(now, then):
-                again = self._again(evaluation, label)
-                if self._beyond(again, then):
-                    found.append(Slower(label, then, round(min(now, again), 3)))
-        return found
-
-    def _beyond(self, now: float, then: float) -> bool:
-        return now > self.latency_factor * then and now - then > FASTEST_MS
-
-    @staticmethod
-    def _again(evaluation: Evaluation, label: str) -> float:
-        plan = evaluation.plan
-        questions = [question.question for question in plan.benchmark.questions]
-        return _p50(measure_latency(plan.strategies[label], plan.index, questions, plan.seed))
+        return judge_latencies(self._latency, before, here, self.latency_factor, again)
 
     def keep_record(self, run_ids: Mapping[str, str]) -> list[str]:
         """Write the night down, name the champion, remove what has expired; returns what was removed, in words."""
@@ -136,9 +131,9 @@ class Watch:
             "benchmark": {"name": benchmark.name, "digest": benchmark.digest, "questions": len(benchmark.questions)},
             **as_dict(verdict),
             "labels": {
-                label: {verdict.metric: mean, "latency_ms_p50": self._latency.get(label)}
-                for label, mean in means.items()
+                label: {verdict.metric: mean, **self._latency.get(label, {WALL: None})} for label, mean in means.items()
             },
+            "selection": list(self.selection),
             "circumstances": circumstances(evaluation),
             "namespace": self._namespace(evaluation),
             "tracking_key": self.key,
@@ -146,8 +141,14 @@ class Watch:
         }
 
 
-def _p50(taken: Mapping[str, float]) -> float:
-    return round(float(np.percentile(list(taken.values()), 50)), 3)
+def _latency(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
+    """Each label's p50 latency and pace; measured again where a trial of an interrupted night kept no pace."""
+    found = {}
+    for label, trial in evaluation.trials.items():
+        if trial.latency_ms:
+            p50 = round(float(np.percentile(list(trial.latency_ms.values()), 50)), 3)
+            found[label] = {WALL: p50, PACE: trial.pace or measured_calls(evaluation.plan, label)[1]}
+    return found
 
 
 def _rows(evaluation: Evaluation) -> pd.DataFrame:

@@ -34,6 +34,10 @@ class MappedStore:
         """See `GraphStore.read`."""
         return self._inner.read(self._mapping.rewrite(query), **parameters)
 
+    def reference(self) -> None:
+        """See `Neo4jStore.reference`."""
+        self._inner.reference()
+
     def record(self) -> Mapping[str, Any]:
         """What the graph holds now. Raises InputError where it has no chunks, or chunks that the corpus has not."""
         return self._record

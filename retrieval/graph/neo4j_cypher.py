@@ -89,6 +89,8 @@ WITH b OPTIONAL MATCH (m:Building {namespace: $namespace, id: 'build'}) DETACH D
 """
 BUILDS = "MATCH (b:Build) RETURN b.namespace AS namespace, b.record AS record ORDER BY namespace"
 UNFINISH = "MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b"
+REFERENCE = "UNWIND range(1, 2000) AS n RETURN sum(n * n % 7) AS total"
+"""A fixed computation that reads no graph: how fast the server is at this moment."""
 DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS deleted"
 
 

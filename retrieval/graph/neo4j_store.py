@@ -97,6 +97,13 @@ class Neo4jStore:
         while self._run(texts.DELETE_SOME, limit=DELETE_ROWS)[0]["deleted"]:
             pass
 
+    def reference(self) -> None:
+        """One round trip of a fixed computation, by the driver alone: a yardstick for the server's pace."""
+        from neo4j import RoutingControl
+
+        with explained(self.connection):
+            self.driver.execute_query(texts.REFERENCE, routing_=RoutingControl.READ, database_=self.connection.database)
+
     def close(self) -> None:
         """Close the pool; the next call opens another."""
         if self.__dict__.pop("driver", None) is not None:
