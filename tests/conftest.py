@@ -5,16 +5,65 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
+
+from flows.home import Home
+from tests.parallel import (
+    OnePrefectServer,
+    begin_with_the_longest,
+    beside_others,
+    plain_prefect_environment,
+    together,
+    wait_for_server,
+)
 
 if TYPE_CHECKING:
     from flows.prefect_runtime import PrefectRuntime
     from retrieval.graph.neo4j_connection import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One Prefect server for all workers, begun while they collect."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(OnePrefectServer.start(), "one Prefect server")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Files go to workers whole: their fixtures are made once."""
+
+    class Files(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return together(nodeid)
+
+    config.option.loadscopereorder = False  # by number of tests; ours is by how long they take
+    return Files(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `make soak` runs, unless -m asks for it."""
+    if "soak" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+    if hasattr(config, "workerinput"):
+        begin_with_the_longest(items)
+
+
+@pytest.fixture(autouse=True)
+def _room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests marked `alone` run while no other worker runs a test."""
+    if not hasattr(request.config, "workerinput"):
+        yield
+        return
+    with beside_others(tmp_path_factory.getbasetemp().parent, request.node.get_closest_marker("alone") is not None):
+        yield
+
 
 # No deadline: other work on the machine is no defect of ours. The same examples each run: a failure can be seen again.
 settings.register_profile("hopbench", deadline=None, derandomize=True)
@@ -33,17 +82,24 @@ def benchmarks_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def prefect_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectRuntime]:
-    """The one Prefect server of the whole session, with a home of its own; it needs about 10 s."""
-    from flows.home import Home
+def prefect_runtime(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PrefectRuntime]:
+    """The one Prefect server of the whole session, with a home of its own; it needs about 10 s.
+
+    All workers use one, which the process that hands out the tests has started.
+    """
     from flows.prefect_runtime import PrefectRuntime
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("PREFECT_")]:
-            patch.delenv(name)
-        home = Home(tmp_path_factory.mktemp("prefect-home"))
-        for name, value in home.environment(os.environ).items():
-            patch.setenv(name, value)
+    folder, url = getattr(request.config, "workerinput", {}).get("prefect") or (
+        tmp_path_factory.mktemp("prefect-home"),
+        "",
+    )
+    home = Home(Path(folder))
+    with plain_prefect_environment(home):
+        if url:
+            wait_for_server(url)
+            os.environ["PREFECT_API_URL"] = url
         with PrefectRuntime.start(home) as runtime:
             runtime.wait()
             yield runtime
