@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from flows.home import Home
+from flows.tracking import Tracker
 from tests.parallel import (
     OnePrefectServer,
     begin_with_the_longest,
@@ -20,12 +21,14 @@ from tests.parallel import (
     together,
     wait_for_server,
 )
+from tests.tracking_here import copy_database, empty_database, starting_here
 
 if TYPE_CHECKING:
     from flows.prefect_runtime import PrefectRuntime
     from retrieval.graph.neo4j_connection import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
+REAL_START = Tracker.__dict__["start"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -103,6 +106,38 @@ def prefect_runtime(
         with PrefectRuntime.start(home) as runtime:
             runtime.wait()
             yield runtime
+
+
+@pytest.fixture(scope="session")
+def shared_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all workers of this session; what is made there needs a lock."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if hasattr(request.config, "workerinput") else own
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tracking_here(shared_folder: Path) -> Iterator[None]:
+    """MLflow's writer runs in this process, and a new home gets a ready database: both would take seconds each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tracker, "start", classmethod(starting_here(lambda: empty_database(shared_folder))))
+        yield
+
+
+@pytest.fixture
+def writer_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's writer as users have it: a process of its own, which makes a new database itself."""
+    monkeypatch.setattr(Tracker, "start", REAL_START)
+
+
+@pytest.fixture(scope="session")
+def home_with_database(shared_folder: Path) -> Callable[[Path], Path]:
+    """Makes a folder a home whose MLflow database is ready, for commands in processes of their own."""
+
+    def home(folder: Path) -> Path:
+        copy_database(empty_database(shared_folder), Home(folder).mlflow_db)
+        return folder
+
+    return home
 
 
 @pytest.fixture(scope="session")
