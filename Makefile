@@ -18,12 +18,16 @@ $(STAMP): pyproject.toml requirements/dev.txt requirements/no-deps.txt requireme
 demo: setup
 	$(BIN)/hopbench nightly
 
+# On all processors, up to four. Bytecode is kept, also where the environment says not to: the tests start many
+# processes, each of which would compile the project again.
+test soak: export PYTHONDONTWRITEBYTECODE =
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
-# The sweep that is killed again and again: 20 times where the tests do it 3 times.
+# What is long by nature: a real model as judge, and the sweep that is killed again and again, 20 times where the tests
+# do it once.
 soak: setup
-	HOPBENCH_SOAK=20 $(BIN)/python -m pytest tests/test_sweep.py -k "killed or two_processes"
+	$(BIN)/python -m pytest -m soak
 
 lint: setup
 	$(BIN)/ruff check .

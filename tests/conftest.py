@@ -3,18 +3,71 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
+
+from flows.home import Home
+from flows.tracking import Tracker
+from tests.parallel import (
+    OnePrefectServer,
+    SharedPrefect,
+    begin_with_the_longest,
+    beside_others,
+    plain_prefect_environment,
+    together,
+    wait_for_server,
+    without_soak,
+)
+from tests.tracking_here import copy_database, empty_database, starting_here
 
 if TYPE_CHECKING:
     from flows.prefect_runtime import PrefectRuntime
     from retrieval.graph.neo4j_connection import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
+REAL_START = Tracker.__dict__["start"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One Prefect server for all workers, begun while they collect."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(OnePrefectServer.start(), "one Prefect server")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Files go to workers whole: their fixtures are made once."""
+
+    class Files(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return together(nodeid)
+
+    config.option.loadscopereorder = False  # by number of tests; ours is by how long they take
+    return Files(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `make soak` runs, unless -m asks for it."""
+    items[:], left_out = without_soak(items, config.option.markexpr)
+    config.hook.pytest_deselected(items=left_out)
+    if hasattr(config, "workerinput"):
+        begin_with_the_longest(items)
+
+
+@pytest.fixture(autouse=True)
+def _room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests marked `alone` run while no other worker runs a test."""
+    if not hasattr(request.config, "workerinput"):
+        yield
+        return
+    with beside_others(tmp_path_factory.getbasetemp().parent, request.node.get_closest_marker("alone") is not None):
+        yield
+
 
 # No deadline: other work on the machine is no defect of ours. The same examples each run: a failure can be seen again.
 settings.register_profile("hopbench", deadline=None, derandomize=True)
@@ -33,20 +86,59 @@ def benchmarks_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def prefect_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectRuntime]:
-    """The one Prefect server of the whole session, with a home of its own; it needs about 10 s."""
-    from flows.home import Home
+def prefect_runtime(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PrefectRuntime]:
+    """The one Prefect server of the whole session, with a home of its own; it needs about 10 s.
+
+    All workers use one, which the process that hands out the tests has started.
+    """
     from flows.prefect_runtime import PrefectRuntime
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("PREFECT_")]:
-            patch.delenv(name)
-        home = Home(tmp_path_factory.mktemp("prefect-home"))
-        for name, value in home.environment(os.environ).items():
-            patch.setenv(name, value)
-        with PrefectRuntime.start(home) as runtime:
+    folder, url = getattr(request.config, "workerinput", {}).get("prefect") or (
+        tmp_path_factory.mktemp("prefect-home"),
+        "",
+    )
+    home = Home(Path(folder))
+    with plain_prefect_environment(home):
+        if url:
+            wait_for_server(url)
+            os.environ["PREFECT_API_URL"] = url
+        with (SharedPrefect if url else PrefectRuntime).start(home) as runtime:
             runtime.wait()
             yield runtime
+
+
+@pytest.fixture(scope="session")
+def shared_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all workers of this session; what is made there needs a lock."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if hasattr(request.config, "workerinput") else own
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tracking_here(shared_folder: Path) -> Iterator[None]:
+    """MLflow's writer runs in this process, and a new home gets a ready database: both would take seconds each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tracker, "start", classmethod(starting_here(lambda: empty_database(shared_folder))))
+        yield
+
+
+@pytest.fixture
+def writer_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's writer as users have it: a process of its own, which makes a new database itself."""
+    monkeypatch.setattr(Tracker, "start", REAL_START)
+
+
+@pytest.fixture(scope="session")
+def home_with_database(shared_folder: Path) -> Callable[[Path], Path]:
+    """Makes a folder a home whose MLflow database is ready, for commands in processes of their own."""
+
+    def home(folder: Path) -> Path:
+        copy_database(empty_database(shared_folder), Home(folder).mlflow_db)
+        return folder
+
+    return home
 
 
 @pytest.fixture(scope="session")

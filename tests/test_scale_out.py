@@ -132,7 +132,7 @@ class Killer(threading.Thread):
         deadline = time.monotonic() + 120
         while self.killed is None and time.monotonic() < deadline:
             workers = [p.pid for p in multiprocessing.active_children() if p.pid and "Spawn" in type(p).__name__]
-            if workers and list(self._kept.folder.glob("*.pickle")):
+            if workers and list(self._kept.folder.glob("*.trial")):
                 os.kill(workers[0], signal.SIGKILL)
                 self.killed = workers[0]
             time.sleep(0.005)
@@ -149,7 +149,7 @@ def test_threads_dask_and_processes_of_which_one_is_killed_find_the_same(evaluat
         scaled, _ = evaluated(runner, kept)
         assert found(scaled) == found(plain), runner
         assert scaled.summaries == plain.summaries
-        assert len(list(kept.folder.glob("*-?of2.pickle"))) == 3 * 2  # each label × batch was kept as it came
+        assert len(list(kept.folder.glob("*-?of2.trial"))) == 3 * 2  # each label × batch was kept as it came
         assert all(one.latency_ms for one in scaled.trials.values())
         if killer is not None:
             killer.join()

@@ -86,6 +86,7 @@ def test_long_values_are_cut_visibly() -> None:
     assert (len(text), text[-2:]) == (MAX_PARAM, "x…")
 
 
+@pytest.mark.usefixtures("writer_process")
 def test_a_night_is_read_back_whole_and_without_secrets(home: Home, client: MlflowClient, tmp_path: Path) -> None:
     table = tmp_path / "questions.json"
     table.write_text(json.dumps([{"question": "q1", "recall@5": 1.0}]))
@@ -171,6 +172,7 @@ def test_a_store_that_does_not_open_is_an_answer(tmp_path: Path) -> None:
     assert "nonsense://[redacted]@nowhere" in str(reply["error"])
 
 
+@pytest.mark.usefixtures("writer_process")
 def test_a_writer_that_is_killed_is_told_once(home: Home) -> None:
     tracker = Tracker.start(home, "killed writer")
     process: Any = tracker._process
@@ -210,6 +212,7 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("writer_process")
 def test_two_first_starts_share_one_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     empty = Home(tmp_path)

@@ -1,0 +1,128 @@
+"""Tests on several processes (pytest-xdist): who runs what, one Prefect server for all, and tests that run alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import pytest
+
+from flows.home import Home
+from flows.prefect_runtime import START_SECONDS, PrefectRuntime
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+# Files that share a fixture which is dear or cannot be had twice run on one worker, one after the other.
+TOGETHER = {
+    "tests/test_cli/": "the command line's finished run",
+    "tests/test_judge_small_model.py": "the small model",
+    "tests/test_extraction_small_model.py": "the small model",
+    "tests/test_graph_store.py": "Neo4j",
+    "tests/test_neo4j_store.py": "Neo4j",
+    "tests/test_neo4j_mapping.py": "Neo4j",
+}
+# Begun first, longest first, so that no worker is left with a long file at the end. A new file need not stand here.
+LONGEST: tuple[str, ...] = ()
+
+
+def together(nodeid: str) -> str:
+    """What runs on one worker: a file, or the files of one entry of TOGETHER."""
+    file = nodeid.partition("::")[0]
+    return next((group for start, group in TOGETHER.items() if file.startswith(start)), file)
+
+
+def begin_with_the_longest(items: list[pytest.Item]) -> None:
+    """Sort the collected tests; groups stay whole and keep their own order."""
+    place = {together(file): number for number, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(together(item.nodeid), len(place)))
+
+
+def without_soak(items: list[pytest.Item], asked: str) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """The tests to run, and those marked `soak` that are left out, unless the expression of -m names the mark."""
+    long = [item for item in items if item.get_closest_marker("soak") and "soak" not in asked]
+    return [item for item in items if item not in long], long
+
+
+@dataclass
+class OnePrefectServer:
+    """Prefect's server of the process that hands out the tests; it ends with that process however that ends."""
+
+    home: Home
+    url: str
+    _stack: ExitStack
+
+    @classmethod
+    def start(cls) -> Self:
+        """Start it and return at once. The environment of this process, which workers inherit, stays as it was."""
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hopbench-prefect-"))
+            home = Home(Path(folder))
+            with plain_prefect_environment(home):
+                runtime = PrefectRuntime.start(home)
+            stack.callback(runtime.stop)
+            return cls(home, runtime.api_url, stack.pop_all())
+
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """Tell a worker where the server is."""
+        node.workerinput["prefect"] = (str(self.home.root), self.url)
+
+    def pytest_unconfigure(self) -> None:
+        self._stack.close()
+
+
+class SharedPrefect(PrefectRuntime):
+    """The workers' view of that server: one that was given, but as quick as one's own, without heartbeats."""
+
+    def flow_settings(self) -> AbstractContextManager[object]:
+        from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+        return temporary_settings({PREFECT_API_URL: self.api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None})
+
+
+@contextmanager
+def plain_prefect_environment(home: Home) -> Iterator[None]:
+    """Prefect's own variables without those of the caller; everything is as before afterwards."""
+    before = dict(os.environ)
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        del os.environ[name]
+    os.environ.update(home.environment(os.environ))
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def wait_for_server(url: str) -> None:
+    """Block until the API at `url` answers."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            assert time.monotonic() < deadline, f"the tests' Prefect server at {url} did not answer in time"
+            time.sleep(0.1)
+
+
+@contextmanager
+def beside_others(folder: Path, alone: bool) -> Iterator[None]:
+    """Hold the room of all workers: shared by most tests, for itself by a test that must run `alone`.
+
+    Whoever waits for the room to empty keeps the gate, through which all others must pass.
+    """
+    with (folder / "gate.lock").open("w") as gate, (folder / "room.lock").open("w") as room:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        yield
