@@ -104,6 +104,7 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
         "\n\n".join(parts),
         tuple(dict.fromkeys(index.passage_of[chunk] for chunk in ranking.seeds)),
         context_parts=tuple(parts),
+        graph_block=parts[0] if len(parts) > len(read) else "",
     )
 
 

@@ -116,7 +116,7 @@ def tracked_trials(
                 label,
                 parent_key=parent,
                 params={"strategy": trial.strategy, "label": label, **trial.parameters},
-                metrics={**entry["metrics"], **costs, **judged_figures(entry.get("judged", {}))},
+                metrics={**entry["metrics"], **costs, **_noted(entry), **judged_figures(entry.get("judged", {}))},
                 tags={**_tags(evaluation), **_verdict_tags(verdict), **label_tags.get(label, {})},
                 dataset=_dataset(evaluation),
                 started_at=begun,
@@ -124,6 +124,15 @@ def tracked_trials(
             )
         )
     return payloads
+
+
+def _noted(entry: Mapping[str, Any]) -> dict[str, float]:
+    """`counts.NAME`, means a question of what the strategy counted, and `stage_seconds.NAME`."""
+    return {
+        f"{kind}.{name.replace(' ', '_')}": float(value)
+        for kind in ("counts", "stage_seconds")
+        for name, value in entry[kind].items()
+    }
 
 
 def _model_params(evaluation: Evaluation) -> dict[str, str]:

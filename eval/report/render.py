@@ -15,7 +15,7 @@ from eval.report.breakdown import breakdowns
 from eval.report.charts import figures
 from eval.report.data import ReportData
 from eval.report.drilldown import packed_batches, question_index
-from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach
+from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach, stages
 from eval.report.models import models
 from eval.report.summary import conclusion, points
 
@@ -39,6 +39,7 @@ def write_report(data: ReportData, path: Path) -> None:
         breakdowns=split,
         reach=reach(data),
         observations=observations(data),
+        stages=stages(data),
         failures=failures(data),
         models=models(data),
         figures=figures(data, split),
