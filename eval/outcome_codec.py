@@ -50,6 +50,7 @@ def _trial(outcome: TrialOutcome) -> dict[str, Any]:
         "counters": _counters(outcome.counters),
         "seconds": outcome.seconds,
         "latency_ms": outcome.latency_ms,
+        "pace": outcome.pace,
     }
 
 
@@ -65,6 +66,7 @@ def _trial_of(content: Mapping[str, Any]) -> TrialOutcome:
         _counters_of(content["counters"]),
         float(content["seconds"]),
         {question: float(value) for question, value in content["latency_ms"].items()},
+        {name: float(value) for name, value in content["pace"].items()},
     )
 
 

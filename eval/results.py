@@ -17,6 +17,7 @@ from eval.explain import pairs_of, stated
 from eval.files import write_atomically
 from eval.reading import costs
 from eval.report import ReportData, write_details, write_report
+from eval.traces import mean_counts, traces_table, write_traces
 from eval.trial import TrialOutcome
 from eval.version import plugin_settings
 from retrieval.chunking import count_tokens
@@ -91,6 +92,7 @@ def _strategy(evaluation: Evaluation, label: str) -> dict[str, Any]:
         "edges_touched": counters.edges_touched,
         "terminations": dict(sorted(counters.terminations.items())),
         "observed": dict(sorted(counters.observed.items())),
+        "counts": mean_counts(trial),
         "llm_calls": counters.llm_calls + answering.get("calls", 0),
         "tokens": counters.tokens + answering.get("tokens_in", 0) + answering.get("tokens_out", 0),
         "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
@@ -163,7 +165,7 @@ def _pair(metric: str, pair: PairResult, family: int) -> dict[str, Any]:
     }
 
 
-def report_data(evaluation: Evaluation, run: Mapping[str, Any]) -> ReportData:
+def report_data(evaluation: Evaluation, run: Mapping[str, Any], traces: pd.DataFrame | None = None) -> ReportData:
     """What the report shows."""
     paths = {
         (question, label): _hits(evaluation, trial, question)
@@ -181,6 +183,7 @@ def report_data(evaluation: Evaluation, run: Mapping[str, Any]) -> ReportData:
         run,
         names,
         _stated(evaluation, names),
+        traces,
     )
 
 
@@ -230,12 +233,13 @@ def _hit(passage: str, rank: int, hit: Hit) -> dict[str, Any]:
 
 def write_results(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> list[Path]:
     """Write all files of the run, each whole or not at all, results.json last; returns them in order of writing."""
-    data = report_data(evaluation, run)
+    traces = traces_table(evaluation.trials)
+    data = report_data(evaluation, run, traces)
     buffer = io.BytesIO()
     data.questions.to_parquet(buffer, index=False)
     table, report, summary = out / "questions.parquet", out / "report.html", out / "results.json"
     write_atomically(table, buffer.getvalue())
-    judged = _write_judgements(evaluation, out)
+    judged = [*_write_judgements(evaluation, out), write_traces(traces, out)]
     details = write_details(data, out)
     write_report(data, report)
     text = json.dumps(data.results, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

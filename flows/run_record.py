@@ -122,6 +122,7 @@ def tracked_trials(
                 metrics={
                     **with_coverage(entry["metrics"], entry["measured"]),
                     **costs,
+                    **_noted(entry),
                     **judged_figures(entry.get("judged", {})),
                 },
                 tags={
@@ -137,6 +138,15 @@ def tracked_trials(
             )
         )
     return payloads
+
+
+def _noted(entry: Mapping[str, Any]) -> dict[str, float]:
+    """`counts.NAME`, means a question of what the strategy counted, and `stage_seconds.NAME`."""
+    return {
+        f"{kind}.{name.replace(' ', '_')}": float(value)
+        for kind in ("counts", "stage_seconds")
+        for name, value in entry[kind].items()
+    }
 
 
 def _model_params(evaluation: Evaluation) -> dict[str, str]:

@@ -18,6 +18,7 @@ from retrieval.embedding.base import Vectors
 from retrieval.index import Batch, Index
 from retrieval.linking import Linker
 from retrieval.search import cosines, dense_top
+from retrieval.timing import stage
 from retrieval.types import Counters
 
 BLOCK = 64  # questions compared with all names at once: bounds the memory
@@ -62,7 +63,7 @@ def nearest_names(
     batch: Batch, counters: Counters, reader: Linker, wanted: Sequence[tuple[int, str]], limit: int
 ) -> list[list[str]]:
     """The entity names whose embeddings are nearest to each entity's, its own left out."""
-    known = name_vectors(batch.index, reader)
+    known = name_vectors(batch.index, reader, counters)
     entities = sorted({entity for _, entity in wanted})
     rows = [known.row_of[entity] for entity in entities]
     nearest = dict(zip(entities, known.nearest(known.vectors[rows], limit, skip=rows), strict=True))
@@ -101,10 +102,11 @@ class NameVectors:
         return found
 
 
-def name_vectors(index: Index, names: Linker) -> NameVectors:
-    """The embeddings of the graph's entity names, computed once per index."""
+def name_vectors(index: Index, names: Linker, counters: Counters) -> NameVectors:
+    """The embeddings of the graph's entity names, computed once per index: the stage "name embedding" of who did it."""
     if "name_vectors" not in index.shared:
         entities = sorted(names.name_of)
         spelled = [names.name_of[entity] for entity in entities]
-        index.shared["name_vectors"] = NameVectors(entities, spelled, index.embed(spelled))
+        with stage(counters, "name embedding"):
+            index.shared["name_vectors"] = NameVectors(entities, spelled, index.embed(spelled))
     return index.shared["name_vectors"]  # type: ignore[no-any-return]

@@ -45,7 +45,7 @@ def recognise(
     find, by = (_names, "names") if names_only else (_ngrams, "ngrams")
     found = [find(reader, question.text) for question in batch.questions]
     unnamed = [number for number, words in enumerate(found) if not words]
-    similar = dict(zip(unnamed, _similar(batch, unnamed, reader, nearest, minimum), strict=True))
+    similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
     mentioned = {entity for words in (*found, *similar.values()) for entity in words}
     cards = read_cards(batch, counters, reader, sorted(mentioned))
     recognised = []
@@ -78,11 +78,13 @@ def _names(reader: Linker, question: str) -> dict[str, int]:
     return found
 
 
-def _similar(batch: Batch, numbers: Sequence[int], reader: Linker, nearest: int, minimum: float) -> list[list[str]]:
+def _similar(
+    batch: Batch, counters: Counters, numbers: Sequence[int], reader: Linker, nearest: int, minimum: float
+) -> list[list[str]]:
     """The entities whose names are nearest to each of these questions as a whole, best first."""
     if not numbers or not nearest:
         return [[] for _ in numbers]
-    known = name_vectors(batch.index, reader)
+    known = name_vectors(batch.index, reader, counters)
     return [[known.entities[row] for row in rows] for rows in known.nearest(batch.vectors[numbers], nearest, minimum)]
 
 

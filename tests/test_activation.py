@@ -185,6 +185,10 @@ def test_the_terminations_of_a_graph_by_hand(tmp_path: Path) -> None:
         ),
     ] == [(hit.chunk_id, hit.origin, hit.score, hit.path) for hit in ranking.hits]
     assert 2 == counters.round_trips
+    # Arrivals are c1, c4, e:0 and c2; three of them are chunks.
+    assert {"found": 4, "unique": 4, "kept": 3} == {name: ranking.notes[name] for name in ("found", "unique", "kept")}
+    by_end = {path["nodes"][-1]: path for path in ranking.notes["paths"]}  # type: ignore[attr-defined]
+    assert (["c0", "c4"], [0.9], [[]]) == tuple(by_end["c4"][name] for name in ("nodes", "weights", "tags"))
 
 
 def test_paths_that_all_end_early_leave_an_empty_frontier(tmp_path: Path) -> None:

@@ -67,6 +67,13 @@ def test_a_run_prints_a_table_and_writes_its_contract_files(finished: Path) -> N
     assert {"question_id", "strategy", "ranked_ids", "scores", "failure", "latency_ms", "all_gold@10"} <= set(table)
     assert all(len(ids) == len(set(ids)) >= 20 for ids in table["ranked_ids"])
     assert (finished / "report.html").stat().st_size > 100_000
+    traces = pd.read_parquet(finished / "traces.parquet")
+    assert len(traces) == 60 * 5
+    noted = [json.loads(text) for text in traces.loc[traces["strategy"] == "graph_expansion", "trace"]]
+    assert all(one["found"] >= one["unique"] >= one["kept"] for one in noted)
+    counts = entry["strategies"]["graph_expansion"]["counts"]
+    assert counts["unique"] == pytest.approx(sum(one["unique"] for one in noted) / 60, abs=1e-4)
+    assert {"initial", "expansion", "scoring"} == set(entry["strategies"]["graph_expansion"]["stage_seconds"])
     assert not (finished / ".unfinished").exists()
 
 

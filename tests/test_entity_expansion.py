@@ -208,7 +208,7 @@ def test_a_hop_of_a_batch_is_one_round_trip(tmp_path: Path, hops: int) -> None:
     questions = [Question("q1", QUESTION), Question("q2", "What of Far 1?"), Question("q3", "that?")]
     EntityExpansion(hops=hops).rank(Batch(index, questions), counters)
     assert counters.round_trips == len(index.store.queries) == 2 + hops  # type: ignore[attr-defined]  # names, chunks
-    assert set(counters.stage_seconds) == {"entities", "graph", "synonyms", "reranking", "chunks"}
+    assert set(counters.stage_seconds) == {"entities", "graph", "synonyms", "name embedding", "reranking", "chunks"}
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,22 @@ def test_has_answer_at_k_reads_passages_whatever_the_budget() -> None:
     assert row("two", "346720")["has_answer@5"] == 0.0  # now at rank 6
 
 
+def test_has_answer_at_equal_tokens_reads_the_block_and_then_passages_until_the_tokens_run_out() -> None:
+    # Four passages of 4 + 96 tokens ("t0" "." and 98 words make 100); the answer is the last word of the third.
+    corpus = tuple(Passage(f"d{i}", f"t{i}", " ".join(["x"] * 97 + ["vell" if i == 2 else "x"])) for i in range(9))
+    benchmark = Benchmark("even", corpus, (BenchmarkQuestion("q", "?", answer="vell", gold=("d2",)),))
+    ranked = tuple(passage.id for passage in corpus)
+
+    def found(block: str) -> tuple[float, float]:
+        scores = score(benchmark, {"q": PassageRanking("q", ranked, graph_context=block)}).loc["q"]
+        return scores["has_answer@300t"], scores["has_answer@700t"]
+
+    assert (1.0, 1.0) == found("")  # 3 · 100 = 300 tokens end with the answer
+    assert (0.0, 1.0) == found("one")  # a token of the block pushes it out
+    assert (1.0, 1.0) == found("vell " + "x " * 299)
+    assert (0.0, 0.0) == found("x " * 699)
+
+
 def test_metrics_that_do_not_apply_are_nan() -> None:
     yes = row("four", "0123")
     assert all(math.isnan(yes[m]) for m in ("has_answer", "has_answer@5", "has_answer@10"))

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from eval.trial import to_passages
+from eval.types import PassageRanking
+from retrieval.budget import Budget
 from retrieval.errors import HopBenchError
 from retrieval.index import Batch, Index
 from retrieval.strategies.base import Strategy
@@ -30,7 +33,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a strategy said to one question. `seeds` are passages, best first; `initial` is passage → initial rank."""
+    """What a strategy said to one question. `seeds` are passages, best first; `initial` is passage → initial rank.
+
+    `context` holds what a reader would get of it, within the budget that all strategies share.
+    """
 
     label: str
     strategy: Strategy
@@ -40,6 +46,7 @@ class Answer:
     notes: Mapping[str, object] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     failure: str | None = None
+    context: PassageRanking | None = None
 
     @cached_property
     def _place_of(self) -> Mapping[str, Placed]:
@@ -74,6 +81,7 @@ def answer(label: str, strategy: Strategy, batch: Batch) -> Answer:
         _initial_ranks(strategy, batch),
         ranking.notes,
         counters,
+        context=to_passages(ranking, batch.index, Budget()),
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
 from eval.metrics.base import Batch, FloatArray, Metric
 from eval.metrics.normalise import contains_answer, normalise_answer
+from retrieval.budget import counted, first_tokens
 
 CITATION = "top-k retrieval accuracy (DPR, Karpukhin et al., EMNLP 2020), normalised as hotpot_evaluate_v1.py does"
 ANSWER_CUTOFFS = (5, 10)
+TOKEN_CUTOFFS = (300, 700)  # about what five HotpotQA passages take, and the same with a full graph block beside them
 NOT_APPLICABLE = "yes/no questions do not count"
 
 
@@ -53,4 +57,36 @@ def has_answer_at(k: int) -> Metric:
     return Metric(f"has_answer@{k}", meaning, CITATION, ("answers",), compute)
 
 
-METRICS = (HAS_ANSWER, *(has_answer_at(k) for k in ANSWER_CUTOFFS))
+def _answer_tokens(batch: Batch, limit: int) -> FloatArray:
+    """Whether the first `limit` tokens contain an answer: the graph block, then the passages as ranked."""
+    values = np.full(len(batch.questions), np.nan)
+    for i, (answers, ranking) in enumerate(zip(batch.answers, batch.rankings, strict=True)):
+        if answers:
+            parts = (ranking.graph_context, *map(batch.content, ranking.ranked_ids))
+            values[i] = any(contains_answer(normalise_answer(part), answers) for part in _within(parts, limit))
+    return values
+
+
+def _within(parts: Iterable[str], left: int) -> Iterator[str]:
+    """The parts that fit into `left` tokens, the last one cut."""
+    for part in parts:
+        if left <= 0:
+            return
+        yield first_tokens(part, left)
+        left -= counted(part)
+
+
+def has_answer_in(tokens: int) -> Metric:
+    """The `has_answer@Nt` metric: all labels fill the same number of tokens, however many passages that takes."""
+    meaning = (
+        f"the first {tokens} tokens, the graph block and then passages as ranked, contain the answer or an alias: "
+        f"labels at equal context; {NOT_APPLICABLE}"
+    )
+    return Metric(f"has_answer@{tokens}t", meaning, CITATION, ("answers",), lambda batch: _answer_tokens(batch, tokens))
+
+
+METRICS = (
+    HAS_ANSWER,
+    *(has_answer_at(k) for k in ANSWER_CUTOFFS),
+    *(has_answer_in(tokens) for tokens in TOKEN_CUTOFFS),
+)

@@ -30,7 +30,8 @@ class ReportData:
     `paths` is (question id, label) → hits as dicts: passage_id, rank, score, origin, components, path; a path is a
     list of edges: edge, source, target, weight, score. `names` gives nodes of paths (entities, parts of passages) a
     readable name; a passage id is shown by its title. `stated` holds, for pairs of entities on paths (sorted ids), what
-    is stated of them in words, in its own direction. `run` holds the facts to print, among them `warnings`.
+    is stated of them in words, in its own direction. `traces` is the run's traces.parquet. `run` holds the facts to
+    print, among them `warnings`.
     """
 
     results: Mapping[str, Any]
@@ -42,6 +43,7 @@ class ReportData:
     run: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     stated: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    traces: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before anything is written, what cannot be reported."""
@@ -109,6 +111,15 @@ class ReportData:
     def rows(self) -> Mapping[tuple[str, str], Mapping[str, Any]]:
         """(question id, label) → that question's row; lists are plain, `failure` is a text or None."""
         return {(row["question_id"], row["strategy"]): row for row in _records(self.questions)}
+
+    @cached_property
+    def trace_rows(self) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """(question id, label) → that question's row of the traces; empty where the run has none."""
+        if self.traces is None:
+            return {}
+        columns = {name: self.traces[name].tolist() for name in map(str, self.traces.columns)}
+        rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+        return {(row["question_id"], row["strategy"]): row for row in rows}
 
     def comparison(self, label: str) -> Mapping[str, Any] | None:
         """The comparison of a label with the baseline on the headline metric."""

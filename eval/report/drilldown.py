@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from eval.explain.notes import note_words
 from eval.explain.quotes import quote
 from eval.metrics import sign_of
 from eval.report.data import ReportData
@@ -121,7 +122,29 @@ class _Batch:
             "listed": len(ranked),
             "ranks": [rank_of.get(gold) for gold in q.gold],
             "hits": [self._hit(p, rank_of[p], scores, known.get(p, {}), p in q.gold) for p in shown],
+            **self._told(q, label),
         }
+
+    def _told(self, q: BenchmarkQuestion, label: str) -> dict[str, Any]:
+        """What the strategy noted, in words, and the context a reader got; nothing where the run kept no traces."""
+        row = self.data.trace_rows.get((q.id, label))
+        if row is None:
+            return {}
+        notes = json.loads(row["trace"])
+        return {
+            "trace": [[name.replace("_", " "), note_words(value, self._named)] for name, value in notes.items()],
+            "context": {
+                "tokens": int(row["context_tokens"]),
+                "block_tokens": int(row["block_tokens"]),
+                "block": self.data.rows[q.id, label].get("graph_context") or "",
+                "passages": [self._passage(passage) for passage in row["context_ids"]],
+            },
+        }
+
+    def _named(self, text: str) -> str:
+        """Nodes by name; a passage in brackets, as `explain` prints it."""
+        name = self._name(text)
+        return f"[{name}]" if text in self.data.benchmark.titles else name
 
     def _hit(self, passage: str, rank: int, scores: list[float], hit: Mapping[str, Any], gold: bool) -> list[Any]:
         score = scores[rank - 1] if rank <= len(scores) else hit.get("score")

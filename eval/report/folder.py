@@ -9,6 +9,7 @@ from pathlib import Path
 
 from eval.files import write_atomically
 from eval.report.data import ReportData
+from eval.traces import TRACES_FILE
 from eval.types import Benchmark
 from retrieval.errors import InputError
 
@@ -51,6 +52,7 @@ def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
         packed = folder / DETAILS_FILE
         details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
         questions = pd.read_parquet(folder / "questions.parquet")
+        traces = pd.read_parquet(folder / TRACES_FILE) if (folder / TRACES_FILE).is_file() else None
     except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
     if not isinstance(results, dict) or not isinstance(details, dict):
@@ -58,4 +60,12 @@ def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
     shared = {name: details[name] for name in ("run", "comparisons", "intervals", "names") if name in details}
     paths = {(row["question_id"], row["strategy"]): row["hits"] for row in details.get("paths", [])}
     told = {(first, second): lines for first, second, lines in details.get("stated", [])}
-    return ReportData(results=results, questions=questions, benchmark=benchmark, paths=paths, stated=told, **shared)
+    return ReportData(
+        results=results,
+        questions=questions,
+        benchmark=benchmark,
+        paths=paths,
+        stated=told,
+        traces=traces,
+        **shared,
+    )

@@ -76,10 +76,18 @@ def observations(data: ReportData) -> dict[str, dict[str, float]]:
     for label in data.labels:
         entry = data.strategies[label]
         ends = {f"paths that ended by {name.replace('_', ' ')}": n for name, n in entry.get("terminations", {}).items()}
-        counts = {**entry.get("observed", {}), **ends}
-        if counts:
-            found[label] = {name: count / asked for name, count in counts.items()}
+        counts = {name: count / asked for name, count in {**entry.get("observed", {}), **ends}.items()}
+        means = {name.replace("_", " "): mean for name, mean in entry.get("counts", {}).items()}
+        if counts or means:
+            found[label] = {**means, **counts}
     return found
+
+
+def stages(data: ReportData) -> dict[str, dict[str, float]]:
+    """Label → milliseconds a question in batch that each stage of the strategy took."""
+    asked = data.results["benchmark"].get("questions") or 1
+    entries = {label: data.strategies[label].get("stage_seconds") or {} for label in data.labels}
+    return {label: {name: 1000 * spent / asked for name, spent in own.items()} for label, own in entries.items() if own}
 
 
 def _steps(name: str) -> tuple[str, bool]:

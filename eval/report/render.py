@@ -16,7 +16,7 @@ from eval.report.breakdown import breakdowns
 from eval.report.charts import figures
 from eval.report.data import ReportData, shown_interval
 from eval.report.drilldown import packed_batches, question_index
-from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach
+from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach, stages
 from eval.report.models import models
 from eval.report.summary import conclusion, in_sample_words, points, points_limit
 
@@ -41,6 +41,7 @@ def write_report(data: ReportData, path: Path) -> None:
         breakdowns=split,
         reach=reach(data),
         observations=observations(data),
+        stages=stages(data),
         failures=failures(data),
         models=models(data),
         figures=figures(data, split),

@@ -35,6 +35,7 @@ def explain_command(
         int, option(OUTPUT, min=1, max=100, help="How many hits to print; the k that counts as found.")
     ] = 10,
     cypher: Annotated[bool, option(OUTPUT, "--cypher", help="Print the Cypher for a Neo4j browser instead.")] = False,
+    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print everything as JSON instead.")] = False,
     svg: Annotated[Path | None, option(OUTPUT, help="Also draw the traversal into this SVG file.")] = None,
     config: Config = None,
 ) -> None:
@@ -44,6 +45,7 @@ def explain_command(
     passage can be named. The graph must have been built. The model of a --run is not asked again: its replies come
     from the cache, unless --llm names a model to ask.
     """
+    from flows.cli.explain_json import explanation_json
     from flows.cli.explain_model import with_model
     from flows.cli.explain_print import print_explanation, print_versus
     from flows.cli.explain_target import open_target
@@ -58,6 +60,9 @@ def explain_command(
             return
         first = target.examine(strategy, top)
         second = target.examine(against, top) if against else None
+        if as_json:
+            typer.echo(explanation_json(target, [each for each in (first, second) if each]))
+            return
         if model:
             typer.echo(model)
         print_explanation(target, first)

@@ -9,9 +9,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from eval.explain import Examiner, Fate, Placed, linked_entities, versus
+from eval.explain.notes import note_words
 from flows.cli.explain_features import feature_table, quoted
-from flows.cli.explain_words import fate_words, note_words, path_words, place_words, rank_words, score_words
+from flows.cli.explain_words import fate_words, path_words, place_words, rank_words, score_words
 from flows.cli.output import add_row, console, table
+from retrieval.budget import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +41,7 @@ def print_explanation(target: Target, examiner: Examiner, again: bool = False) -
         _print_hit(screen, target, place, len(str(examiner.top)), learned=bool(weights))
     if weights:
         screen.print(feature_table(answer.places, target.question.gold, weights))
+    _print_context(screen, target, examiner)
     _print_stored(screen, target, examiner)
     if target.question.gold:
         screen.print(Text("gold passages", style="bold"))
@@ -95,6 +98,18 @@ def _print_stated(screen: Console, target: Target, path: Sequence[Step], indent:
     """A path goes over RELATED_TO both ways: what is stated there, the way round that it was stated."""
     for line in target.stated(path):
         _line(screen, line, indent, "dim")
+
+def _print_context(screen: Console, target: Target, examiner: Examiner) -> None:
+    """What a reader would get: the graph block as it stands, and the passages after it."""
+    read = examiner.answer.context
+    if read is None:
+        return
+    tokens, block = sum(map(counted, read.context_parts)), counted(read.graph_context)
+    of = f", {block} of them the graph block" if block else ""
+    _line(screen, f"context for the reader: {tokens} tokens{of}", 2)
+    for line in read.graph_context.splitlines():
+        _line(screen, line, 6, "dim")
+    _line(screen, "passages: " + ", ".join(map(target.title, read.context_ids)), 6)
 
 
 def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from eval.explain import Fate, Helped, Placed, Rival
+from eval.explain.notes import Name
 from eval.metrics.reach_metrics import MAX_HOPS
 from retrieval.types import Step
 
-Name = Callable[[str], str]
 MAX_CHANGES = 4
-MAX_NOTED = 10
 
 
 def place_words(place: Placed) -> str:
@@ -33,26 +32,6 @@ def path_words(path: Sequence[Step], name: Name) -> str:
         words += f" ─{step.edge} {step.weight:.3g}→ {name(step.target)}"
         last = step.target
     return words
-
-
-def note_words(value: object, name: Name) -> str:
-    """What a strategy notes: ids by their names, the first of long lists, nested lists as chains."""
-    if isinstance(value, Mapping):
-        items = [f"{name(str(key))}: {_item_words(item, name)}" for key, item in value.items()]
-    elif isinstance(value, list | tuple):
-        items = [_item_words(item, name) for item in value]
-    else:
-        return _item_words(value, name)
-    more = f", and {len(items) - MAX_NOTED} more" if len(items) > MAX_NOTED else ""
-    return ", ".join(items[:MAX_NOTED]) + more if items else "none"
-
-
-def _item_words(value: object, name: Name) -> str:
-    if isinstance(value, Mapping):
-        return "(" + "; ".join(f"{key} {_item_words(item, name)}" for key, item in value.items()) + ")"
-    if isinstance(value, list | tuple):
-        return " → ".join(_item_words(item, name) for item in value)
-    return f"{value:.4g}" if isinstance(value, float) else name(str(value)) or "none"
 
 
 def rank_words(fate: Fate) -> str:

@@ -28,6 +28,7 @@ from retrieval.strategies.activation_energy import Branch, Exploration
 from retrieval.strategies.activation_reading import frontier_row, level
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking
 
 NEVER = 2.0  # above every similarity, strength and weight: a threshold that no edge passes
@@ -87,9 +88,23 @@ class Activation(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Spread from all seeds of all questions together, a round trip a level."""
-        initial = self.initial(batch)
-        tagger = batch.index.tagger
-        tags = [tagger.tags(question.text, self.max_tags) for question in batch.questions]
+        with stage(counters, "initial"):
+            initial = self.initial(batch)
+        with stage(counters, "tags"):
+            tags = self._tags(batch)
+        with stage(counters, "spread"):
+            spreads = self._spread(batch, counters, initial, tags)
+        with stage(counters, "ranking"):
+            return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
+
+    def _tags(self, batch: Batch) -> list[list[str]]:
+        """Each question's tags, the rarest first."""
+        return [batch.index.tagger.tags(question.text, self.max_tags) for question in batch.questions]
+
+    def _spread(
+        self, batch: Batch, counters: Counters, initial: Sequence[Scored], tags: Sequence[Sequence[str]]
+    ) -> list[list[Exploration]]:
+        """Each question's spreads from its seeds, a round trip a level."""
         spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
         for _ in range(self.max_depth):
             rows = [
@@ -105,12 +120,11 @@ class Activation(Strategy):
             spread.finish()
             counters.terminations.update(spread.terminations())
             counters.observed.update(f"paths of {branch.depth} edges" for branch, _ in spread.ended)
-        return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
+        return spreads
 
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
         """Document 3's own query for the first level of the best seed; there the engine computes the energies."""
-        (scored,), tagger = self.initial(batch), batch.index.tagger
-        tags = tagger.tags(batch.questions[0].text, self.max_tags)
+        (scored,), (tags,) = self.initial(batch), self._tags(batch)
         seeds = [{"node_id": chunk, "activation": r} for chunk, r in scored[:1] if r > 0]
         if not seeds:
             return []
@@ -153,7 +167,8 @@ class Activation(Strategy):
             reached = way is not None and chunk not in seeds
             path = way.steps() if way is not None and reached else ()
             hits.append(Hit(chunk, score, "graph" if reached else "seed", components, path))
-        return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads))
+        kept = sum(hit.origin == "graph" for hit in hits)
+        return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads, kept))
 
     def _scores(self, initial: Scored, best: Mapping[str, Branch]) -> dict[str, float]:
         received = {chunk: branch.energy for chunk, branch in best.items()}
@@ -178,13 +193,17 @@ def strongest(spreads: Sequence[Exploration], chunks: Mapping[str, int]) -> dict
     return best
 
 
-def _notes(tags: Sequence[str], spreads: Sequence[Exploration]) -> dict[str, object]:
+def _notes(tags: Sequence[str], spreads: Sequence[Exploration], kept: int) -> dict[str, object]:
+    """What happened to the energy: arrivals, the nodes they reached, the chunks ranked for it, all complete paths."""
     ended = [(branch, why) for spread in spreads for branch, why in spread.ended]
     lengths = Counter(branch.depth for branch, _ in ended)
     return {
         "question_tags": list(tags),
         "terminations": dict(sorted(Counter(why for spread in spreads for why in spread.terminations()).items())),
         "path_lengths": {str(length): lengths[length] for length in sorted(lengths)},
+        "found": sum(len(spread.reached) for spread in spreads),
+        "unique": len({branch.node for spread in spreads for branch in spread.reached}),
+        "kept": kept,
         "paths": [_path(branch, why) for branch, why in ended if branch.depth],
     }
 
@@ -194,6 +213,8 @@ def _path(last: Branch, why: str) -> dict[str, object]:
     return {
         "nodes": [branch.node for branch in line],
         "edges": [branch.kind for branch in line[1:]],
+        "weights": [branch.weight for branch in line[1:]],
+        "tags": [sorted(branch.tags) for branch in line[1:]],
         "energies": [branch.energy for branch in line],
         "ended": why,
     }

@@ -6,9 +6,10 @@ Nothing here reads a store or knows a question: the strategy in `activation` fee
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from retrieval.fusion import DECIMALS
 from retrieval.types import Step
@@ -46,8 +47,11 @@ Edge = tuple[str, str, float, float]
 """An edge as its source sees it: type, target, weight (floored), similarity of its tags with the question's."""
 
 
-Offer = tuple[float, str, str, float]
-"""What a frontier node could pass on: −T, target, edge type, weight: in order, best first, ties to the smaller id."""
+Offer = tuple[float, str, str, float, int]
+"""What a frontier node could pass on: −T, target, edge type, weight, place among the node's edges.
+
+In order, best first, ties to the smaller id.
+"""
 
 
 @dataclass(slots=True)
@@ -55,10 +59,17 @@ class Neighbourhood:
     """A node's edges that may pass enough energy on or lead to what is visited; `degree` counts all of them.
 
     `NOT_COUNTED` stands for the degree of a node that has edges, none of which came back: they are all too weak.
+    `tags` has what `spelled` makes the tags of each edge from; only those of edges that are taken are asked for.
     """
 
     degree: int
     edges: list[Edge] = field(default_factory=list)
+    tags: list[Any] = field(default_factory=list)
+    spelled: Callable[[Any], Sequence[str]] = tuple
+
+    def tags_of(self, place: int) -> Sequence[str]:
+        """The tags of one of the edges."""
+        return self.spelled(self.tags[place]) if self.tags else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,7 @@ class Branch:
     parent: Branch | None = None
     kind: str = ""
     weight: float = 0.0
+    tags: Sequence[str] = ()
 
     def line(self) -> list[Branch]:
         """From the seed to here."""
@@ -112,8 +124,9 @@ class Exploration:
         taken: list[Branch] = []
         for branch in self.frontier:
             mine = sorted(offer for offer in offers.get(branch.node, ()) if owner[offer[1]] == branch.node)
-            for lost, target, kind, weight in mine[:max_branches]:
-                taken.append(Branch(target, -lost, branch.depth + 1, branch, kind, weight))
+            for lost, target, kind, weight, place in mine[:max_branches]:
+                tags = around[branch.node].tags_of(place)
+                taken.append(Branch(target, -lost, branch.depth + 1, branch, kind, weight, tags))
             if not mine:
                 self.ended.append((branch, self._why(branch, around, offers)))
         self.frontier = taken
@@ -133,11 +146,11 @@ class Exploration:
 
     def _offers(self, branch: Branch, around: Mapping[str, Neighbourhood], min_activation: float) -> list[Offer]:
         here, offers = around[branch.node], []
-        for kind, target, weight, similarity in here.edges:
+        for place, (kind, target, weight, similarity) in enumerate(here.edges):
             if target not in self.visited:
                 energy = transfer_energy(branch.energy, weight, here.degree, similarity)
                 if energy > min_activation:
-                    offers.append((-energy, target, kind, weight))
+                    offers.append((-energy, target, kind, weight, place))
         return offers
 
     def _why(self, branch: Branch, around: Mapping[str, Neighbourhood], offers: Mapping[str, Sequence[object]]) -> str:
@@ -152,7 +165,7 @@ class Exploration:
 def _owners(offers: Mapping[str, Iterable[Offer]]) -> dict[str, str]:
     best: dict[str, tuple[float, str]] = {}
     for node, candidates in offers.items():
-        for lost, target, _, _ in candidates:
+        for lost, target, *_ in candidates:
             if target not in best or (lost, node) < best[target]:
                 best[target] = lost, node
     return {target: node for target, (_, node) in best.items()}

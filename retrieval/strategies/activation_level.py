@@ -6,6 +6,7 @@ It is what `cypher.ACTIVATION_HOP` would answer, and what that would have cost a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,11 +69,13 @@ def shared_neighbourhoods(
     seeds = sum(map(len, around.values()))
     for place in np.unique(of).tolist():
         q, node = asked.names[place]
-        around[q][node] = Neighbourhood(int(degrees[place]))
+        around[q][node] = Neighbourhood(int(degrees[place]), spelled=partial(shelf.spelled, edges))
     shown = _shown(shelf, edges, at[kept], weights[kept], similarities[kept])
-    for place, edge in zip(of[kept].tolist(), shown, strict=True):
+    for place, edge, number in zip(of[kept].tolist(), shown, at[kept].tolist(), strict=True):
         q, node = asked.names[place]
         around[q][node].edges.append(edge)
+        if thresholds["tagged"]:
+            around[q][node].tags.append(number)
     return around, seeds, len(at)
 
 

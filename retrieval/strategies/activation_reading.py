@@ -86,4 +86,5 @@ def neighbourhoods(
             shared = len(question.intersection(own)) if question else 0
             similarity = floored_jaccard(shared, len(own), len(question), tag_floor)
             here.edges.append((kind, target, max(min_weight, weight), similarity))
+            here.tags.append(own)
     return around

@@ -51,6 +51,7 @@ class EdgeShelf:
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
         self.tags: dict[str, int] = {}
+        self._tag_names: list[str] = []
         nothing = np.zeros(0, np.int64)
         self._edges = ShelfEdges(nothing, nothing, nothing, nothing, np.zeros(0), nothing, nothing, nothing)
 
@@ -93,6 +94,12 @@ class EdgeShelf:
             np.concatenate([old.tag_ends, np.cumsum(counts) + len(old.tags)]),
         )
         self._read.update(nodes)
+        self._tag_names = list(self.tags)
+
+    def spelled(self, edges: ShelfEdges, edge: int) -> list[str]:
+        """The tags of an edge."""
+        end = edges.tag_ends[edge]
+        return [self._tag_names[tag] for tag in edges.tags[end - edges.tag_counts[edge] : end].tolist()]
 
     def _numbered(self, names: Iterable[str]) -> Ints:
         """The numbers of nodes, new ones at the end."""

@@ -42,7 +42,7 @@ from retrieval.strategies.dual_level_levels import (
     chunks_of_communities,
     chunks_of_entities,
 )
-from retrieval.strategies.timing import stage
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking
 
 NOTHING_SAID = Descriptions({}, {}, 0)
@@ -150,20 +150,22 @@ class DualLevel(Strategy):
         if key not in index.shared:
             names = ((task.reader.name_of[entity], said.get(entity, "")) for entity in task.graph.entities)
             texts = [f"{name}. {text}" if text else name for name, text in names]
-            index.shared[key] = index.embed(texts)
+            with stage(task.counters, "entity embedding"):
+                index.shared[key] = index.embed(texts)
         return index.shared[key]  # type: ignore[no-any-return]
 
     def _global(self, task: _Task) -> tuple[Communities, list[Level]]:
-        known = communities(
-            task.batch,
-            task.counters,
-            task.graph,
-            task.reader,
-            task.worded,
-            max_size=self.max_community,
-            resolution=self.resolution,
-            min_strength=self.min_strength,
-        )
+        with stage(task.counters, "communities"):
+            known = communities(
+                task.batch,
+                task.counters,
+                task.graph,
+                task.reader,
+                task.worded,
+                max_size=self.max_community,
+                resolution=self.resolution,
+                min_strength=self.min_strength,
+            )
         questions, found = _text_vectors(task.batch, [one.high for one in task.asked]), []
         for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):
             best = self._passing(near, [], self.communities)

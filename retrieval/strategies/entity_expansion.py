@@ -23,7 +23,7 @@ from retrieval.question_entities import question_entities
 from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.entity_stages import Expanded, add_synonyms, expand, nearest_to_question
-from retrieval.strategies.timing import stage
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
 
 
@@ -102,7 +102,7 @@ class EntityExpansion(Strategy):
         with stage(counters, "reranking"):
             kept = [one.entities for one in expanded]
             if self.semantic_reranking:
-                kept = nearest_to_question(batch, reader, expanded, self.max_ranked, self.keep_seeds)
+                kept = nearest_to_question(batch, counters, reader, expanded, self.max_ranked, self.keep_seeds)
         return expanded, kept
 
     def _ranking(
@@ -130,8 +130,13 @@ class EntityExpansion(Strategy):
         notes = {
             "entities": expanded.seeds,
             "related": len(expanded.ways) - len(expanded.synonyms),
+            "neighbours": [[entity, *way[1:]] for entity, way in expanded.ways.items() if way[0] == RELATED_TO],
             "synonyms": expanded.synonyms,
+            "synonym_of": {entity: list(expanded.ways[entity][1:]) for entity in expanded.synonyms},
             "matched_on": list(kept),
+            "found": len(found.owners),
+            "unique": len(found.rows),
+            "kept": sum(hit.origin == "graph" for hit in hits),
         }
         return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
 

@@ -111,10 +111,10 @@ def add_synonyms(
 
 
 def nearest_to_question(
-    batch: Batch, reader: Linker, expanded: Sequence[Expanded], limit: int, keep_seeds: bool
+    batch: Batch, counters: Counters, reader: Linker, expanded: Sequence[Expanded], limit: int, keep_seeds: bool
 ) -> list[list[str]]:
     """Stage 4: each question's `limit` entities whose names are nearest to it, ties to the smaller id."""
-    known = name_vectors(batch.index, reader)
+    known = name_vectors(batch.index, reader, counters)
     kept = []
     for q, one in enumerate(expanded):
         rows = np.array([known.row_of[entity] for entity in one.entities], dtype=np.int64)

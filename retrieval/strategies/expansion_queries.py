@@ -20,10 +20,10 @@ from retrieval.fusion import RRF_K, Scored, ordered, reciprocal_rank
 from retrieval.graph.schema import RELATED_TO
 from retrieval.index import Batch
 from retrieval.linking import linker
-from retrieval.strategies.base import Strategy, param
+from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.expansion_walk import ExpansionQuery, Walk, expand, expansion_queries
-from retrieval.strategies.timing import stage
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
 
 QUERY = "QUERY"
@@ -73,24 +73,24 @@ class ExpansionQueries(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand, embed and search the queries of all questions together."""
-        with stage(counters, "expansion_queries.expand"):
-            queries, names = self._queries(batch, counters)
-        with stage(counters, "expansion_queries.search"):
+        with stage(counters, "entities"):
+            reader = linker(batch, counters)
+            seeds = [list(dict.fromkeys(link.entity for link in reader.links(q.text))) for q in batch.questions]
+        with stage(counters, "graph"):
+            walks = [[Walk(seed) for seed in each] for each in seeds]
+            expand(batch, counters, walks, self._depth(), self.min_strength, self.max_queries)
+            queries = [expansion_queries(each, self.max_queries, self.seed_queries) for each in walks]
+        with stage(counters, "search"):
             texts = [query.text for each in queries for query in each]
             results = search_texts(batch, texts, self.per_query)
         rankings = []
-        for q, initial in enumerate(self.initial(batch)):
-            found = self._found(queries[q], results)
-            rankings.append(self._ranking(batch.questions[q].id, initial, queries[q], found))
-            rankings[-1].notes = {"entities": names[q], **rankings[-1].notes}
+        with stage(counters, "fusion"):
+            for q, initial in enumerate(self.initial(batch)):
+                found = self._found(queries[q], results)
+                rankings.append(self._ranking(batch.questions[q].id, initial, queries[q], found))
+                told = _told(walks[q], queries[q], found, results)
+                rankings[-1].notes = {"entities": seeds[q], **told, **rankings[-1].notes}
         return rankings
-
-    def _queries(self, batch: Batch, counters: Counters) -> tuple[list[list[ExpansionQuery]], list[list[str]]]:
-        reader = linker(batch, counters)
-        seeds = [list(dict.fromkeys(link.entity for link in reader.links(q.text))) for q in batch.questions]
-        walks = [[Walk(seed) for seed in each] for each in seeds]
-        expand(batch, counters, walks, self._depth(), self.min_strength, self.max_queries)
-        return [expansion_queries(each, self.max_queries, self.seed_queries) for each in walks], seeds
 
     def _depth(self) -> int:
         return self.depth if self.use_related else 0
@@ -125,11 +125,31 @@ class ExpansionQueries(Strategy):
             if one is not None:
                 components |= {"cosine": one.cosine, "proximity": one.query.proximity}
             hits.append(Hit(chunk, score, "graph" if one else "seed", components, _steps(one) if one else ()))
-        notes = {
-            "queries": [query.text for query in queries],
-            "query_of": {one.chunk: one.query.text for one in found},
-        }
-        return Ranking(question, hits, seeds, notes)
+        return Ranking(question, hits, seeds, {"kept": sum(hit.origin == "graph" for hit in hits[:KEEP])})
+
+
+def _told(
+    walks: Sequence[Walk], queries: Sequence[ExpansionQuery], found: Sequence[Found], results: Mapping[str, Scored]
+) -> dict[str, object]:
+    """The neighbours with hops and strength, the queries in order, what each found, and which query ranks a chunk."""
+    if not queries:
+        return {}
+    hits = {query.text: [chunk for chunk, cosine in results[query.text] if cosine > 0] for query in queries}
+    near = {
+        walk.seed: sorted(
+            ((entity, n.hops, n.strength) for entity, n in walk.reached.items()),
+            key=lambda one: (one[1], -one[2], one[0]),
+        )
+        for walk in walks
+    }
+    return {
+        "neighbours": near,
+        "queries": [query.text for query in queries],
+        "hits_of": hits,
+        "query_of": {one.chunk: one.query.text for one in found},
+        "found": sum(len(hits[query.text]) for query in queries),
+        "unique": len(found),
+    }
 
 
 def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Scored]:

@@ -21,6 +21,7 @@ from retrieval.search import cosines
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.graph_expansion_walk import NEVER, Expansion, Walk, evidence, walked
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking
 
 FloatArray = NDArray[np.float64]
@@ -93,7 +94,8 @@ class GraphExpansion(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand all questions of the batch together, a round trip a depth, then score each."""
-        seeds = [[chunk for chunk, _ in scored[: self.initial_k]] for scored in self.initial(batch)]
+        with stage(counters, "initial"):
+            seeds = [[chunk for chunk, _ in scored[: self.initial_k]] for scored in self.initial(batch)]
         walk = Walk(
             depth=self.max_depth,
             min_similarity=self.min_similarity if self.use_similar else NEVER,
@@ -101,13 +103,15 @@ class GraphExpansion(Strategy):
             path_strength=self.path_strength,
             enough=max(self.max_expanded, 0) if self.max_depth > 1 else min(self.max_expanded, 1),
         )
-        expansions = walked(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), walk)
-        near = batch.kept.of(
-            ("cosines of seeds", self.initial_ranking, self.initial_k),
-            Counters(),
-            lambda _: [batch.cosines(q, chunks) for q, chunks in enumerate(seeds)],
-        )
-        rankings = [self._scored(batch, q, *each) for q, each in enumerate(zip(expansions, near, strict=True))]
+        with stage(counters, "expansion"):
+            expansions = walked(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), walk)
+        with stage(counters, "scoring"):
+            near = batch.kept.of(
+                ("cosines of seeds", self.initial_ranking, self.initial_k),
+                Counters(),
+                lambda _: [batch.cosines(q, chunks) for q, chunks in enumerate(seeds)],
+            )
+            rankings = [self._scored(batch, q, *each) for q, each in enumerate(zip(expansions, near, strict=True))]
         counters.observed.update(name for ranking in rankings for name in self._observed(ranking))
         return rankings
 
@@ -147,8 +151,8 @@ class GraphExpansion(Strategy):
             parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path}
             parts["depth"] = way.depth
             hits.append(Hit(chunk, score, "graph", parts, steps))
-        notes = {"expanded": len(graphs), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
-        return Ranking(batch.questions[q].id, hits, expansion.seeds, notes)
+        notes = {"kept": len(kept), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
+        return Ranking(batch.questions[q].id, hits, expansion.seeds, {**expansion.told(), **notes})
 
     def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
         """The places of the best `max_expanded` expanded chunks with enough evidence; equal ones by id."""

@@ -99,13 +99,18 @@ class Marks:
 
 
 class Ways(NamedTuple):
-    """A question's best way to each related entity, best first: from a frontier chunk (its place) by its entity."""
+    """A question's best way to each related entity, best first: from a frontier chunk (its place) by its entity.
+
+    `looked_up` counts the entities that the frontier's chunks mention, once for each chunk, `read` each entity once.
+    """
 
     paths: Floats
     entities: Ints
     sources: Ints
     vias: Ints
     strengths: Floats
+    looked_up: int = 0
+    read: int = 0
 
 
 class Found(NamedTuple):
@@ -209,7 +214,7 @@ class Hop:
     def _ways(self, nodes: Ints, carried: Floats, marks: Marks) -> Ways:
         """The best way to each related entity; equal ones go to the smaller ids."""
         sources, edges = self.named.of(nodes)
-        vias = self.named.targets[edges]
+        vias, looked_up = self.named.targets[edges], len(edges)
         order = np.argsort(-carried[sources], kind="stable")
         best = order[marks.firsts(vias[order])]
         best = best[np.lexsort((vias[best], sources[best]))]
@@ -221,7 +226,7 @@ class Hop:
         first = order[marks.firsts(entities[order])]
         first = first[np.lexsort((entities[first], -paths[first]))]
         own = owners[first]
-        return Ways(paths[first], entities[first], sources[own], vias[own], strengths[first])
+        return Ways(paths[first], entities[first], sources[own], vias[own], strengths[first], looked_up, len(best))
 
 
 def steps_to(

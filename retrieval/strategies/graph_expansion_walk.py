@@ -153,6 +153,22 @@ class Expansion:
                 found[n] = known
         return found
 
+    def told(self) -> dict[str, object]:
+        """What the expansion met: how often edges led to a chunk, the chunks beside the seeds, and those by depth.
+
+        An entity that several frontier chunks mention is read once: `entity_cache_hits` of the `entity_lookups` need
+        no reading (document 1's label cache).
+        """
+        routes = [passed.leg.found.routes for passed in self.legs]
+        lookups = sum(one.looked_up for one in routes)
+        return {
+            "found": sum(int(passed.near.sum() + passed.led.sum()) for passed in self.legs),
+            "unique": len(self.rows),
+            "reached_at_depth": {str(d): int((self.depths == d).sum()) for d in range(1, len(self.legs) + 1)},
+            "entity_lookups": lookups,
+            "entity_cache_hits": lookups - sum(one.read for one in routes),
+        }
+
     def _reached(self, chunk: str) -> Reached:
         if chunk in self.seeds:
             return SEED

@@ -38,7 +38,7 @@ from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.strategies.kg2rag_expansion import Expansion, Limits, expand, path_to
 from retrieval.strategies.kg2rag_trees import Tree, Triples, spanning_trees, stated_triples
-from retrieval.strategies.timing import stage
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking
 
 TREE_RELEVANCE = "tree_relevance"

@@ -22,7 +22,7 @@ from retrieval.index import Batch
 from retrieval.recognition import Card, Recognised, recognise
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.timing import stage
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
 
 
@@ -85,7 +85,12 @@ class Neighborhood(Strategy):
             rankings = []
             for q, (scored, found, graph) in enumerate(zip(initial, recognised, graphs, strict=True)):
                 rankings.append(self._merged(batch, q, scored, graph, around))
-                rankings[-1].notes = {"entities": found.entities, "recognised_by": found.by, **rankings[-1].notes}
+                noted = {
+                    "entities": found.entities,
+                    "recognised_by": found.by,
+                    "neighbours": _neighbours(graph, around),
+                }
+                rankings[-1].notes = {**noted, **rankings[-1].notes}
         with stage(counters, "context"):
             told = [found.entities if contributes(r) else () for r, found in zip(rankings, recognised, strict=True)]
             for ranking, block in zip(rankings, self._blocks(batch, counters, told, cards), strict=True):
@@ -143,7 +148,13 @@ class Neighborhood(Strategy):
             origin, place = ("seed", places[row]) if row in places else ("graph", others[row])
             parts, path = _evidence(graph, place, around, chunk)
             hits.append(Hit(chunk, score, origin, {"hybrid": hybrid.get(row, 0.0), **parts}, path))
-        return Ranking(batch.questions[q].id, hits, seeds, {"graph_chunks": len(others)})
+        notes = {
+            "found": sum(len(around.mentions[entity].rows) for entity in graph.entities),
+            "unique": len(graph.rows),
+            "kept": sum(hit.components["graph"] > 0 for hit in hits),
+            "graph_chunks": len(others),
+        }
+        return Ranking(batch.questions[q].id, hits, seeds, notes)
 
     def _best_others(
         self,
@@ -155,6 +166,14 @@ class Neighborhood(Strategy):
         order = np.argsort(-combined, kind="stable")[: self.max_graph_chunks + len(seeds)]
         others = [(int(graph.rows[place]), int(place)) for place in order if int(graph.rows[place]) not in seeds]
         return dict(others[: self.max_graph_chunks])
+
+
+def _neighbours(graph: AroundQuestion, around: Surroundings) -> list[list[object]]:
+    """The neighbours that have chunks: entity, recognised entity it is reached best from, hop, weight."""
+    ways = (
+        (entity, start, around.ways[start][entity]) for entity, start in zip(graph.entities, graph.starts, strict=True)
+    )
+    return [[entity, start, way.hop, way.weight] for entity, start, way in ways]
 
 
 def contributes(ranking: Ranking) -> bool:

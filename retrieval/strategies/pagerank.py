@@ -6,7 +6,7 @@ of the hop-free ranking, over mention edges weighted by the entity's idf/√df, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from retrieval.linking import Link, linker
 from retrieval.search import best_rows
 from retrieval.strategies.base import KEEP, Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
+from retrieval.timing import stage
 from retrieval.types import Counters, Hit, Ranking, Step
 
 Matrix = NDArray[np.float64]
@@ -89,10 +90,22 @@ class PageRank(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Walk for all questions together, a block of columns at a time; trials that walk alike share the walk."""
+        with stage(counters, "entities"):
+            reader = linker(batch, counters)
+            links = batch.kept.of("links", Counters(), lambda _: [reader.links(one.text) for one in batch.questions])
+        with stage(counters, "initial"):
+            initial = self.initial(batch)
+        with stage(counters, "walk"):
+            walked = self._walked(batch, counters, initial, links)
+        with stage(counters, "ranking"):
+            columns = (column for block in walked.masses for column in block.T)
+            return [self._ranking(batch, q, walked, mass, initial[q], links[q]) for q, mass in enumerate(columns)]
+
+    def _walked(
+        self, batch: Batch, counters: Counters, initial: Sequence[Scored], links: Sequence[list[Link]]
+    ) -> Walked:
+        """The walk of all questions, the last trial's where it is the same one."""
         graph = adjacency(batch, counters)
-        reader = linker(batch, counters)
-        links = batch.kept.of("links", Counters(), lambda _: [reader.links(one.text) for one in batch.questions])
-        initial = self.initial(batch)
         transition = self._transitions(batch, graph)
         counters.edges_touched += transition.nnz * self.steps * len(links)
         last: list[Walked] = batch.kept.of("last walk", Counters(), lambda _: [])
@@ -104,8 +117,7 @@ class PageRank(Strategy):
             small = seeds.size <= KEPT_CELLS
             walked = Walked(self.shared_work(), graph, transition, list(masses) if small else masses)
             last[:] = [walked] if small else []
-        columns = (column for block in walked.masses for column in block.T)
-        return [self._ranking(batch, q, walked, mass, initial[q], links[q]) for q, mass in enumerate(columns)]
+        return walked
 
     def _transitions(self, batch: Batch, graph: Adjacency) -> sparse.csr_array:
         key = f"transitions {self.mention_weight} {self.related_weight} {self.similar_weight}"

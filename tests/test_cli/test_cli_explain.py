@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -134,6 +135,28 @@ def test_a_documents_name_of_a_parameter_is_explained_by_its_field(
     label = "graph_expansion[max_expansion_depth=2]"
     done = hopbench("explain", "q1", "--dataset", bench, "--strategy", label)
     assert re.search(r"^graph_expansion\[max_depth=2\]  \(2 round trips", done.out, re.MULTILINE), done.out
+
+def test_json_holds_trace_context_costs_and_fates(hopbench: Hopbench, bench: Path, finished: Path) -> None:
+    done = hopbench(
+        "explain", "q1", "--dataset", bench, "--strategy", "expansion_queries", "--against", "bm25", "--json"
+    )
+    assert (done.code, done.err) == (0, "")
+    said = json.loads(done.out)
+    assert list(QUESTIONS[0][4]) == said["gold"]
+    assert ["expansion_queries", "bm25"] == list(said["labels"])
+    found = said["labels"]["expansion_queries"]
+    trace = found["trace"]
+    assert {"entities", "neighbours", "queries", "hits_of", "query_of", "found", "unique", "kept"} <= set(trace)
+    assert trace["found"] == sum(map(len, trace["hits_of"].values())) >= trace["unique"] == len(trace["query_of"])
+    assert {"entities", "graph", "search", "fusion"} == set(found["stage_seconds"])
+    assert found["context"]["tokens"] > 0
+    assert [hit["passage_id"] for hit in found["hits"]][:3] == found["context"]["passages"][:3]
+    assert list(QUESTIONS[0][4]) == [gold["passage_id"] for gold in found["gold"]]
+
+
+def test_the_context_of_a_reader_is_shown(hopbench: Hopbench, bench: Path, finished: Path) -> None:
+    done = hopbench("explain", "q1", "--dataset", bench, "--strategy", "neighborhood")
+    assert re.search(r"^  context for the reader: \d+ tokens", done.out, re.MULTILINE)
 
 
 def test_a_hop_free_strategy_sends_no_cypher(hopbench: Hopbench, bench: Path, finished: Path) -> None:

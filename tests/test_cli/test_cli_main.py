@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from eval.explain import Answer, Change, Examiner, Fate, Helped, Placed
-from flows.cli.explain_words import fate_words, note_words, path_words
+from eval.explain.notes import note_words
+from flows.cli.explain_words import fate_words, path_words
 from flows.cli.table import _table
 from retrieval.errors import IncompleteError, InputError, RegressionError
 from retrieval.index import Batch

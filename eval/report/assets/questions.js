@@ -124,6 +124,18 @@
       quotes.length ? quoted(quotes) : null,
       parts ? el("p", { className: "components" }, parts) : null);
   }
+  function told(entry, batch) {
+    if (!entry.context) return [];
+    const { tokens, block, block_tokens, passages } = entry.context;
+    const of = block ? `, ${block_tokens} of them the graph block` : "";
+    const context = el("details", { className: "told context" },
+      el("summary", {}, `Context for the reader: ${tokens} tokens${of}`),
+      block ? el("pre", {}, block) : null,
+      el("ol", {}, ...passages.map((place) => el("li", {}, batch.passages[place][1] || batch.passages[place][0]))));
+    const lines = entry.trace.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]);
+    const trace = el("details", { className: "told trace" }, el("summary", {}, "What the strategy noted"), el("dl", {}, ...lines.flat()));
+    return lines.length ? [trace, context] : [context];
+  }
   function ranking(side, q, detail) {
     const select = el("select", {}, ...labels.map((label) => el("option", { value: label, selected: label === state[side] }, label)));
     const box = el("div", {});
@@ -135,7 +147,8 @@
       const lost = detail.gold.filter((place) => !seen.has(place)).map((place) => detail.batch.passages[place][1]);
       box.replaceChildren(
         entry.failure ? el("p", { className: "failed" }, `! ${entry.failure}`) : el("ol", { className: "hits" }, ...hits),
-        !entry.failure && lost.length ? el("p", { className: "lost" }, `Not among the ${entry.listed} listed: ${lost.join(", ")}`) : null ?? "");
+        !entry.failure && lost.length ? el("p", { className: "lost" }, `Not among the ${entry.listed} listed: ${lost.join(", ")}`) : null ?? "",
+        ...told(entry, detail.batch));
     };
     select.addEventListener("change", fill);
     fill();

@@ -19,6 +19,7 @@ from retrieval.strategies.hoprank.question import read_question
 from retrieval.strategies.hoprank.ranking import ranking
 from retrieval.strategies.hoprank.scoring import passes
 from retrieval.strategies.hoprank.weights import load, score_names
+from retrieval.timing import stage
 from retrieval.types import Counters, Ranking
 
 
@@ -75,9 +76,14 @@ class HopRank(Strategy):
         """Score the candidates of each question; the paths of the last pass stand beside the hits."""
         learned = load(self.weights)
         rankings = []
-        for question, candidates in zip(batch.questions, self.candidates(batch, counters), strict=True):
-            passed = list(passes(candidates, learned, self.anchors))
+        pools = self.candidates(batch, counters)
+        for question in batch.questions:
+            with stage(counters, "pool"):
+                candidates = next(pools)
+            with stage(counters, "passes"):
+                passed = list(passes(candidates, learned, self.anchors))
             counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
             counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
-            rankings.append(ranking(question, candidates, passed, batch.index, self.anchors))
+            with stage(counters, "ranking"):
+                rankings.append(ranking(question, candidates, passed, batch.index, self.anchors))
         return rankings
