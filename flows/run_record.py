@@ -189,6 +189,7 @@ def plugin_tags(plugins: Mapping[str, str] | None) -> dict[str, str]:
     """The tag `plugins`: version and digest of each plug-in that a trial used."""
     return {"plugins": ", ".join(f"{name} {code}" for name, code in plugins.items())} if plugins else {}
 
+
 def _kind_tags(entry: Mapping[str, Any]) -> dict[str, str]:
     """What kind of label it is, and on which of the sets that chose its numbers it was scored."""
     here = entry["in_sample"]

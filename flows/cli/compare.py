@@ -10,7 +10,6 @@ from eval.metrics import PRIMARY
 from flows.cli import complete
 from flows.cli.output import add_row, console, number, print_json, table
 from flows.cli.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
-from flows.cli.run_folder import RunFolder
 from retrieval.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,8 +90,7 @@ def _primary(sides: list[Side]) -> str:
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
     found = {
-        side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told, **side.about}
-        for side in sides
+        side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told, **side.about} for side in sides
     }
     benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": found, **comparison.to_dict()}

@@ -99,6 +99,7 @@ def _print_stated(screen: Console, target: Target, path: Sequence[Step], indent:
     for line in target.stated(path):
         _line(screen, line, indent, "dim")
 
+
 def _print_context(screen: Console, target: Target, examiner: Examiner) -> None:
     """What a reader would get: the graph block as it stands, and the passages after it."""
     read = examiner.answer.context

@@ -136,6 +136,7 @@ def test_a_documents_name_of_a_parameter_is_explained_by_its_field(
     done = hopbench("explain", "q1", "--dataset", bench, "--strategy", label)
     assert re.search(r"^graph_expansion\[max_depth=2\]  \(2 round trips", done.out, re.MULTILINE), done.out
 
+
 def test_json_holds_trace_context_costs_and_fates(hopbench: Hopbench, bench: Path, finished: Path) -> None:
     done = hopbench(
         "explain", "q1", "--dataset", bench, "--strategy", "expansion_queries", "--against", "bm25", "--json"
