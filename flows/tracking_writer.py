@@ -76,8 +76,9 @@ class Writer:
 
         Brings the schema of an older MLflow up to date first.
         """
-        from flows.tracking_schema import bring_up_to_date
+        from flows.tracking_schema import bring_up_to_date, refuse_closed
 
+        refuse_closed(self._uri)
         with exclusive(self._lock):
             self.note = bring_up_to_date(self._uri, self._own)
             return self.experiment_id
