@@ -56,9 +56,10 @@ class TrackingReader:
         if uri == f"sqlite:///{self.home.mlflow_db}" and not self.home.mlflow_db.is_file():
             raise InputError(f"no run was tracked in {self.home.root} yet: name the --out folders of runs")
         self.home.apply_environment()
-        from mlflow import MlflowClient
+        from flows.tracking_schema import bring_up_to_date, refuse_closed
 
-        from flows.tracking_schema import bring_up_to_date
+        refuse_closed(uri)
+        from mlflow import MlflowClient
 
         with exclusive(writers_lock(self.home)):
             self.note = bring_up_to_date(uri, self.home.mlflow_db)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from flows.tracking_payload import redact, secrets
 from retrieval.errors import InputError
+from retrieval.llm.reach import refusal
 
 DATABASES = ("sqlite", "postgresql", "mysql", "mssql")  # what else MLflow opens is a server with a database of its own
 DIGITS = 12
@@ -46,6 +47,14 @@ def bring_up_to_date(uri: str, own: Path) -> str | None:
     copy = own.with_name(f"{own.name}.before-{newest[:DIGITS]}")
     _upgrade(own, copy)
     return f"MLflow's database was brought up to date ({schemas}); {copy} is a copy of it from before"
+
+
+def refuse_closed(uri: str) -> None:
+    """Raise InputError where MLflow's server is named and nothing listens there: its client would try for minutes."""
+    reason = refusal(uri) if uri.startswith(("http://", "https://")) else None
+    if reason is not None:
+        shown = redact(uri, secrets())
+        raise InputError(f"nothing answers at MLFLOW_TRACKING_URI ({shown}): {reason}. Start the server or correct it")
 
 
 def _uri(database: Path) -> str:

@@ -77,8 +77,9 @@ class Writer:
 
         Brings the schema of an older MLflow up to date first.
         """
-        from flows.tracking_schema import bring_up_to_date
+        from flows.tracking_schema import bring_up_to_date, refuse_closed
 
+        refuse_closed(self._uri)
         with exclusive(self._lock):
             consequence = "what is lost of past runs stays in their folders"
             ours = self._uri == f"sqlite:///{self._own}" and damage(self._own) is not None

@@ -55,4 +55,6 @@ def _print(found: list[StoredGraph], folder: str) -> None:
 
 
 def _size(size: int | None) -> str:
-    return "" if size is None else f"{size / 1e6:,.1f} MB"
+    if size is None:
+        return ""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -189,3 +190,29 @@ def test_an_embedders_address_that_refuses_connections_is_said_at_once(bench: Pa
     done = call(*given, home=tmp_path, environment={"OPENAI_BASE_URL": DEAD, "OPENAI_API_KEY": "k"})
     assert 2 == done.code
     assert f"does not answer (Connection refused): start its server, or correct OPENAI_BASE_URL ({DEAD})" in done.err
+
+
+@pytest.mark.neo4j
+def test_graphs_in_neo4j_are_listed_too(bench: Path, home: Path, finished: Path, neo4j_connection: object) -> None:
+    from flows.graph_list import graphs
+    from flows.home import Home
+    from flows.options import open_store
+
+    assert finished.is_dir()  # its graph is built
+    before = {name: os.environ[name] for name in os.environ if name.startswith("NEO4J_")}
+    copied = call(
+        "graph", "copy", "--dataset", bench, "--from", "kglite", "--to", "neo4j", home=home, environment=before
+    )
+    assert 0 == copied.code, copied.err
+    listed, notes = graphs(Home(home), "neo4j")
+    found = [one for one in listed if one.namespace in copied.out]
+    assert ([], 1) == (notes, len(found))
+    (same,) = [one for one in graphs(Home(home), "kglite")[0] if one.namespace == found[0].namespace]
+    assert (same.build_key, same.fingerprint, same.nodes, same.edges, same.built) == (
+        found[0].build_key,
+        found[0].fingerprint,
+        found[0].nodes,
+        found[0].edges,
+        found[0].built,
+    )
+    open_store("neo4j", found[0].namespace, Home(home)).drop()
