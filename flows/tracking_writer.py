@@ -24,6 +24,7 @@ from urllib.request import url2pathname
 from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, redact, secrets
 from retrieval.errors import HopBenchError
 from retrieval.locking import exclusive
+from retrieval.resources import exhausted
 from retrieval.sqlite_files import damage, heal
 
 if TYPE_CHECKING:
@@ -198,8 +199,12 @@ def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
 
 
 def _reason(error: Exception) -> str:
-    """An error made for users in its own words, any other one with its kind."""
-    return str(error) if isinstance(error, HopBenchError) else f"{type(error).__name__}: {error}"
+    """An error made for users in its own words, any other one with its kind, without the SQL that met it."""
+    if (lacking := exhausted(error)) is not None:
+        return str(lacking)
+    if isinstance(error, HopBenchError):
+        return str(error)
+    return f"{type(error).__name__}: {str(error).partition(chr(10) + '[SQL')[0]}"
 
 
 def _obey(writer: Writer, message: dict[str, Any]) -> str | None:

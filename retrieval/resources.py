@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,13 +15,19 @@ _FILES = frozenset({errno.EMFILE, errno.ENFILE})
 _DEPTH = 20  # causes that are looked through
 
 
-def out_of_room(error: BaseException) -> bool:
-    """Whether a disk is full, or a limit on the size of files is reached."""
-    if isinstance(error, sqlite3.OperationalError):
-        return "full" in str(error)
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno in DISK
-    return any(os.strerror(code) in str(error) for code in DISK)  # as libraries of other languages hand it on
+_SAID = {  # what systems and libraries say of each lack, for where only their words arrive
+    "disk": (*map(os.strerror, DISK), "database or disk is full"),
+    "memory": (os.strerror(errno.ENOMEM), "MemoryError", "std::bad_alloc", "out of memory"),
+    "threads": ("can't start new thread",),
+    "files": tuple(map(os.strerror, _FILES)),
+}
+_REMEDIES = {
+    "disk": "the disk is full{at}: free some, or name a folder on another disk (HOPBENCH_HOME, --out)",
+    "memory": "the memory is used up: end other programs, raise the limit (ulimit -v), or run fewer at once (--workers, "
+    "--limit)",
+    "threads": "the system starts no more threads or processes: end other programs, or raise the limit (ulimit -u)",
+    "files": "too many files are open: end other programs, or raise the limit (ulimit -n)",
+}
 
 
 def exhausted(error: BaseException, place: Path | str = "") -> IncompleteError | None:
@@ -31,27 +36,38 @@ def exhausted(error: BaseException, place: Path | str = "") -> IncompleteError |
     `place` is the file that was being written, where the error itself names none.
     """
     for one in _causes(error):
-        if out_of_room(one):
-            where = getattr(one, "filename", None) or place
-            at = f" for {where}" if where else ""
-            return IncompleteError(
-                f"the disk is full{at}: free some, or name a folder on another disk (HOPBENCH_HOME, --out). {GOES_ON}"
-            )
-        if isinstance(one, MemoryError) or (isinstance(one, OSError) and one.errno == errno.ENOMEM):
-            return IncompleteError(
-                "the memory is used up: end other programs, raise the limit (ulimit -v), or run fewer at once "
-                f"(--workers, --limit). {GOES_ON}"
-            )
-        if (isinstance(one, RuntimeError) and "can't start new thread" in str(one)) or _no_fork(one):
-            return IncompleteError(
-                "the system starts no more threads or processes: end other programs, or raise the limit (ulimit -u). "
-                f"{GOES_ON}"
-            )
-        if isinstance(one, OSError) and one.errno in _FILES:
-            return IncompleteError(
-                f"too many files are open: end other programs, or raise the limit (ulimit -n). {GOES_ON}"
-            )
+        lack = _lack(one)
+        if lack is not None:
+            return _told(lack, getattr(one, "filename", None) or place)
     return None
+
+
+def exhausted_as_told(text: str, place: Path | str = "") -> IncompleteError | None:
+    """The same for the words of another process."""
+    lack = _lack_in(text)
+    return None if lack is None else _told(lack, place)
+
+
+def _told(lack: str, place: object) -> IncompleteError:
+    return IncompleteError(f"{_REMEDIES[lack].format(at=f' for {place}' if place else '')}. {GOES_ON}")
+
+
+def _lack_in(text: str) -> str | None:
+    return next((lack for lack, words in _SAID.items() if any(word in text for word in words)), None)
+
+
+def _lack(error: BaseException) -> str | None:
+    """What there was too little of, by the error's own kind; by its words where that says nothing."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, BlockingIOError):
+        return "threads" if _no_fork(error) else None
+    if isinstance(error, HopBenchError):
+        return None
+    if isinstance(error, OSError) and error.errno is not None:
+        codes = {**dict.fromkeys(DISK, "disk"), **dict.fromkeys(_FILES, "files"), errno.ENOMEM: "memory"}
+        return codes.get(error.errno)
+    return _lack_in(str(error))
 
 
 def _no_fork(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from importlib.metadata import version
 from typing import Annotated, NoReturn
@@ -29,6 +30,7 @@ from flows.cli.faults import plain, refuse_unreadable_words, speak_plainly
 from retrieval.errors import HopBenchError
 
 INTERRUPTED = 130
+LONG_WORD = re.compile(r"\S{1000,}")
 # A run makes millions of small objects that live to its end: with Python's default of 700 the collector looks at them
 # again and again, for a tenth of the time of the trials.
 COLLECT_AFTER = 100_000
@@ -89,6 +91,7 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
+    message = LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-50:]}", message)
     # No markup: messages quote what users wrote, brackets and all.
     Console(stderr=True).print(f"hopbench: {message}", markup=False, highlight=False, soft_wrap=True)
     sys.exit(code)

@@ -48,7 +48,10 @@ class OpenAIEmbedder:
     @cached_property
     def name(self) -> str:
         """Model and endpoint (without credentials that a URL may carry)."""
-        address = urlsplit(self.base_url)
+        try:
+            address = urlsplit(self.base_url)
+        except ValueError as error:
+            raise InputError(f"OPENAI_BASE_URL: {self.base_url!r} is no address ({error}): correct it") from error
         return f"openai:{self.model}@{address.netloc.rpartition('@')[2]}{address.path}"
 
     @cached_property

@@ -29,7 +29,13 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         """Refuse an address that carries credentials: it is logged and kept, a key is not."""
-        address = urlsplit(self.base_url)
+        try:
+            address = urlsplit(self.base_url)
+            _ = address.port
+        except ValueError as error:
+            raise InputError(
+                f"the address of {self.model!r}, {self.base_url!r}, is none ({error}): correct it"
+            ) from error
         if address.scheme not in ("http", "https") or not address.hostname:
             raise InputError(
                 f"the address of {self.model!r} must be http(s)://HOST/v1, as in http://localhost:8000/v1: "
