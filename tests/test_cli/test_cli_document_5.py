@@ -1,7 +1,8 @@
 """Document 5's own example from its triples to the files of a run: what a reader is told, letter for letter.
 
-The document's block says "Auth Service -> OAuth Provider: "depends_on"", and in OAuth Provider's section "Auth Service
-(depended_on_by)". English words are not turned round by rule, so ours says "inverse of depends_on" there.
+The document's block says `Auth Service -> OAuth Provider: "depends_on"`, and in OAuth Provider's section `Auth Service
+(depended_on_by)`. English words are not turned round by rule, so ours says "inverse of depends_on" there. Of two names
+of equal length the rarer comes first: OAuth Provider is mentioned in two passages, Auth Service in four.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ QUESTIONS = {
 }
 OF_OAUTH = """\
 ### OAuth Provider (tool)
-Related: Auth Service (inverse of depends_on, weight: 8), Google OAuth (implements,
-  weight: 2)
+Related: Auth Service (inverse of depends_on, weight: 8),
+  Google OAuth (implements, weight: 2)
 Description: External OAuth2 provider integration layer."""
 DEPENDS = """\
 - Auth Service -> OAuth Provider: "depends_on" -- Auth service delegates to OAuth
@@ -55,14 +56,14 @@ Query entities: [OAuth Provider]
 - OAuth Provider -> Google OAuth: "implements" (strength: 2)""",
     "q2": f"""\
 ## Knowledge Graph Context
-Query entities: [Auth Service, OAuth Provider]
+Query entities: [OAuth Provider, Auth Service]
+
+{OF_OAUTH}
 
 ### Auth Service (concept)
 Related: OAuth Provider (depends_on, weight: 8), User Model (implements, weight: 5),
   Login Flow (part_of, weight: 4), Session Store (uses, weight: 3)
 Description: Core authentication service handling JWT issuance and validation.
-
-{OF_OAUTH}
 
 ### Relevant Relationships
 {DEPENDS}
