@@ -32,7 +32,11 @@ class MappedStore:
 
     def read(self, query: str, **parameters: object) -> list[Record]:
         """See `GraphStore.read`."""
-        return self._inner.read(self._mapping.rewrite(query), **parameters)
+        return self._inner.read(self.rewrite(query), **parameters)
+
+    def rewrite(self, query: str) -> str:
+        """A text of `cypher` as this graph's server gets it."""
+        return self._mapping.rewrite(query)
 
     def record(self) -> Mapping[str, Any]:
         """What the graph holds now. Raises InputError where it has no chunks, or chunks that the corpus has not."""
