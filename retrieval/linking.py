@@ -136,7 +136,7 @@ def _read(index: Index) -> _Read:
         names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
         titles = list(zip(document["id"], document["name"], strict=True))
         by_id = dict(zip(entity["id"], entity["name"], strict=True))
-        reader = Linker(names, titles, uncapitalised(index, entity["id"]))
+        reader = Linker(names, titles, uncapitalised(index, by_id))
         kept = index.shared["names"] = _Read(reader, by_id, len(names) + len(titles))
     return kept
 

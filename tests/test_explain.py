@@ -24,19 +24,22 @@ from eval.explain import (
     linked_entities,
     literal,
     outcomes_of,
+    pasteable,
     queries_of,
     versus,
 )
 from retrieval.fusion import Scored
 from retrieval.graph import cypher
+from retrieval.graph.mapping import GraphMapping
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from retrieval.index import Batch, Index
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import Vector
+from retrieval.strategies.entity_expansion import EntityExpansion
 from retrieval.strategies.graph_expansion import GraphExpansion
 from retrieval.strategies.pagerank import PageRank
 from retrieval.types import Chunk, Counters, Hit, Question, Ranking, Step
-from tests.graphs import graph_tables, hand_index
+from tests.graphs import CountingStore, graph_tables, hand_index
 
 OTHERS = [f"z{number:03}" for number in range(110)]  # push what is far from the question out of the vector top 100
 ASKED = Question("q", "Where is Ada?")
@@ -251,7 +254,7 @@ def test_routes_count_steps_as_reach_does_and_take_the_strongest_way(index: Inde
 
 def test_entities_and_nodes_have_readable_names(index: Index) -> None:
     linked = linked_entities(Batch(index, [Question("q", "did e ada meet E Cy?")]))
-    assert [(one.words, one.entity, one.chunks) for one in linked] == [("E Cy", "e:cy", 1)]
+    assert [(one.words, one.entity, one.chunks) for one in linked] == [("e ada", "e:ada", 1), ("E Cy", "e:cy", 1)]
     names = Names.read(index)
     assert (names("e:ada"), names("e:none"), names("start")) == ("e:ada", "e:none", "[start]")
     split = Chunk("p#1", "p", 1, "The Long Passage", "…")
@@ -269,6 +272,24 @@ def test_two_strategies_side_by_side(batch: Batch, examiner: Examiner) -> None:
     ]
     assert [place.passage for place, _ in both.only_first] == ["rival"]
     assert [(place.passage, fate.kind) for place, fate in both.only_second] == [("beaten", "out-ranked")]
+
+
+def test_the_queries_of_a_mapped_graph_have_its_names(index: Index) -> None:
+    """What is printed is to be pasted into that graph's own browser."""
+
+    class Mapped(CountingStore):
+        def rewrite(self, query: str) -> str:
+            return GraphMapping(labels={"Entity": "base"}).rewrite(query)
+
+    mapped = replace(index, store=Mapped(index.store), shared={})
+    strategy = EntityExpansion()
+    asked = Question("q", "Where is E Ada?")  # the hand-made entities are named by their ids
+
+    (own,) = pasteable(strategy, mapped, asked)
+
+    assert "MATCH (e:`base` {`id`: id})" in own.text
+    assert "AS chunk_text" in own.text
+    assert all(":Entity" not in query.text for query in queries_of(strategy, mapped, asked))
 
 
 def test_the_queries_of_one_question_are_written_down(index: Index) -> None:

@@ -52,9 +52,9 @@ def test_the_documents_names_stand_in_a_table_of_their_own() -> None:
         "| --- | --- | --- | --- | --- |",
         "| exact cosine of question and chunk embeddings | `kinds`, `relTypes` | `sample.types` | (empty) | text |",
     ]
-    page = written("<!-- aliases -->\nold\n<!-- /aliases -->\n")
+    page = written("<!-- aliases -->\nbefore\n<!-- /aliases -->\n")
     assert "| document 4 | `graph_expansion_hops` | `entity_expansion.hops` | 1 | 1..3 |\n" in page
-    assert "old" not in page
+    assert "before" not in page
 
 
 def test_a_tuned_preset_has_a_column() -> None:

@@ -68,6 +68,16 @@ def test_what_rules_found_links_in_lower_case_alone(tmp_path: Path, question: st
     assert expected == linked(index_of(tmp_path), question)
 
 
+def test_triples_make_no_name_of_a_word_that_many_passages_have_unless_it_stands_alone(tmp_path: Path) -> None:
+    films = [Passage(f"f{number:02}", f"Golm {number}", "It is a film.") for number in range(11)]
+    stated = [*TRIPLES, *(Triple(one.id, one.title, "is a", "film") for one in films)]
+    index = built_index(plan_of([*CORPUS, *films], triples=stated), tmp_path)
+
+    assert ["FastAPI"] == linked(index, "Which film is about FastAPI?")
+    assert ["FastAPI", "uvicorn"] == linked(index, "Does FastAPI run on uvicorn?")
+    assert ["film"] == linked(index, "Which film is it?")
+
+
 def test_a_word_that_many_passages_have_is_no_name(tmp_path: Path) -> None:
     more = [Passage(f"m{number}", "", "They speak of abortion.") for number in range(9)]  # 10 chunks, then 11
     question = "What are the global implications of abortion?"

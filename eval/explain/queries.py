@@ -35,7 +35,7 @@ class _Recording:
         self.queries: list[Query] = []
 
     def read(self, query: str, **parameters: object) -> list[Record]:
-        self.queries.append(Query(query, {"namespace": self._store.namespace, **parameters}))
+        self.queries.append(Query(_as_sent(self._store, query), {"namespace": self._store.namespace, **parameters}))
         return self._store.read(query, **parameters)
 
     def __getattr__(self, name: str) -> Any:
@@ -55,7 +55,14 @@ def queries_of(strategy: Strategy, index: Index, question: Question) -> Sequence
 
 def pasteable(strategy: Strategy, index: Index, question: Question) -> Sequence[Query]:
     """What the strategy's source gives a person to paste, beside what the strategy sends; none for most."""
-    return [Query(text, parameters) for text, parameters in strategy.pasteable(Batch(index, [question]))]
+    own = strategy.pasteable(Batch(index, [question]))
+    return [Query(_as_sent(index.store, text), parameters) for text, parameters in own]
+
+
+def _as_sent(store: GraphStore, query: str) -> str:
+    """A text of `cypher` as the store's server gets it: a graph mapped from elsewhere has names of its own."""
+    rewrite = getattr(store, "rewrite", None)
+    return rewrite(query) if rewrite else query
 
 
 def browser_text(queries: Sequence[Query], title: str = "round trip") -> str:

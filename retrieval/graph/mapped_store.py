@@ -32,7 +32,11 @@ class MappedStore:
 
     def read(self, query: str, **parameters: object) -> list[Record]:
         """See `GraphStore.read`."""
-        return self._inner.read(self._mapping.rewrite(query), **parameters)
+        return self._inner.read(self.rewrite(query), **parameters)
+
+    def rewrite(self, query: str) -> str:
+        """A text of `cypher` as this graph's server gets it."""
+        return self._mapping.rewrite(query)
 
     def reference(self) -> None:
         """See `Neo4jStore.reference`."""
