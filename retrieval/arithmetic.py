@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 
 GRID_BITS = 24
 _GRID = 2.0**GRID_BITS
+_ROWS = 4096
 SHARE_BITS = 40  # shares of a whole: sums of thousands of them are exact
 
 _LN2_HIGH, _LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
@@ -62,12 +63,20 @@ _EXP = tuple(
 def on_grid(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     """Vectors, components within ±1, with each component rounded to a multiple of 2⁻²⁴: float32 holds those exactly.
 
-    Moves a component by 3e-8 at most; vectors on the grid stay as they are.
+    Moves a component by 3e-8 at most. Vectors that stand there already are given back, not copied.
     """
-    scaled = np.asarray(vectors) * _GRID
+    vectors = np.asarray(vectors)
+    parts = (vectors[begin : begin + _ROWS] for begin in range(0, len(vectors), _ROWS))
+    if vectors.dtype == np.float32 and all(np.array_equal(part, _rounded(part)) for part in parts):
+        return vectors
+    return _rounded(vectors).astype(np.float32, copy=False)
+
+
+def _rounded(vectors: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    scaled = vectors * _GRID
     np.rint(scaled, out=scaled)
     scaled /= _GRID
-    return scaled.astype(np.float32, copy=False)
+    return scaled
 
 
 def shares(parts: Floats, whole: Any) -> Floats:

@@ -22,7 +22,7 @@ from retrieval.types import Chunk
 BLOCK_ROWS = 512
 TILE_COLUMNS = 16_384  # 32 MB of scores, whatever the corpus
 GROUPS = 1024
-PAIRS = 4096  # of vectors multiplied at a time: 16 MB
+PAIRS = 512  # of vectors multiplied at a time: 2 MB, within the cache
 DECIMALS = 6
 ROUNDING = 2e-6  # similarities are compared when rounded to 6 decimals: cells this close may still change places
 
