@@ -89,8 +89,8 @@ def test_every_label_carries_its_kind_and_what_was_tuned_here_says_so() -> None:
     expected = {"bm25": "documented", "pagerank": "tuned *", "hoprank": "learned *", "kg2rag[seed_k=3]": "set by hand"}
     assert expected == kinds
     assert [
-        "* pagerank: tuned on musique-train100, whose questions are asked here: no evidence for other questions, and not "
-        "called the best",
+        "* pagerank: tuned on musique-train100, whose questions are asked here: no evidence for other questions, and "
+        "not called the best",
         "* hoprank: learned from a, b, whose questions are asked here: no evidence for other questions, and not called "
         "the best",
     ] == _notes(entries, PRIMARY)
