@@ -45,7 +45,7 @@ def test_verdict_interval_and_corrected_p_say_the_same(frames: dict[str, pd.Data
 
 
 def test_what_holm_takes_away_takes_the_interval_across_zero() -> None:
-    # 6 of 40 won: p = 2/2^6 = .031 alone, .063 for two. Alone, the interval lies above 0; beside the verdict it must not.
+    # 6 of 40 won: p = 2/2^6 = .031 alone, .063 for two: alone the interval is above 0, beside the verdict not.
     frames = {"base": rows(np.zeros(40)), "x": rows(np.arange(40) < 6), "y": rows(np.arange(40) < 6)}
     for pair in compare(frames, "base").pairs:
         assert pair.ci is not None

@@ -13,6 +13,7 @@ import pytest
 from eval.ledger import TrialRecord
 from eval.sweep.arena import first_drawn
 from eval.sweep.candidate import Build, Candidate
+from eval.sweep.figures import front
 from eval.sweep.model import Objective
 from eval.sweep.plan import SweepPlan, read_sweep
 from eval.sweep.response import responses
@@ -155,6 +156,41 @@ def test_the_best_of_many_equal_ones_is_not_better_than_they_are(tiny: Path) -> 
     assert found.low < found.honest < found.high
     assert found == selection(results, "all_gold@10", seed=0)
     assert selection(results[:1], "all_gold@10", seed=0) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bias_is_the_difference_of_the_two_figures_beside_it(tiny: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    todo = plan(tiny, search="random", trials=6, **SPACE)
+    results = [result(one, (rng.random(37) < 0.4).astype(float).tolist()) for one in todo.candidates]
+    results.sort(key=lambda one: -one.mean("all_gold@10"))
+    found = selection(results, "all_gold@10", seed=seed)
+    assert found is not None
+    assert f"{found.optimism:+.3f}" == f"{float(f'{found.shown:.3f}') - float(f'{found.honest:.3f}'):+.3f}"
+
+
+def test_configurations_that_tie_share_their_wins(tiny: Path) -> None:
+    # Four of five are equal and better than the fifth: each wins a quarter of the resamples.
+    todo = plan(tiny, grid={"restart": [0.1, 0.2, 0.3, 0.4, 0.5]})
+    results = [result(one, [1.0, 0.0, 1.0, 1.0]) for one in todo.candidates[:4]]
+    found = selection([*results, result(todo.candidates[4], [0.0] * 4)], "all_gold@10", seed=0)
+    assert found is not None
+    assert found.chosen == pytest.approx(1 / 4, abs=0.01)  # a fifth where only the lost question is drawn, 1 in 256
+
+
+def test_where_less_is_better_the_lowest_wins(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from eval.metrics import registry
+
+    lower = replace(registry.get_metric("all_gold@10"), higher_is_better=False, worst=1.0)
+    monkeypatch.setitem(registry._METRICS, "all_gold@10", lower)
+    todo = plan(tiny, grid={"restart": [0.1, 0.2]})
+    scores, cost = ([1.0] * 9, [0.0] * 9), {"context_tokens": 1.0}
+    high, low = (result(one, values, cost) for one, values in zip(todo.candidates, scores, strict=True))
+    assert [low, high] == ranked([high, low], Objective(), {})
+    found = selection([low, high], "all_gold@10", seed=0)
+    assert found is not None
+    assert (0.0, 0.0, 1.0) == (found.shown, found.honest, found.chosen)
+    assert [low] == [place.result for place in front([high, low], "all_gold@10", timed=False) if place.front]
 
 
 def test_what_breaks_a_constraint_has_no_part_in_the_selection_bias(tiny: Path) -> None:

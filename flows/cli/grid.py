@@ -10,6 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 GAP = 2
+COMFORTABLE = 32
+"""Characters of a text beyond which it is folded before a column is dropped."""
+
 LEAST_FOLDED = 14
 """Characters that a folded column keeps at least, if it ever had so many."""
 
@@ -53,7 +56,7 @@ class Grid:
     def _kept(self, width: int) -> list[int]:
         chosen = list(range(len(self.headings)))
         for name in self._drop:
-            if self._total(chosen, self._least) <= width:
+            if self._total(chosen, self._comfortable) <= width:
                 break
             chosen = [column for column in chosen if self.headings[column] != name]
         return chosen
@@ -93,6 +96,10 @@ class Grid:
             return natural
         word = max(map(cell_len, self.headings[column].split()), default=0)
         return min(natural, max(word, LEAST_FOLDED))
+
+    def _comfortable(self, column: int) -> int:
+        natural = self._natural(column)
+        return min(natural, COMFORTABLE) if self.headings[column] in self._fold else natural
 
     def _table(self, widths: dict[int, int]) -> Table:
         made = Table(box=None, pad_edge=False, header_style="bold")
