@@ -39,8 +39,8 @@ class Clock:
     Linux tells that wait (`schedstat`'s second number, nanoseconds); elsewhere own time is wall time.
     """
 
-    def __init__(self, waits: str = WAITS) -> None:
-        self._path = waits
+    def __init__(self, waits: str | None = None) -> None:
+        self._path = waits or WAITS
         self._file: int | None = None
 
     def __enter__(self) -> Self:

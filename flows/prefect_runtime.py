@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from flows.home import Home
+from flows.nightly.pages import OURS
 from flows.steps import Steps, plain_steps, prefect_steps, run_flow
 from retrieval.errors import IncompleteError, InputError
 from retrieval.resources import exhausted_as_told
@@ -89,15 +90,29 @@ class PrefectRuntime:
                     sys.executable,
                     *("-P", "-m", "flows.prefect_server"),
                     *(str(listener.fileno()), str(self._home.prefect / "start.lock")),
+                    *(() if self._serving_port is None else (str(self._home.nights),)),
                 ],
-                env=os.environ | (_SERVER_ENVIRONMENT if self._serving_port is None else {}),
+                env=os.environ | (_SERVER_ENVIRONMENT if self._serving_port is None else self._pages()),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,  # Ctrl-C is for the main process, which still wants to record the failure
             )
-        os.environ["PREFECT_API_URL"] = self.api_url
+        os.environ.update({"PREFECT_API_URL": self.api_url, OURS: "1"})
+
+    def _pages(self) -> dict[str, str]:
+        """What a server with pages must know: they ask port 4200 for everything unless they are told another address.
+
+        An address without host and port is the one that the browser has, through a tunnel too. The pages' files are
+        made in the home, since the installation may not be ours to write.
+        """
+        return {
+            "PREFECT_UI_API_URL": "/api",
+            "PREFECT_UI_STATIC_DIRECTORY": str(self._home.prefect / "pages"),
+            "PREFECT_SERVER_UI_V2_ENABLED": "false",  # not the first page: it reports to its makers, see staying_here
+            "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+        }
 
     def _bind(self, listener: socket.socket) -> None:
         port = self._serving_port or 0
@@ -173,7 +188,8 @@ class PrefectRuntime:
             return
         if self._ready:
             _drain()
-        os.environ.pop("PREFECT_API_URL", None)
+        for name in ("PREFECT_API_URL", OURS):
+            os.environ.pop(name, None)
         cast("IO[bytes]", server.stdin).close()  # it is a pipe, and its end is the server's
         try:
             server.wait(STOP_SECONDS)

@@ -1,5 +1,7 @@
 """Prefect's API server as a child process that never outlives its parent: `python -m flows.prefect_server`.
 
+Its arguments are a listening socket, a lock, and, for a server with pages, the folder of the nights they link.
+
 Prefect can start such a server itself, but only after `import prefect` in the parent (3 s), on a port that another
 process may take meanwhile, and it survives a parent that is killed. This one is handed an already bound socket, and
 ends when its standard input, a pipe from the parent, closes: that happens however the parent dies.
@@ -15,8 +17,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from flows.nightly.pages import routes
 from retrieval.locking import exclusive
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STOP_SECONDS = 10
 
@@ -30,7 +37,21 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
-def main(descriptor: int, lock: Path) -> None:
+def staying_here(app: ASGIApp) -> ASGIApp:
+    """`app` whose pages may ask this server alone: Prefect's newer ones would report their use to its makers."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"content-security-policy", b"connect-src 'self'")]
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return answer
+
+
+def main(descriptor: int, lock: Path, nights: Path | None = None) -> None:
     """Serve the API on the listening socket `descriptor` until SIGTERM or the parent's end."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     # Importing and migrating allocate much and free nothing: collecting there costs 1-2 of about 8 seconds.
@@ -45,9 +66,16 @@ def main(descriptor: int, lock: Path) -> None:
             gc.enable()
             gc.freeze()
 
-    config = uvicorn.Config(create_app, factory=True, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
+    def app() -> ASGIApp:
+        created = create_app()
+        if nights is None:
+            return created
+        created.router.routes.insert(0, routes(nights))  # Prefect's pages take every path that is left
+        return staying_here(created)
+
+    config = uvicorn.Config(app, factory=True, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
     Server(config).run(sockets=[socket.socket(fileno=descriptor)])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), *map(Path, sys.argv[2:]))

@@ -22,12 +22,12 @@ from flows.home import Home
 from flows.home_version import VERSION
 from flows.nightly import retention
 from flows.nightly.counterparts import counterparts, strategy_of
-from flows.nightly.latency import PACE, WALL, Latencies, Slower, growth, judge_latencies
+from flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_latencies
 from flows.nightly.lock import only_nightly
 from flows.nightly.nights import Night, last_good, nights, started_as, unfinished, write_night
 from flows.nightly.options import NightlyOptions
 from flows.nightly.publish import lines, markdown
-from flows.nightly.suspects import changed, circumstances
+from flows.nightly.suspects import changed
 from flows.nightly.verdict import Verdict, as_dict, judge
 from retrieval.errors import IncompleteError, InputError, ParameterError
 
@@ -109,7 +109,7 @@ def test_an_unchanged_night_is_good_and_a_significant_drop_is_none(tmp_path: Pat
     assert lines(worse)[1].startswith("pagerank: all_gold@10 -0.200 [-0.2")
     assert lines(worse)[2] == "nothing that was recorded has changed since then"
     assert json.loads(json.dumps(as_dict(worse)))["regressions"] == ["pagerank"]
-    assert "| pagerank | -0.200 |" in markdown("made", "tonight", worse)
+    assert "| pagerank | -0.200 |" in markdown("made", "tonight", worse, "The report: x")
 
 
 def test_all_labels_are_one_family(tmp_path: Path) -> None:
@@ -168,6 +168,133 @@ def test_incomplete_slower_and_accepted_nights(tmp_path: Path) -> None:
     assert said in lines(slow)
     assert slow.accepted().outcome == "baseline"
     assert "accepted as the new baseline" in lines(slow.accepted())
+
+
+def test_a_drop_under_another_label_is_a_drop(tmp_path: Path) -> None:
+    specs = {"bm25": {}, "pagerank": {"restart": 0.15, "fill": True}}
+    night(tmp_path, "made-01:00", {"bm25": scores(0.5), "pagerank": scores(0.8)}, circumstances={"specs": specs})
+    other = "pagerank[restart=0.99]"
+    tonight = Tonight({"bm25": scores(0.5), other: scores(0.6)}, {other: {"restart": 0.99, "fill": True}})
+    verdict = judged(tonight, tmp_path, selection=("all", "pagerank.restart=0.99"))
+    assert (verdict.outcome, verdict.regressions) == ("regression", [other])
+    told = lines(verdict)
+    assert told[0] == f"compared with made-01:00: regression of {other}, 2 of 2 labels compared"
+    assert told[1].startswith(f"{other} in place of pagerank: all_gold@10 -0.200 [-0.2")
+    assert told[2] == "changed since then: the spec of pagerank (restart 0.15 → 0.99)"
+    assert as_dict(verdict)["replaced"] == {other: "pagerank"}
+
+
+def test_a_drop_is_found_when_the_strategy_was_away_for_a_night(tmp_path: Path) -> None:
+    night(tmp_path, "made-01:00", {"bm25": scores(0.5), "pagerank": scores(0.8)})
+    night(tmp_path, "made-02:00", {"bm25": scores(0.5)})
+    verdict = judged(Tonight({"bm25": scores(0.5), "pagerank[restart=0.9]": scores(0.6)}), tmp_path)
+    assert verdict.regressions == ["pagerank[restart=0.9]"]
+    assert verdict.previous == {"bm25": "made-02:00", "pagerank[restart=0.9]": "made-01:00"}
+
+
+def test_no_regression_is_said_only_of_what_was_compared(tmp_path: Path) -> None:
+    night(tmp_path, "made-01:00", {"bm25": scores(0.5), "hybrid": scores(0.5)}, selection=["bm25,hybrid"])
+    tonight = Tonight({"bm25": scores(0.5), "vector": scores(0.5)})
+    verdict = judged(tonight, tmp_path, champion(0.8, "pagerank"), selection=("bm25,vector",))
+    assert (verdict.outcome, verdict.compared) == ("good", ["bm25"])
+    assert lines(verdict) == [
+        "compared with made-01:00: no regression, 1 of 2 labels compared",
+        "not compared, new tonight: vector",
+        "missing tonight, though made-01:00 had them: hybrid",
+        "not compared with the champion: tonight has no label of its strategy, pagerank",
+    ]
+    nothing = judged(Tonight({"vector": scores(0.5)}), tmp_path)
+    assert lines(nothing)[0] == "none of the 1 labels was measured on an earlier night: nothing is compared"
+
+
+def test_a_label_that_vanished_though_the_same_was_asked_for_makes_the_night_incomplete(tmp_path: Path) -> None:
+    night(tmp_path, "made-01:00", {"bm25": scores(0.5), "plugged": scores(0.5)}, selection=["all"])
+    night(tmp_path, "made-02:00", {"bm25": scores(0.5)}, selection=["bm25"])  # another schedule on the same home
+    gone = judged(Tonight({"bm25": scores(0.5)}), tmp_path, selection=("all",))
+    assert (gone.outcome, gone.found.missing) == ("incomplete", ("plugged",))
+    assert "the same was asked for: plugged. Install again" in lines(gone)[1]
+    assert gone.accepted().outcome == "baseline"
+    meant = judged(Tonight({"bm25": scores(0.5)}), tmp_path, selection=("bm25",))
+    assert (meant.outcome, meant.found.missing) == ("good", ())
+
+
+@pytest.mark.parametrize(
+    ("tonight", "then", "known_as"),
+    [
+        # --set changes both labels of a strategy: each stands in for its own preset
+        ({"a[x=3]": {"x": 3}, "a:tuned[x=3]": {"x": 3}}, {"a": {"x": 1}, "a:tuned": {"x": 2}}, ["a", "a:tuned"]),
+        ({"a:tuned": {"x": 2}}, {"a": {"x": 1}}, ["a"]),  # the tuned preset in place of the documented one
+        ({"a": {"x": 1}, "a[x=3]": {"x": 3}}, {"a": {"x": 1}}, ["a"]),  # a new label beside the old one
+        ({"a[x=3]": {"x": 3, "y": 1}}, {"a[x=2]": {"x": 2, "y": 2}, "a[y=1]": {"x": 1, "y": 1}}, ["a[y=1]"]),  # nearest
+        ({"a[x=2]": {"x": 2}, "a[x=3]": {"x": 3}}, {"a": {"x": 1}}, ["a", "a"]),  # two in place of one: both
+        ({"ab": {}}, {"a": {}}, []),  # another strategy
+    ],
+)
+def test_a_label_stands_in_for_the_nearest_of_its_strategy(
+    tmp_path: Path, tonight: dict[str, Any], then: dict[str, Any], known_as: list[str]
+) -> None:
+    night(tmp_path, "made-01:00", {label: scores(0.5) for label in then}, circumstances={"specs": then})
+    found = counterparts(tonight, nights(tmp_path), ("all",))
+    assert [old for _, old in found.before.values()] == known_as
+    assert set(found.missing) == set(then) - set(known_as)
+
+
+def paced(own: float, wall: float, yardstick: float = 1.0, version: float = 1.0, **engine: float) -> dict[str, Any]:
+    pace = {"version": version, "own_ms": own, "yardstick_ms": yardstick, "to_yardstick": own / yardstick}
+    return {METRIC: 0.5, WALL: wall, PACE: {**pace, **engine}}
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "again", "found"),
+    [
+        (paced(1.1, 1.1), paced(3.3, 3.3), paced(3.2, 3.2), "slower"),  # three times as long beside the same yardstick
+        (paced(1.1, 1.1), paced(4.2, 30.0, 1.3), paced(4.1, 30.0, 1.3), "slower"),  # and on a busy machine
+        (paced(1.1, 1.1), paced(3.3, 3.3), paced(1.2, 1.2), ""),  # on the first measuring only
+        (
+            paced(1.1, 1.1),
+            paced(1.4, 7.9, 1.3),
+            None,
+            "busy",
+        ),  # the machine: seven times as long, not beside the yardstick
+        (paced(20.0, 20.0), paced(70.0, 70.0, 3.0), None, "busy"),  # a slower machine slows the yardstick too
+        (paced(1.1, 30.0), paced(3.3, 3.3), paced(3.3, 3.3), "slower"),  # the earlier night was the busy one
+        (paced(0.1, 0.1), paced(0.3, 0.3), None, ""),  # three times, but by .2 ms
+        (paced(20.0, 20.0), paced(36.0, 36.0), None, ""),  # within the factor of 2
+        # the server's load: seven times beside our own yardstick, as long as ever beside the server's
+        (paced(2.0, 2.0, to_engine=1.0), paced(14.0, 14.0, to_engine=1.1), None, "busy"),
+        (paced(2.0, 2.0, to_engine=1.0), paced(14.0, 14.0, to_engine=6.0), paced(14.0, 14.0, to_engine=6.0), "slower"),
+        (paced(2.0, 2.0), paced(14.0, 14.0, version=2.0), None, "with another yardstick"),
+        ({METRIC: 0.5, WALL: 2.0}, paced(14.0, 14.0), None, "without a yardstick"),  # an older home
+    ],
+)
+def test_latency_is_judged_beside_the_yardstick(
+    tmp_path: Path, then: dict[str, Any], now: dict[str, Any], again: dict[str, Any] | None, found: str
+) -> None:
+    night(tmp_path, "made-01:00", {"a": scores(0.5)}, circumstances={"machine": "m"}, labels={"a": then})
+    (earlier,) = nights(tmp_path)
+
+    def second(_: str) -> Mapping[str, float]:
+        assert again is not None, "measured a second time without a reason"
+        return dict(again[PACE])
+
+    judgement = judge_latencies({"a": now}, {"a": (earlier, "a")}, "m", 2.0, second)
+    said = "slower" if judgement.slower else "busy" if judgement.busy else "".join(judgement.unknown)
+    assert found in said
+    assert bool(found) == bool(said)
+    elsewhere = judge_latencies({"a": now}, {"a": (earlier, "a")}, "another", 2.0, second)
+    assert list(elsewhere.unknown.values()) == [["a"]]
+
+
+def test_what_the_machine_explains_is_a_warning_and_no_alarm(tmp_path: Path) -> None:
+    night(tmp_path, "made-01:00", {"hybrid": scores(0.5)})
+    busy = Latencies(busy=[Slower("hybrid", 1.1, 7.9, 1.2)], unknown={"made-01:00 ran on another machine": ["bm25"]})
+    verdict = judged(Tonight({"hybrid": scores(0.5)}), tmp_path, latency=busy)
+    assert verdict.outcome == "good"
+    assert lines(verdict)[1:] == [
+        "warning: the machine was busier than then: p50 latency hybrid 1.1 → 7.9 ms; beside the yardstick they took at "
+        "most 1.2 times as long, so the code is not to blame",
+        "latency not compared, since made-01:00 ran on another machine: bm25",
+    ]
 
 
 def test_what_changed_is_named() -> None:

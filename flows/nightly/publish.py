@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from eval.compare import limit
 from flows.nightly.latency import lines as latency_lines
+from flows.nightly.pages import link
 from flows.nightly.verdict import Verdict, as_dict, describe
 
 
@@ -67,9 +69,7 @@ def _uncompared(verdict: Verdict) -> list[str]:
     if verdict.found.measure is not None and verdict.found.missing:
         found.append(_missing(verdict, verdict.found.measure.name))
     if verdict.left_out:
-        found.append(
-            f"not compared with the champion, whose strategy {verdict.left_out} no label of tonight stands for"
-        )
+        found.append(f"not compared with the champion: tonight has no label of its strategy, {verdict.left_out}")
     return found
 
 
@@ -83,8 +83,8 @@ def _missing(verdict: Verdict, measure: str) -> str:
     )
 
 
-def markdown(benchmark: str, night: str, verdict: Verdict) -> str:
-    """The verdict as Prefect's artifact shows it."""
+def markdown(benchmark: str, night: str, verdict: Verdict, report: str) -> str:
+    """The verdict as Prefect's artifact shows it; `report` tells where the report is."""
     pairs = [] if verdict.comparison is None else verdict.comparison.pairs
     rows = [f"| label | {verdict.metric} | 95% interval, all together | p (Holm) | verdict |", "|---|---|---|---|---|"]
     for pair in pairs:
@@ -92,16 +92,18 @@ def markdown(benchmark: str, night: str, verdict: Verdict) -> str:
         interval = f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
         rows.append(f"| {pair.label} | {effect} | {interval} | {pair.p_holm:.4f} | {pair.verdict} |")
     told = "\n".join(f"- {line}" for line in lines(verdict))
-    return f"# {benchmark}: {verdict.outcome}\n\n{night}\n\n{told}\n\n" + ("\n".join(rows) if pairs else "")
+    return f"# {benchmark}: {verdict.outcome}\n\n{night}\n\n{report}\n\n{told}\n\n" + ("\n".join(rows) if pairs else "")
 
 
-def to_prefect(benchmark: str, night: str, verdict: Verdict) -> None:
+def to_prefect(benchmark: str, night: str, verdict: Verdict, report: Path) -> None:
     """Leave an artifact, and an event that automations can react to; only inside a flow."""
     from prefect.artifacts import create_markdown_artifact
     from prefect.events import emit_event
 
     name = re.sub(r"[^a-z0-9]+", "-", benchmark.lower()).strip("-")
-    create_markdown_artifact(markdown(benchmark, night, verdict), f"hopbench-nightly-{name}", lines(verdict)[0])
+    create_markdown_artifact(
+        markdown(benchmark, night, verdict, link(night, report)), f"hopbench-nightly-{name}", lines(verdict)[0]
+    )
     told = {key: value for key, value in as_dict(verdict).items() if key in ("outcome", "regressions", "changed")}
     emit_event(
         f"hopbench.nightly.{verdict.outcome}",

@@ -15,6 +15,7 @@ from flows.nightly.lock import only_nightly
 from flows.nightly.nights import unfinished
 from flows.nightly.notify import post
 from flows.nightly.options import NightlyOptions
+from flows.nightly.pages import REPORT
 from flows.options import RunOptions
 from flows.report_progress import Report
 from retrieval.errors import IncompleteError, RegressionError
@@ -84,6 +85,7 @@ def _night(
         night.accept,
         options.prefect,
         options.mapping is not None,
+        (folder / REPORT).absolute(),
         (options.strategies, *options.changes),
     )
     notes = [left] if left else []

@@ -38,6 +38,7 @@ class Watch:
     accept: bool
     prefect: bool
     mapped: bool
+    report: Path
     selection: Sequence[str] = ()
     verdict: Verdict | None = None
     crowned: str | None = None
@@ -71,7 +72,7 @@ class Watch:
             owner = champion.night_of(trial) if trial and self.crowned is None else None
             self._plan = retention.plan(self._earlier, self.keep, good, owner)
         if self.prefect:
-            publish.to_prefect(evaluation.plan.benchmark.name, self.night, settled)
+            publish.to_prefect(evaluation.plan.benchmark.name, self.night, settled, self.report)
         return self._remarks(evaluation, settled, digest)
 
     def _remarks(self, evaluation: Evaluation, verdict: Verdict, digest: str) -> Remarks:
@@ -134,6 +135,7 @@ class Watch:
                 label: {verdict.metric: mean, **self._latency.get(label, {WALL: None})} for label, mean in means.items()
             },
             "selection": list(self.selection),
+            "report": str(self.report),
             "circumstances": circumstances(evaluation),
             "namespace": self._namespace(evaluation),
             "tracking_key": self.key,
