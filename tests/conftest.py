@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +34,12 @@ ROOT = Path(__file__).resolve().parent.parent
 REAL_START = Tracker.__dict__["start"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """One Prefect server for all workers, begun while they collect."""
+    config = session.config
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(OnePrefectServer.start(), "one Prefect server")
+        folder = config._tmp_path_factory.mktemp("prefect-home")  # type: ignore[attr-defined]
+        config.pluginmanager.register(OnePrefectServer.start(folder), "one Prefect server")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -137,6 +140,24 @@ def home_with_database(shared_folder: Path) -> Callable[[Path], Path]:
     def home(folder: Path) -> Path:
         copy_database(empty_database(shared_folder), Home(folder).mlflow_db)
         return folder
+
+    return home
+
+
+@pytest.fixture(scope="session")
+def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
+    """Makes a folder a home that holds the graph of a shipped benchmark, built once for all workers, and a database."""
+    from retrieval.locking import exclusive
+    from tests.test_cli.conftest import call
+
+    def home(folder: Path, dataset: str) -> Path:
+        built, lock = shared_folder / f"home-{dataset}", shared_folder / f"home-{dataset}.lock"
+        with exclusive(lock):
+            if not built.exists():
+                done = call("graph", "build", "--no-prefect", "--dataset", dataset, home=built)
+                assert (done.code, done.err) == (0, "")
+                copy_database(empty_database(shared_folder), Home(built).mlflow_db)
+        return shutil.copytree(built, folder, dirs_exist_ok=True)
 
     return home
 
