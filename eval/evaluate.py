@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eval.answers import CLOSED_BOOK
-from eval.compare import Comparison, best_baseline, compare, mean_ci
+from eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
 from eval.graph_reach import expansion_factors, reach_columns
 from eval.latency import measure_paced
-from eval.metrics import primary_metric, score, summarise
+from eval.metrics import primary_metric, ragas_metrics, score, summarise
 from eval.reading import Read, Reading, read
+from eval.targets import Target
 from eval.trial import TrialOutcome, batches, prepare, run_trial
 from eval.types import Benchmark
 from eval.unfinished import Unfinished, trial_key
@@ -37,7 +38,7 @@ class Plan:
     """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
 
     `reading` says who answers and who judges; without it no language model is asked. `tuned_on` are the sets on which
-    the changes in labels were tuned, if they were.
+    the changes in labels were tuned, if they were; `targets` what the figures must keep.
     """
 
     benchmark: Benchmark
@@ -50,6 +51,7 @@ class Plan:
     batch: int | None = None
     reading: Reading = field(default_factory=Reading)
     tuned_on: Sequence[FittedOn] = ()
+    targets: Sequence[Target] = ()
 
     def __post_init__(self) -> None:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
@@ -119,7 +121,8 @@ class Plan:
 class Evaluation:
     """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels.
 
-    With a reader there is one more label, `closed_book`, which ranks nothing.
+    With a reader there is one more label, `closed_book`, which ranks nothing. `beside` compares the labels on RAGAS's
+    metrics, each metric a family of its own.
     """
 
     plan: Plan
@@ -130,6 +133,7 @@ class Evaluation:
     intervals: Mapping[str, Mapping[str, tuple[float, float]]]
     shared_seconds: float
     read: Read = field(default_factory=Read)
+    beside: Sequence[Comparison] = ()
 
 
 Ranker: TypeAlias = "Callable[[Plan, Unfinished, Steps], tuple[Mapping[str, TrialOutcome], float]]"
@@ -190,8 +194,9 @@ def _compared_all(
     chunks = plan.budget.chunks
     summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
     comparison = _compared(plan, rows, summaries)
+    beside = _beside(plan, rows, comparison)
     intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
-    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said)
+    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said, beside)
 
 
 def _compared(
@@ -206,6 +211,19 @@ def _compared(
         return None
     types = {question.id: question.type for question in plan.benchmark.questions}
     return compare(ranked, baseline, metric, seed=plan.seed, types=types)
+
+
+def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | None) -> list[Comparison]:
+    """RAGAS's metrics, those without a model and the judged ones, against the baseline of the primary comparison."""
+    baseline = primary.baseline if primary is not None else None
+    if baseline is None:
+        return []
+    found = []
+    for metric in ragas_metrics(rows[baseline]):
+        measured = {label: table for label, table in rows.items() if metric in table}
+        if len(measured) > 1:
+            found.append(compare(measured, baseline, metric, seed=plan.seed, resamples=BREAKDOWN_RESAMPLES))
+    return found
 
 
 def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:

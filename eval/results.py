@@ -17,6 +17,7 @@ from eval.explain import pairs_of, stated
 from eval.files import write_atomically
 from eval.reading import costs
 from eval.report import ReportData, write_details, write_report
+from eval.targets import check_targets, targets_entry
 from eval.traces import mean_counts, traces_table, write_traces
 from eval.trial import TrialOutcome
 from eval.version import plugin_settings
@@ -35,6 +36,7 @@ def results(evaluation: Evaluation) -> dict[str, Any]:
     """results.json: what varies between equal runs stands only under keys that contain `seconds` or `latency`."""
     plan = evaluation.plan
     benchmark = plan.benchmark
+    strategies = {label: _strategy(evaluation, label) for label in evaluation.trials}
     return {
         "schema": SCHEMA,
         "benchmark": {
@@ -52,7 +54,8 @@ def results(evaluation: Evaluation) -> dict[str, Any]:
         "seed": plan.seed,
         "shared_seconds": round(evaluation.shared_seconds, 3),
         **_models(evaluation),
-        "strategies": {label: _strategy(evaluation, label) for label in evaluation.trials},
+        "strategies": strategies,
+        **({"targets": targets_entry(check_targets(plan.targets, strategies))} if plan.targets else {}),
     }
 
 
@@ -132,6 +135,11 @@ def _place(sources: Mapping[str, Source], passage: str) -> str:
     return str(sources.get(passage, ""))
 
 
+def beside(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Each label against that baseline on RAGAS's metrics, as `comparisons`; each metric is a family of its own."""
+    return [_pair(one.metric, pair, len(one.pairs)) for one in evaluation.beside for pair in one.pairs]
+
+
 def comparisons(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Each label against the best baseline, flat, as the report and the tracker show it."""
     comparison = evaluation.comparison
@@ -184,6 +192,7 @@ def report_data(evaluation: Evaluation, run: Mapping[str, Any], traces: pd.DataF
         names,
         _stated(evaluation, names),
         traces,
+        beside(evaluation),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from eval.metrics import all_metrics
-from retrieval.errors import IncompleteError
+from eval.targets import check_targets
+from retrieval.errors import IncompleteError, TargetError
 
 if TYPE_CHECKING:
     from eval.evaluate import Evaluation
@@ -53,6 +54,23 @@ def incomplete_labels(evaluation: Evaluation) -> list[str]:
     ]
     gaps = [label for label, _, share in _gaps(evaluation) if share < 1.0 - MAX_FAILED]
     return list(dict.fromkeys([*failed, *gaps]))
+
+
+def missed(finished: Finished) -> list[str]:
+    """The targets that the run's figures miss, in words."""
+    from eval.results import results
+
+    evaluation = finished.evaluation
+    if not evaluation.plan.targets:
+        return []
+    found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
+    return [one.words for one in found if not one.passed]
+
+
+def refuse_missed(finished: Finished) -> None:
+    """Raise TargetError (exit 3) where a figure misses its target."""
+    if lines := missed(finished):
+        raise TargetError("\n  ".join([f"{len(lines)} of the targets are missed:", *lines]))
 
 
 def refuse_incomplete(finished: Finished) -> None:

@@ -85,6 +85,7 @@ def run(
     for strategy in strategies.values():
         strategy.identity()  # reads the files that parameters name
     options.fitted_on()
+    options.checked_targets(list(strategies))
     options.open_embedder(home)
     report = report or Silent()
     home.prepare()
@@ -195,6 +196,7 @@ class _Begun:
             reading=self.models.reading,
             batch=self.options.batch,
             tuned_on=self.options.fitted_on(),
+            targets=self.options.checked_targets(list(self.strategies)),
         )
         return evaluate(plan, self.kept, steps, _ranker(self.options, self.home, self.runtime)), warnings
 

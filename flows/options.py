@@ -21,6 +21,7 @@ from retrieval.graph.plan import BuildSettings, GraphPlan
 from retrieval.graph.spacy_names import recogniser
 
 if TYPE_CHECKING:
+    from eval.targets import Target
     from retrieval.embedding import Embedder
     from retrieval.graph.store import GraphStore
     from retrieval.llm import LLM
@@ -217,7 +218,8 @@ class RunOptions(GraphOptions):
     out: Path
     strategies: str = "all"
     changes: Sequence[str] = ()
-    ragas: bool = False
+    ragas: bool = True
+    targets: Sequence[str] = ()
     seed: int = 0
     prefect: bool = True
     models: ModelOptions = field(default_factory=ModelOptions)
@@ -234,6 +236,16 @@ class RunOptions(GraphOptions):
     def __post_init__(self) -> None:
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
         Spread(self.runner, self.workers, self.batch).check(self.prefect, self.models.llm)
+
+    def checked_targets(self, labels: Sequence[str]) -> list[Target]:
+        """The targets for a run of these labels; refuses what is no target, and what the run will not measure."""
+        from eval.targets import parse_targets, refuse_unmeasured
+
+        models = self.models
+        targets = parse_targets(self.targets, labels)
+        judged = () if models.judge is None else models.metrics
+        refuse_unmeasured(targets, ragas=self.ragas, judged=judged, reader=models.llm is not None)
+        return targets
 
 
 Options = TypeVar("Options", bound=GraphOptions)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eval.metrics import with_coverage
 from eval.reading import judged_figures
 from eval.results import comparisons, results
+from eval.targets import TargetResult, check_targets
 from eval.version import code_version
 from flows.tracking import Artifact, Dataset, RunPayload
 
@@ -107,6 +108,7 @@ def tracked_trials(
     payloads = [RunPayload(parent, f"{options.command.split()[1]} {evaluation.plan.benchmark.name}", status="RUNNING")]
     entries = results(evaluation)["strategies"]
     verdicts = {pair["label"]: pair for pair in comparisons(evaluation)}
+    targets = check_targets(evaluation.plan.targets, entries)
     for label, trial in evaluation.trials.items():
         entry = entries[label]
         costs = {name: float(entry[name]) for name in TRACKED_COSTS if entry.get(name) is not None}
@@ -130,6 +132,7 @@ def tracked_trials(
                     **_kind_tags(entry),
                     **plugin_tags(entry.get("plugins")),
                     **_verdict_tags(verdict),
+                    **_target_tags(targets, label),
                     **label_tags.get(label, {}),
                 },
                 dataset=_dataset(evaluation),
@@ -183,6 +186,18 @@ def _tags(evaluation: Evaluation) -> dict[str, str]:
         "benchmark_digest": evaluation.plan.benchmark.digest,
         "role": evaluation.plan.benchmark.role,
     }
+
+
+def _target_tags(targets: Sequence[TargetResult], label: str) -> dict[str, str]:
+    """`targets`: pass or fail of all of a label's targets; `target.METRIC` of each, with limit and value."""
+    own = [one for one in targets if one.label == label]
+    if not own:
+        return {}
+    told: dict[str, list[str]] = {}
+    for one in own:
+        told.setdefault(f"target.{one.target.metric}", []).append(one.words.partition(": ")[2])
+    verdict = "pass" if all(one.passed for one in own) else "fail"
+    return {"targets": verdict} | {name: "; ".join(words) for name, words in told.items()}
 
 
 def plugin_tags(plugins: Mapping[str, str] | None) -> dict[str, str]:

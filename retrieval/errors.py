@@ -53,6 +53,12 @@ class RegressionError(HopBenchError):
     exit_code = 3
 
 
+class TargetError(HopBenchError):
+    """A figure misses a target that it was to keep."""
+
+    exit_code = 3
+
+
 class IncompleteError(HopBenchError):
     """The work stopped before its end and can be continued by the same command."""
 

@@ -38,7 +38,7 @@ HOP_FREE = ("vector", "bm25", "hybrid")
 """The baselines that use no graph; of equal ones the first is taken."""
 
 BREAKDOWN_RESAMPLES = 1_999
-"""Enough for the intervals by type, on which no verdict stands."""
+"""Enough for the intervals by type, on which no verdict stands, and for metrics beside the primary one."""
 
 
 def compare(

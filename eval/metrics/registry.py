@@ -38,6 +38,12 @@ def all_metrics(group: Group | None = None) -> Mapping[str, Metric]:
     return MappingProxyType(chosen)
 
 
+def ragas_metrics(names: Iterable[str]) -> list[str]:
+    """Which of some names are RAGAS's metrics, those without a model first, in the order of registration."""
+    present = set(names)
+    return [name for group in ("ragas", "judge") for name in all_metrics(group) if name in present]
+
+
 def sign_of(name: str) -> float:
     """The metric's `sign`; 1 for a name that is not registered, as of a package that is not installed any more."""
     return _METRICS[name].sign if name in _METRICS else 1.0

@@ -9,7 +9,7 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from eval.metrics import worst_of
+from eval.metrics import ragas_metrics, worst_of
 from eval.report.data import ReportData
 from eval.types import BenchmarkQuestion
 
@@ -48,6 +48,7 @@ def breakdowns(data: ReportData) -> list[Breakdown]:
     """One per metric that the questions' table has a column for, the headline first."""
     known = [str(name) for name in data.questions.columns if data.questions[name].notna().any()]
     wanted = [name for name in dict.fromkeys((data.primary, *METRICS)) if name in known]
+    wanted += ragas_metrics(known)
     wanted += sorted(name for name in known if re.fullmatch(r"reach@\d+", name))
     return [_breakdown(data, metric) for metric in wanted]
 

@@ -30,8 +30,8 @@ class ReportData:
     `paths` is (question id, label) → hits as dicts: passage_id, rank, score, origin, components, path; a path is a
     list of edges: edge, source, target, weight, score. `names` gives nodes of paths (entities, parts of passages) a
     readable name; a passage id is shown by its title. `stated` holds, for pairs of entities on paths (sorted ids), what
-    is stated of them in words, in its own direction. `traces` is the run's traces.parquet. `run` holds the facts to
-    print, among them `warnings`.
+    is stated of them in words, in its own direction. `traces` is the run's traces.parquet, `beside` like
+    `comparisons` on RAGAS's metrics. `run` holds the facts to print, among them `warnings`.
     """
 
     results: Mapping[str, Any]
@@ -44,6 +44,7 @@ class ReportData:
     names: Mapping[str, str] = field(default_factory=dict)
     stated: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     traces: pd.DataFrame | None = None
+    beside: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         """Refuse, before anything is written, what cannot be reported."""

@@ -26,6 +26,7 @@ def write_details(data: ReportData, folder: Path) -> Path:
         "schema": DETAILS_SCHEMA,
         "run": dict(data.run),
         "comparisons": list(data.comparisons),
+        "beside": list(data.beside),
         "intervals": data.intervals,
         "names": dict(data.names),
         "stated": [[*pair, list(lines)] for pair, lines in sorted(data.stated.items())],
@@ -57,7 +58,7 @@ def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
         raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
     if not isinstance(results, dict) or not isinstance(details, dict):
         raise InputError(f"{folder}: a file of the run is damaged (it holds no object): run the benchmark again")
-    shared = {name: details[name] for name in ("run", "comparisons", "intervals", "names") if name in details}
+    shared = {name: details[name] for name in ("run", "comparisons", "beside", "intervals", "names") if name in details}
     paths = {(row["question_id"], row["strategy"]): row["hits"] for row in details.get("paths", [])}
     told = {(first, second): lines for first, second, lines in details.get("stated", [])}
     return ReportData(

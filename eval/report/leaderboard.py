@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eval.metrics import ragas_metrics
 from eval.report.data import ReportData, is_hop_free, shown_interval
 
 METRIC_COLUMNS = ("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR", "has_answer")
@@ -46,7 +47,7 @@ class BoardRow:
 
 def metric_columns(data: ReportData) -> list[str]:
     """The leaderboard's metrics, headline first, only those that were measured."""
-    wanted = [data.primary, *METRIC_COLUMNS]
+    wanted = [data.primary, *METRIC_COLUMNS, *ragas_metrics(data.metrics)]
     return [name for name in dict.fromkeys(wanted) if name in data.metrics]
 
 

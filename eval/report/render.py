@@ -12,6 +12,7 @@ from typing import Any
 
 from eval.files import write_atomically
 from eval.metrics import best_value, lacking, sign_of
+from eval.report.beside import ragas_rows, target_rows
 from eval.report.breakdown import breakdowns
 from eval.report.charts import figures
 from eval.report.data import ReportData, shown_interval
@@ -42,6 +43,8 @@ def write_report(data: ReportData, path: Path) -> None:
         reach=reach(data),
         observations=observations(data),
         stages=stages(data),
+        ragas=ragas_rows(data),
+        targets=target_rows(data),
         failures=failures(data),
         models=models(data),
         figures=figures(data, split),

@@ -65,6 +65,7 @@ def write_sweep_report(report: SweepReport, path: Path) -> None:
         ablations=_ablations(report),
         timed=timed,
         shown=SHOWN,
+        ragas=list(report.results[0].ragas),
         read=read[:SHOWN],
         columns=said_columns(report.results),
         reader=readers_of(read[0][0]) if read else ("", ""),

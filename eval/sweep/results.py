@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from eval.ledger import TrialRecord
-from eval.metrics import rank_key
+from eval.metrics import all_metrics, rank_key
 from eval.sweep.candidate import Candidate
 from eval.sweep.model import Objective
 from retrieval.errors import InputError
@@ -72,6 +72,12 @@ class Result:
     def violated(self, constraints: Mapping[str, float]) -> list[str]:
         """The constraints that it does not keep."""
         return [name for name, most in constraints.items() if (found := self.cost(name)) is None or found > most]
+
+    @cached_property
+    def ragas(self) -> dict[str, float]:
+        """The means of RAGAS's metrics without a model that every trial has."""
+        measured = set.intersection(*(set(record.metrics) for record in self.records.values()))
+        return {name: self.mean(name) for name in all_metrics("ragas") if name in measured}
 
     @property
     def failures(self) -> int:

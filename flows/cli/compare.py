@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eval.metrics import PRIMARY
+from eval.metrics import PRIMARY, ragas_metrics
 from flows.cli import complete
 from flows.cli.output import add_row, console, number, print_json, table
 from flows.cli.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
 from retrieval.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from eval.compare import Comparison, PairResult
@@ -69,6 +71,7 @@ def compare_command(
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {metric}", markup=False)
     _print_runs(screen, found)
     _print_pairs(screen, comparison)
+    _print_ragas(screen, rows, chosen, metric, seed)
     _print_kinds(screen, found)
     if by_type:
         _print_types(screen, comparison)
@@ -94,6 +97,24 @@ def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) 
     }
     benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": found, **comparison.to_dict()}
+
+
+def _print_ragas(
+    screen: Console, rows: Mapping[str, pd.DataFrame], baseline: str | None, metric: str, seed: int
+) -> None:
+    """The same pairs on those of RAGAS's metrics that all labels have, each metric a family of its own."""
+    from eval.compare import BREAKDOWN_RESAMPLES, compare
+
+    shared = set.intersection(*(set(one.columns) for one in rows.values()))
+    names = [name for name in ragas_metrics(shared) if name != metric]
+    if not names:
+        return
+    found = [compare(rows, baseline, name, seed=seed, resamples=BREAKDOWN_RESAMPLES) for name in names]
+    shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"))
+    for pairs in zip(*(one.pairs for one in found), strict=True):
+        cells = [f"{number(pair.difference, sign=True)} {pair.verdict}" for pair in pairs]
+        add_row(shown, pairs[0].label, pairs[0].baseline, *cells)
+    screen.print(shown)
 
 
 def _print_runs(screen: Console, sides: list[Side]) -> None:

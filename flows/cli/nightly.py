@@ -10,7 +10,7 @@ import typer
 from flows.cli.flag_groups import takes
 from flows.cli.graph_flags import Dataset
 from flows.cli.panels import NIGHT, OUTPUT, option
-from flows.cli.run_flags import Ragas, RunFlags, estimate
+from flows.cli.run_flags import RunFlags, estimate
 
 if TYPE_CHECKING:
     from flows.nightly.options import NightlyOptions
@@ -43,13 +43,12 @@ def nightly_command(
     accept: Annotated[
         bool, option(NIGHT, "--accept", help="Take tonight as the new baseline, whatever it shows.")
     ] = False,
-    ragas: Ragas = True,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
     from flows.nightly.options import NightlyOptions
 
     night = NightlyOptions(keep=keep, latency_factor=latency_factor, webhook=webhook, accept=accept)
-    options = flags.options("nightly", dataset=dataset, out=out or Path(), ragas=ragas)
+    options = flags.options("nightly", dataset=dataset, out=out or Path())
     if flags.dry_run:
         estimate(options)
         return

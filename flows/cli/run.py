@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from flows.cli.flag_groups import takes
 from flows.cli.graph_flags import Dataset
 from flows.cli.panels import OUTPUT, option
-from flows.cli.run_flags import Ragas, RunFlags, estimate
+from flows.cli.run_flags import RunFlags, estimate
 
 if TYPE_CHECKING:
     from flows.options import RunOptions
@@ -22,10 +22,9 @@ def run_command(
     force: Annotated[
         bool, option(OUTPUT, "--force", help="Replace another benchmark's finished run in --out.")
     ] = False,
-    ragas: Ragas = False,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
-    options = flags.options("run", dataset=dataset, out=out, ragas=ragas)
+    options = flags.options("run", dataset=dataset, out=out)
     if flags.dry_run:
         estimate(options)
         return
@@ -35,10 +34,11 @@ def run_command(
 def _execute(options: RunOptions, force: bool) -> None:
     from flows.cli.progress import terminal_progress
     from flows.cli.table import print_finished
-    from flows.completeness import refuse_incomplete
+    from flows.completeness import refuse_incomplete, refuse_missed
     from flows.evaluate import run
 
     with terminal_progress() as progress:
         finished = run(options, "evaluate", progress, force=force)
     print_finished(finished, options.out)
     refuse_incomplete(finished)
+    refuse_missed(finished)

@@ -25,8 +25,6 @@ from flows.cli.runner_flags import Batch, Runner, Workers
 if TYPE_CHECKING:
     from flows.options import RunOptions
 
-Ragas = Annotated[bool, option(STRATEGIES, "--ragas/--no-ragas", help="RAGAS id-based and non-LLM metrics.")]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunFlags(StoredGraphFlags):
@@ -48,6 +46,23 @@ class RunFlags(StoredGraphFlags):
             complete=complete.datasets,
         ),
     ] = None
+    ragas: Annotated[
+        bool,
+        option(
+            STRATEGIES,
+            "--ragas/--no-ragas",
+            help="RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then .7 s for 500 questions of a label.",
+        ),
+    ] = True
+    targets: Annotated[
+        list[str] | None,
+        option(
+            STRATEGIES,
+            "--target",
+            help="A limit to keep, 'METRIC>=NUMBER' or 'LABEL METRIC<=NUMBER' (>=, <=, >, <); a label that misses it "
+            "ends the command with exit code 3. May be repeated.",
+        ),
+    ] = None
     judge: Judge = None
     judge_on: JudgeOn = "all"
     judge_profile: JudgeProfile = "full"
@@ -62,7 +77,7 @@ class RunFlags(StoredGraphFlags):
     batch: Batch = None
     config: Config = None
 
-    def options(self, command: str, *, dataset: str, out: Path, ragas: bool) -> RunOptions:
+    def options(self, command: str, *, dataset: str, out: Path) -> RunOptions:
         """The run's options; a flag is the option of the same name where nothing else is said here."""
         from flows.models import ModelOptions
         from flows.options import RunOptions
@@ -70,9 +85,9 @@ class RunFlags(StoredGraphFlags):
         said = {
             "dataset": dataset,
             "out": out,
-            "ragas": ragas,
             "changes": tuple(self.changes or ()),
             "tuned_on": tuple(self.tuned_on or ()),
+            "targets": tuple(self.targets or ()),
             "prefect": not self.no_prefect,
             "models": ModelOptions(**self.alike(ModelOptions, judge_metrics=metric_names(self.judge_metrics))),
             "command": command_line(command),

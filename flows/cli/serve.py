@@ -66,7 +66,7 @@ def _check_nightly(arguments: list[str]) -> None:
     if "--no-prefect" in arguments:
         raise InputError("serve runs on Prefect: leave out --no-prefect, or use a cron line (docs/nightly.md)")
     flags = RunFlags(**{one.name: given[one.name] for one in fields(RunFlags)})
-    options = flags.options("nightly", dataset=given["dataset"], out=Path(), ragas=given["ragas"])
-    resolve(options.strategies, options.changes)
+    options = flags.options("nightly", dataset=given["dataset"], out=Path())
+    options.checked_targets(list(resolve(options.strategies, options.changes)))
     options.models.check()
     options.benchmark()

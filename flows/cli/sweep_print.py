@@ -44,15 +44,16 @@ def _best(swept: Swept) -> Grid:
     metrics = list(dict.fromkeys((content.objective.metric, content.objective.also)))
     costs = ["latency_ms_p95"] if content.timed else []
     costs += [name for name in content.constraints if name not in costs and name != "seconds"]
-    rows = table(
-        "strategy", "varied", *metrics, *costs, "s", right=(*metrics, *costs, "s"), drop=("s",), fold=("varied",)
-    )
+    ragas = [name for name in swept.results[0].ragas if name not in metrics]
+    numbers = (*metrics, *ragas, *costs, "s")
+    rows = table("strategy", "varied", *numbers, right=numbers, drop=("s", *reversed(ragas)), fold=("varied",))
     for result in swept.results[:SHOWN]:
         varied = ", ".join(f"{name}={value}" for name, value in result.candidate.varied.items()) or "–"
         notes = [f"dropped after {result.dropped_at} questions"] if result.dropped_at else []
         notes += [f"over its limit: {', '.join(broken)}"] if (broken := result.violated(content.constraints)) else []
         told = f"{varied} ({'; '.join(notes)})" if notes else varied
         cells = [number(value) for value in map(result.mean, metrics)]
+        cells += [number(result.ragas.get(name)) for name in ragas]
         spent = ["–" if (cost := result.cost(name)) is None else number(cost, 1) for name in costs]
         add_row(rows, result.candidate.strategy.name, told, *cells, *spent, number(_seconds(result), 1))
     return rows

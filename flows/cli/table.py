@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from eval.metrics import all_metrics, lacking, rank_key
 from eval.report.data import shown_interval
 from eval.report.summary import in_sample_words
 from eval.results import comparisons, results
+from eval.targets import check_targets
 from flows.cli.grid import Grid
 from flows.cli.output import add_row, number, table
 
@@ -52,10 +53,12 @@ def print_finished(finished: Finished, out: Path) -> None:
     )
     pairs = {pair["label"]: pair for pair in comparisons(evaluation)}
     console.print(_table(strategies, pairs, benchmark["primary_metric"]))
-    if evaluation.read.answers or evaluation.read.judged is not None:
-        console.print(_said(strategies))
+    if shown := _read_metrics(strategies):
+        console.print(_said(strategies, shown))
     for line in _notes(strategies, benchmark["primary_metric"]):
         console.print(line, markup=False, highlight=False)
+    for one in check_targets(evaluation.plan.targets, strategies):
+        console.print(f"target  {one.words}", markup=False, highlight=False, style="" if one.passed else "red")
     for warning in finished.warnings:
         console.print(f"warning: {warning}", markup=False, style="yellow")
     console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
@@ -105,11 +108,15 @@ def _verdict(pair: Mapping[str, Any] | None, is_baseline: bool) -> tuple[str, st
     return f"{pair['verdict']} {pair['effect']:+.3f}", beside
 
 
-def _said(strategies: Entries) -> Grid:
-    """Answers and judgements: the mean of the scores there are, and their share where it is not all."""
-    names = [*all_metrics("answer"), *all_metrics("judge")]
-    shown = [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
-    rows = table("answers, judged", *shown, right=shown)
+def _read_metrics(strategies: Entries) -> list[str]:
+    """The metrics of what a reader gets and makes of it, those that any label has: RAGAS's, answers, judgements."""
+    names = [*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge")]
+    return [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
+
+
+def _said(strategies: Entries, shown: Sequence[str]) -> Grid:
+    """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
+    rows = table("RAGAS, answers", *shown, right=shown)
     for label, entry in strategies.items():
         cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
         add_row(rows, label, *cells)

@@ -28,12 +28,27 @@ def lines(verdict: Verdict) -> list[str]:
         found.append("accepted as the new baseline")
     if verdict.incomplete:
         found.append(f"incomplete, over 5% of the questions failed: {', '.join(verdict.incomplete)}")
+    found += _ragas(verdict)
     found += _uncompared(verdict)
     if verdict.changed:
         found.append(f"changed since then: {'; '.join(verdict.changed)}")
     elif verdict.regressions:
         found.append("nothing that was recorded has changed since then")
     return found + latency_lines(verdict.latency)
+
+
+def _ragas(verdict: Verdict) -> list[str]:
+    """What RAGAS's metrics say beside the verdict: who is worse or better, or that nobody is."""
+    if not verdict.ragas:
+        return []
+    told = [
+        f"RAGAS, {pair.verdict}: {describe(pair, one.metric, verdict.found.replaced)}"
+        for one in verdict.ragas
+        for pair in one.pairs
+        if pair.verdict in ("worse", "better")
+    ]
+    names = ", ".join(one.metric for one in verdict.ragas)
+    return told or [f"RAGAS: no label worse or better on {names}"]
 
 
 def _headline(verdict: Verdict) -> str:

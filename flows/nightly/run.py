@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flows.completeness import MAX_FAILED
+from flows.completeness import MAX_FAILED, missed, refuse_missed
 from flows.evaluate import Finished, run
 from flows.home import Home
 from flows.nightly.lock import only_nightly
@@ -34,7 +34,7 @@ class Nightly:
     notes: list[str]
 
     def refuse(self) -> None:
-        """Raise RegressionError (exit 3) for a regression, IncompleteError (exit 4) for an incomplete night."""
+        """Raise RegressionError or TargetError (exit 3), or IncompleteError (exit 4) for an incomplete night."""
         if self.outcome == "regression":
             raise RegressionError("\n  ".join(self.lines))
         if self.outcome == "incomplete":
@@ -44,6 +44,7 @@ class Nightly:
                 f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(self.finished.incomplete)}: the reasons "
                 "stand in questions.parquet (column failure) and in the report"
             )
+        refuse_missed(self.finished)
 
 
 def nightly(
@@ -100,8 +101,11 @@ def _night(
     assert watch.verdict is not None
     notes += [f"removed {what} (--keep {night.keep})" for what in watch.keep_record(watch.finished.run_ids)]
     verdict, told = watch.verdict, lines(watch.verdict)
-    if verdict.outcome in ("regression", "incomplete"):
-        content = {"night": called, "benchmark": watch.finished.evaluation.plan.benchmark.name, **as_dict(verdict)}
+    short = missed(watch.finished)
+    told += [f"target missed by {line}" for line in short]
+    if verdict.outcome in ("regression", "incomplete") or short:
+        benchmark = watch.finished.evaluation.plan.benchmark.name
+        content = {"night": called, "benchmark": benchmark, **as_dict(verdict), "targets_missed": short}
         failure = _tell(night.webhook, {**content, "text": "\n".join(told)})
         notes += [failure] if failure else []
     if unwritten is not None and verdict.outcome in ("baseline", "good"):

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from eval.compare import Comparison, PairResult, compare, limit
-from eval.metrics import PRIMARY
+from eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
+from eval.metrics import PRIMARY, ragas_metrics
 from flows.nightly.counterparts import Counterparts, nearest
 from flows.nightly.latency import Latencies, Slower
 from flows.nightly.nights import Night
@@ -41,7 +41,8 @@ class Drift:
 class Verdict:
     """What a night is compared with and what came out; `changed` names what differs from then.
 
-    `labels` are tonight's, `found` what each of them is compared with. `left_out` is the champion's strategy where
+    `labels` are tonight's, `found` what each of them is compared with; `ragas` compares them on RAGAS's metrics too,
+    which the verdict tells and does not stand on. `left_out` is the champion's strategy where
     none of them stands for it.
     """
 
@@ -50,6 +51,7 @@ class Verdict:
     labels: Sequence[str] = ()
     found: Counterparts = field(default_factory=Counterparts)
     comparison: Comparison | None = None
+    ragas: Sequence[Comparison] = ()
     drift: Drift | None = None
     left_out: str = ""
     latency: Latencies = field(default_factory=Latencies)
@@ -104,6 +106,7 @@ def judge(
         tuple(evaluation.rows),
         found,
         _against(evaluation, found, metric),
+        _ragas(evaluation, found),
         drift,
         "" if champion is None or drift is not None else str(champion.settings["strategy"]),
         latency,
@@ -125,7 +128,7 @@ def _distinct(found: Counterparts) -> list[Night]:
     return list({night.name: night for night, _ in found.before.values()}.values())
 
 
-def _against(evaluation: Evaluation, found: Counterparts, metric: str) -> Comparison | None:
+def _against(evaluation: Evaluation, found: Counterparts, metric: str, resamples: int = RESAMPLES) -> Comparison | None:
     rows: dict[str, pd.DataFrame] = {}
     pairs = []
     for label, (night, known_as) in found.before.items():
@@ -133,7 +136,15 @@ def _against(evaluation: Evaluation, found: Counterparts, metric: str) -> Compar
         if metric in tonight.columns and metric in then.columns:
             rows |= {label: tonight, (name := f"{known_as} on {night.name}"): then}
             pairs.append((label, name))
-    return compare(rows, metric=metric, pairs=pairs, seed=evaluation.plan.seed) if pairs else None
+    if not pairs:
+        return None
+    return compare(rows, metric=metric, pairs=pairs, seed=evaluation.plan.seed, resamples=resamples)
+
+
+def _ragas(evaluation: Evaluation, found: Counterparts) -> tuple[Comparison, ...]:
+    """RAGAS's metrics tonight against the same nights, each a family of its own."""
+    names = ragas_metrics(name for rows in evaluation.rows.values() for name in rows)
+    return tuple(one for name in names if (one := _against(evaluation, found, name, BREAKDOWN_RESAMPLES)) is not None)
 
 
 def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift | None:
@@ -175,6 +186,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "missing": list(verdict.found.missing),
         "regressions": verdict.regressions,
         "comparisons": [_pair(pair) for pair in pairs],
+        "ragas": {one.metric: [_pair(pair) for pair in one.pairs] for one in verdict.ragas},
         "champion": None
         if drift is None
         else {"trial": drift.champion, "same_spec": drift.same_spec, **_pair(drift.pair)},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eval.evaluate import measured_calls
-from eval.metrics import PRIMARY
+from eval.metrics import PRIMARY, ragas_metrics
 from flows.evaluate import Finished, Remarks
 from flows.home import Home
 from flows.nightly import champion, publish, retention
@@ -125,14 +125,17 @@ class Watch:
 
     def _content(self, evaluation: Evaluation, verdict: Verdict) -> dict[str, Any]:
         benchmark = evaluation.plan.benchmark
-        means = {label: summary["metrics"].get(verdict.metric) for label, summary in evaluation.summaries.items()}
+        means = {
+            label: {name: summary["metrics"].get(name) for name in (verdict.metric, *ragas_metrics(summary["metrics"]))}
+            for label, summary in evaluation.summaries.items()
+        }
         return {
             "night": self.night,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "benchmark": {"name": benchmark.name, "digest": benchmark.digest, "questions": len(benchmark.questions)},
             **as_dict(verdict),
             "labels": {
-                label: {verdict.metric: mean, **self._latency.get(label, {WALL: None})} for label, mean in means.items()
+                label: {**means[label], **self._latency.get(label, {WALL: None})} for label in evaluation.summaries
             },
             "selection": list(self.selection),
             "report": str(self.report),
@@ -158,7 +161,8 @@ def _rows(evaluation: Evaluation) -> pd.DataFrame:
 
     tables = []
     for label, rows in evaluation.rows.items():
-        kept = rows[[name for name in (evaluation.plan.primary or PRIMARY, "failure") if name in rows.columns]]
+        wanted = (evaluation.plan.primary or PRIMARY, *ragas_metrics(rows), "failure")
+        kept = rows[[name for name in wanted if name in rows.columns]]
         tables.append(kept.rename_axis("question_id").reset_index().assign(strategy=label))
     return pd.concat(tables, ignore_index=True)
 

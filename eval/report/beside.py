@@ -1,0 +1,54 @@
+"""The report's tables beside the leaderboard: RAGAS's metrics compared, and the targets that figures must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval.metrics import ragas_metrics
+from eval.report.data import ReportData
+
+
+@dataclass(frozen=True)
+class RagasRow:
+    """A label's means, and its comparison with the baseline, by metric; None where there is none."""
+
+    label: str
+    means: Mapping[str, float | None]
+    comparisons: Mapping[str, Mapping[str, Any] | None]
+
+
+@dataclass(frozen=True)
+class TargetRow:
+    """What a label made of a target; `value` is None where it was not measured."""
+
+    condition: str
+    label: str
+    value: float | None
+    passed: bool
+
+
+def ragas_rows(data: ReportData) -> tuple[list[str], list[RagasRow]]:
+    """RAGAS's metrics that were computed, and a row per label in the leaderboard's order."""
+    names = ragas_metrics(data.metrics)
+    pairs = {(pair["label"], pair["metric"]): pair for pair in data.beside}
+    rows = [
+        RagasRow(
+            label,
+            {name: data.strategies[label]["metrics"].get(name) for name in names},
+            {name: pairs.get((label, name)) for name in names},
+        )
+        for label in data.labels
+    ]
+    return names, rows
+
+
+def target_rows(data: ReportData) -> Sequence[TargetRow]:
+    """The targets' outcomes, those that failed first."""
+    found = [
+        TargetRow(condition, label, one["value"], one["passed"])
+        for condition, labels in (data.results.get("targets") or {}).items()
+        for label, one in labels.items()
+    ]
+    return sorted(found, key=lambda row: row.passed)
