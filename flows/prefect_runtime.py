@@ -25,7 +25,7 @@ from flows.home import Home
 from flows.nightly.pages import OURS
 from flows.steps import Steps, plain_steps, prefect_steps, run_flow
 from retrieval.errors import IncompleteError, InputError
-from retrieval.resources import exhausted_as_told
+from retrieval.resources import exhausted_as_told, full
 from retrieval.sqlite_files import damage, heal
 
 __all__ = ["PrefectRuntime", "PrefectUnavailableError", "Steps", "plain_steps", "prefect_steps", "run_flow"]
@@ -163,7 +163,8 @@ class PrefectRuntime:
             except (urllib.error.URLError, OSError):
                 time.sleep(0.05)
         code = server.poll()
-        if (lacking := exhausted_as_told(_tail(self._log), self._home.prefect)) is not None:
+        lacking = exhausted_as_told(_tail(self._log), self._home.prefect) or full(self._home.prefect)
+        if lacking is not None:
             raise PrefectUnavailableError(f"Prefect's API server did not start: {lacking}")
         what = "did not answer in time" if code is None else f"ended with code {code} before it answered"
         raise PrefectUnavailableError(

@@ -26,7 +26,7 @@ from typing import Any, Self, cast
 from flows.home import Home
 from flows.tracking_payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
 from retrieval.errors import IncompleteError
-from retrieval.resources import exhausted_as_told
+from retrieval.resources import exhausted_as_told, full
 
 __all__ = [
     "Artifact",
@@ -174,7 +174,8 @@ class Tracker:
         return cast("str | None", answer["error"])
 
     def _failure(self) -> str:
-        if (lacking := next(filter(None, map(exhausted_as_told, self._reasons.values())), None)) is not None:
+        found = [*map(exhausted_as_told, self._reasons.values()), full(self._log.parent)]
+        if (lacking := next(filter(None, found), None)) is not None:
             return f"runs were not written to MLflow at {self.uri}: {lacking}"
         keys = [key for key in self._reasons if key != "end"]
         shown = "\n".join(f"  {reason}" for reason in list(dict.fromkeys(self._reasons.values()))[:MAX_REASONS])

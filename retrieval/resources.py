@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from retrieval.errors import HopBenchError, IncompleteError
 GOES_ON = "What is finished is kept, and the same command goes on"
 DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FILES = frozenset({errno.EMFILE, errno.ENFILE})
+PROBE_BYTES = 256 * 1024
 _DEPTH = 20  # causes that are looked through
 
 
@@ -23,8 +25,8 @@ _SAID = {  # what systems and libraries say of each lack, for where only their w
 }
 _REMEDIES = {
     "disk": "the disk is full{at}: free some, or name a folder on another disk (HOPBENCH_HOME, --out)",
-    "memory": "the memory is used up: end other programs, raise the limit (ulimit -v), or run fewer at once (--workers, "
-    "--limit)",
+    "memory": "the memory is used up: end other programs, raise the limit (ulimit -v), or run fewer at once "
+    "(--workers, --limit)",
     "threads": "the system starts no more threads or processes: end other programs, or raise the limit (ulimit -u)",
     "files": "too many files are open: end other programs, or raise the limit (ulimit -n)",
 }
@@ -46,6 +48,16 @@ def exhausted_as_told(text: str, place: Path | str = "") -> IncompleteError | No
     """The same for the words of another process."""
     lack = _lack_in(text)
     return None if lack is None else _told(lack, place)
+
+
+def full(folder: Path) -> IncompleteError | None:
+    """Whether nothing more can be written there: a process that ended so could not even write why."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        return exhausted(error, folder)
+    return None
 
 
 def _told(lack: str, place: object) -> IncompleteError:

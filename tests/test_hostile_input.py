@@ -11,6 +11,7 @@ import pytest
 from eval.benchmarks import load_benchmark, load_triples
 from eval.benchmarks.files import DEPTH_LIMIT, LINE_LIMIT
 from eval.benchmarks.qrels import read_qrels
+from flows.cli.output import add_row, console, table
 from retrieval.errors import InputError
 from retrieval.strategies.hoprank.weights import load as load_weights
 from tests.test_cli.conftest import write_benchmark
@@ -89,3 +90,15 @@ def test_carriage_returns_and_byte_order_marks_are_read(tmp_path: Path) -> None:
         content = (folder / file).read_bytes()
         (folder / file).write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
     assert plain.digest == load_benchmark(folder).digest
+
+
+def test_a_name_too_long_for_files_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has 200 bytes, over the limit of 150: it goes into names of files: rename"):
+        load_benchmark(write_benchmark(tmp_path / ("é" * 100)))
+
+
+def test_titles_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table("title")
+    add_row(rows, "A\x1b[31mB\x9b2J\u202e")
+    console().print(rows)
+    assert ["title", r"A\x1b[31mB\x9b2J\u202e"] == [line.strip() for line in capsys.readouterr().out.splitlines()]

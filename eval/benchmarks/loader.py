@@ -17,6 +17,7 @@ from retrieval.errors import InputError, UnknownNameError
 from retrieval.input_files import unreadable
 
 FORMATS = ("beir", *READERS)
+NAME_LIMIT = 150  # bytes; a system takes 255, and times, keys and endings are added
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(:[\w.+-]+){0,2}")
 
 
@@ -98,6 +99,11 @@ def _load_file(path: Path, format: str | None) -> Benchmark:
 
 def make_benchmark(name: str, parsed: Parsed, folder: Path | None = None) -> Benchmark:
     """The benchmark with the role that card, gold and name give it."""
+    if len(name.encode()) > NAME_LIMIT:
+        raise InputError(
+            f"the benchmark's name {name[:20]!r}… has {len(name.encode())} bytes, over the limit of {NAME_LIMIT}: it "
+            "goes into names of files: rename its folder or file"
+        )
     passages, questions = parsed
     has_gold = any(question.gold for question in questions)
     return Benchmark(name, passages, questions, role_of(name, has_gold=has_gold, folder=folder), folder)

@@ -28,6 +28,7 @@ from flows.cli import (
 )
 from flows.cli.faults import plain, refuse_unreadable_words, speak_plainly
 from retrieval.errors import HopBenchError
+from retrieval.notice import harmless
 
 INTERRUPTED = 130
 LONG_WORD = re.compile(r"\S{1000,}")
@@ -93,7 +94,7 @@ def main() -> None:
 def _fail(message: str, code: int) -> NoReturn:
     message = LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-50:]}", message)
     # No markup: messages quote what users wrote, brackets and all.
-    Console(stderr=True).print(f"hopbench: {message}", markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"hopbench: {harmless(message)}", markup=False, highlight=False, soft_wrap=True)
     sys.exit(code)
 
 

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
 from rich.console import Console
+from rich.segment import Segment
 
 from flows.cli.grid import Grid
+
+from retrieval.notice import harmless
 
 WIDTH = 120
 
 
+class PlainConsole(Console):
+    """Shows control characters of corpora and names as escapes: only rich itself steers the terminal."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        safe = [one if one.control else Segment(harmless(one.text), one.style) for one in buffer]
+        return super()._render_buffer(safe)
+
+
 def console() -> Console:
     """Standard output; in a pipe or a file 120 columns wide. Nothing is coloured but what is marked so."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=WIDTH)
+    found = PlainConsole(highlight=False)
+    return found if found.is_terminal else PlainConsole(highlight=False, width=WIDTH)
 
 
 def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), fold: Sequence[str] = ()) -> Grid:

@@ -51,7 +51,8 @@ class RunFlags(StoredGraphFlags):
         option(
             STRATEGIES,
             "--ragas/--no-ragas",
-            help="RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then .7 s for 500 questions of a label.",
+            help="RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then .7 s for each 500 questions "
+            "of a label.",
         ),
     ] = True
     targets: Annotated[

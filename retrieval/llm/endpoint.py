@@ -34,7 +34,7 @@ class Endpoint:
             _ = address.port
         except ValueError as error:
             raise InputError(
-                f"the address of {self.model!r}, {self.base_url!r}, is none ({error}): correct it"
+                f"the address of {self.model!r} is none: {self.base_url!r}: {error}: correct it"
             ) from error
         if address.scheme not in ("http", "https") or not address.hostname:
             raise InputError(

@@ -133,7 +133,7 @@ def _misshapen(completion: Any) -> str | None:
     if choices is not None and not isinstance(choices, list):
         return "choices is no list"
     for choice in choices or ():
-        message = getattr(choice, "message", None)
+        message: Any = getattr(choice, "message", None)
         if not all(hasattr(message, name) for name in ("content", "refusal", "tool_calls")):
             return "a choice has no message"
         if not all(isinstance(text, str | None) for text in (message.content, message.refusal)):
