@@ -122,6 +122,7 @@ PARAMETERS: Mapping[str, Any] = {
     "query_tags_count": 0,
     "visited_ids": [],
     "seeds": [],
+    "pairs": [],
     "ways": [],
     "frontier": [],
 }
