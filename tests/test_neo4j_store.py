@@ -123,6 +123,7 @@ PARAMETERS: Mapping[str, Any] = {
     "query_tags_count": 0,
     "visited_ids": [],
     "seeds": [],
+    "pairs": [],
     "ways": [],
     "frontier": [],
 }

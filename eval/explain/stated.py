@@ -26,7 +26,7 @@ def stated(index: Index, pairs: Iterable[Pair], name: Callable[[str], str]) -> M
 
     Pairs of which nothing is stated are left out: names that rules found together have no direction to tell.
     """
-    wanted = [{"source": first, "target": second} for first, second in sorted(set(pairs))]
+    wanted = [{"id": first, "other_id": second} for first, second in sorted(set(pairs))]
     if not wanted:
         return {}
     found: dict[Pair, dict[object, Relationship]] = {}

@@ -186,14 +186,14 @@ CALL (id) {{{_RELATED}
 RETURN id, target, name, weight, types, description, statements, forward
 """
 
-# What is stated of pairs of entities ($pairs of {source, target}), a record per edge; nothing of edges whose types are
+# What is stated of pairs of entities ($pairs of {id, other_id}), a record per edge; nothing of edges whose types are
 # all `$usual`. `statements` and `forward` as above.
 STATED = """
 UNWIND $pairs AS p
-MATCH (a:Entity {id: p.source})-[r:RELATED_TO]-(b:Entity {id: p.target})
+MATCH (a:Entity {id: p.id})-[r:RELATED_TO]-(b:Entity {id: p.other_id})
 WHERE b.namespace = $namespace AND a.namespace = b.namespace
   AND (size(coalesce(r.statements, [])) > 0 OR NOT any(name IN coalesce(r.types, []) WHERE name IN $usual))
-RETURN p.source AS source, p.target AS target, r.strength AS weight, r.types AS types, r.description AS description,
+RETURN p.id AS source, p.other_id AS target, r.strength AS weight, r.types AS types, r.description AS description,
        coalesce(r.statements, []) AS statements, startNode(r) = a AS forward
 """
 
