@@ -10,15 +10,19 @@ SHORT = 4  # a shorter beginning of a name tells too little
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` misspells, the nearest first, ties to the alphabetically first; None without one.
+    """The known name that `name` misspells, the nearest first, then one of the same letters; None without one.
 
     >>> meant("max_dpeth", ["max_depth", "max_tags"])
     'max_depth'
     >>> meant("similarity_threshold", ["synonym_threshold"]) is None
     True
     """
-    found = [(distance, one) for one in known if (distance := _distance(name.lower(), one.lower())) is not None]
-    return min(found)[1] if found else None
+    found = [
+        (distance, sorted(one) != sorted(name), one)
+        for one in known
+        if (distance := _distance(name.lower(), one.lower())) is not None
+    ]
+    return min(found)[2] if found else None
 
 
 def _distance(name: str, known: str) -> int | None:
