@@ -19,6 +19,7 @@ from retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinc
 TOP = 4  # anchors that do not compete with each other
 SURE = 0.999999
 SMALL = 1e-3
+LOG_SMALL = ln(SMALL)
 LEAST_EXPONENT = 700.0  # e^−700 is still a number, and nothing beside 1
 ALONE = -9.0  # the log-mass of the other candidates where there are none
 
@@ -149,7 +150,10 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
     best = _best(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
     several = 1.0 - np.multiply.reduce(1.0 - np.minimum(best, SURE), axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), several])
-    return np.concatenate([values, log(values + SMALL)], axis=1)
+    logs = np.full(values.shape, LOG_SMALL)
+    there = np.nonzero(values)  # few: most chunks are reached by edges of one kind, if at all
+    logs[there] = log(values[there] + SMALL)
+    return np.concatenate([values, logs], axis=1)
 
 
 def _best(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:
