@@ -94,7 +94,7 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
     right = ("effect", "p (Holm)", "detectable", "won", "lost", "tied")
     interval = f"{1 - comparison.alpha:.0%} interval"
     heads = ("label", "against", "effect", interval, "p (Holm)", "detectable", "verdict", "won", "lost", "tied")
-    drop = ("detectable", "tied", "p (Holm)", "lost", "won")
+    drop = ("detectable", "tied", "won", "lost", "p (Holm)")
     rows = table(*heads, right=right, drop=drop, fold=("label", "against"))
     for pair in comparison.pairs:
         verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
