@@ -122,6 +122,9 @@ def test_a_set_survives_being_written_down() -> None:
     bare = replace(found, name="s", questions=frozenset())
     assert bare == FittedOn.read(str(bare))
     assert FittedOn.read("hopworld-tune") is None
+    digest, hashes = next(iter(shipped_hashes().items()))
+    shipped_set = FittedOn("s", digest, unpacked(hashes))
+    assert (f"s {digest}", shipped_set) == (str(shipped_set), FittedOn.read(f"s {digest}"))
     assert found.questions == unpacked(packed(TEXTS))
     assert (replace(found, name="s"),) == sets_of({"s": {"digest": found.digest, "question_hashes": packed(TEXTS)}})
 

@@ -84,8 +84,9 @@ def _primary(sides: list[Side]) -> str:
     """The primary metric of the sides' benchmark. Raises InputError where it has none."""
     from eval.metrics import lacking, primary_of
 
-    told = [side.run.results for side in sides if "strategies" in side.run.results]
-    found = primary_of(told[0]) if told else PRIMARY
+    results = [side.run.results for side in sides]
+    told = [one for one in results if "primary_metric" in one["benchmark"]]
+    found = primary_of(told[0]) if told else primary_of(results[0]) or PRIMARY
     if found is None:
         raise InputError(f"nothing to compare on: {lacking(None)}; or name a judged metric with --metric")
     return found
@@ -129,8 +130,8 @@ def _print_runs(screen: Console, sides: list[Side]) -> None:
 def _print_pairs(screen: Console, comparison: Comparison) -> None:
     right = ("effect", "p (Holm)", "detectable", "won", "lost", "tied")
     interval = f"{1 - comparison.alpha:.0%} interval"
-    heads = ("label", "against", "effect", interval, "verdict", "p (Holm)", "detectable", "won", "lost", "tied")
-    drop = ("detectable", "tied", "p (Holm)", "lost", "won")
+    heads = ("label", "against", "effect", interval, "p (Holm)", "detectable", "verdict", "won", "lost", "tied")
+    drop = ("detectable", "tied", "won", "lost", "p (Holm)")
     rows = table(*heads, right=right, drop=drop, fold=("label", "against"))
     for pair in comparison.pairs:
         verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
@@ -141,9 +142,9 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
             pair.baseline,
             number(pair.difference, sign=True),
             _interval(pair),
-            verdict,
             p,
             number(pair.minimum_detectable),
+            verdict,
             str(len(pair.wins)),
             str(len(pair.losses)),
             str(pair.ties),

@@ -118,8 +118,8 @@ def test_the_table_shows_what_the_comparison_says(hopbench: Hopbench, runs: Runs
     assert row is not None
     side = {name: side.rows for side in resolve_sides([str(folder)]) for name in [side.name]}
     (pair,) = compare(side, "bm25").pairs
-    assert pair.ci is not None
-    assert row.group(1) == f"{pair.ci.low:+.3f} … {pair.ci.high:+.3f}"
+    assert pair.ci_family is not None
+    assert row.group(1) == f"{pair.ci_family.low:+.3f} … {pair.ci_family.high:+.3f}"
     won = re.search(r"^  won 20: ((?:q\d+\s+)+)", done.out, re.MULTILINE)
     assert won is not None
     assert won.group(1).split() == [f"q{row:03}" for row in range(4, 200, 10)]
