@@ -25,9 +25,11 @@ test: setup
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 # What is long by nature: a real model as judge, and the sweep that is killed again and again, 20 times where the tests
-# do it once.
+# do it once; then 20 unchanged nights beside four busy processes, without an alarm, and 5 in which a label is three times
+# as slow, each found.
 soak: setup
 	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m tests.soak_nights --nights 20 --planted 5
 
 lint: setup
 	$(BIN)/ruff check .

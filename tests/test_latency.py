@@ -51,9 +51,10 @@ def test_where_waits_are_not_told_the_yardstick_is_as_long_as_a_call(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[int] = []
+    walls = iter([6.0])  # of the first call; whatever comes then takes 2 ms
     monkeypatch.setattr(module, "WAITS", "/nowhere")
     monkeypatch.setattr(module, "yardsticks", lambda _: {"yardstick": lambda: ran.append(1)})
-    monkeypatch.setattr(Clock, "time", lambda _, call: (call(), (6.0, 6.0))[1] if not ran else (call(), (2.0, 2.0))[1])
+    monkeypatch.setattr(Clock, "time", lambda _, call: (call(), (next(walls, 2.0), 2.0))[1])
     with Clock() as clock:
         assert not clock.tells_waits
     measure_paced(make("bm25"), index, ASKED[:2])

@@ -57,7 +57,10 @@ def ending(begun: datetime, code: int, reason: str) -> Ending:
 
 def _since(begun: datetime) -> Night | None:
     """The night that came to its verdict since then, if one did."""
-    found = nights(Home.resolve().nights)
+    try:
+        found = nights(Home.resolve().nights)
+    except HopBenchError:  # an older night is damaged: the night itself has said so
+        return None
     since = begun.replace(microsecond=0)
     return found[0] if found and datetime.fromisoformat(str(found[0].content["started"])) >= since else None
 

@@ -61,7 +61,8 @@ class Watch:
         self._latency = _latency(evaluation)
         latency = self._compared_latency(evaluation, found.before)
         self.verdict = judge(evaluation, found, trial, latency, finished.incomplete)
-        accepted = self.accept and not self.verdict.incomplete
+        unfinished = self.verdict.outcome == "incomplete" and bool(self.verdict.incomplete)  # not for missing labels
+        accepted = self.accept and not unfinished
         settled = self.verdict.accepted() if accepted else self.verdict
         self.verdict = settled
         # An accepted night is the new measure in every respect.
