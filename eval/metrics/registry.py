@@ -38,7 +38,7 @@ def all_metrics(group: Group | None = None) -> Mapping[str, Metric]:
     return MappingProxyType(chosen)
 
 
-def ragas_metrics(names: Iterable[str]) -> list[str]:
+def ragas_metrics(names: Iterable[object]) -> list[str]:
     """Which of some names are RAGAS's metrics, those without a model first, in the order of registration."""
     present = set(names)
     return [name for group in ("ragas", "judge") for name in all_metrics(group) if name in present]

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.segment import Segment
 
 from flows.cli.grid import Grid
-
 from retrieval.notice import harmless
 
 WIDTH = 120
