@@ -27,7 +27,7 @@ _BLOCK = re.compile(
 _HEAD = (
     "strategy",
     "documented: recall@5 / all_gold@10",
-    "tuned",
+    "tuned (hoprank: learned)",
     "tuned against the best hop-free",
     "MDE",
     "tuned against documented",
