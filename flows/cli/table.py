@@ -13,7 +13,7 @@ from eval.metrics import all_metrics, lacking, rank_key
 from eval.report.data import shown_interval
 from eval.report.summary import in_sample_words
 from eval.results import comparisons, results
-from eval.targets import check_targets
+from eval.targets import TargetResult, check_targets
 from flows.cli.grid import Grid
 from flows.cli.output import add_row, number, table
 
@@ -57,8 +57,8 @@ def print_finished(finished: Finished, out: Path) -> None:
         console.print(_said(strategies, shown))
     for line in _notes(strategies, benchmark["primary_metric"]):
         console.print(line, markup=False, highlight=False)
-    for one in check_targets(evaluation.plan.targets, strategies):
-        console.print(f"target  {one.words}", markup=False, highlight=False, style="" if one.passed else "red")
+    for line in _targets(check_targets(evaluation.plan.targets, strategies)):
+        console.print(line, markup=False, highlight=False)
     for warning in finished.warnings:
         console.print(f"warning: {warning}", markup=False, style="yellow")
     console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
@@ -106,6 +106,24 @@ def _verdict(pair: Mapping[str, Any] | None, is_baseline: bool) -> tuple[str, st
     interval = shown_interval(pair)
     beside = f"[{limit(interval[0])}, {limit(interval[1])}]" if interval else ""
     return f"{pair['verdict']} {pair['effect']:+.3f}", beside
+
+
+def _targets(found: Sequence[TargetResult]) -> list[str]:
+    """A line for each target: pass, or fail with the labels that miss it."""
+    by_target: dict[str, list[TargetResult]] = {}
+    for one in found:
+        by_target.setdefault(str(one.target), []).append(one)
+    lines = []
+    for target, results in by_target.items():
+        missed = [one for one in results if not one.passed]
+        told = ", ".join(
+            f"{one.label} {number(one.value) if one.value is not None else 'not measured'}" for one in missed
+        )
+        kept = f"pass, {len(results)} of {len(results)} labels"
+        lines.append(
+            f"target  {target}: " + (f"fail, {len(missed)} of {len(results)} labels: {told}" if missed else kept)
+        )
+    return lines
 
 
 def _read_metrics(strategies: Entries) -> list[str]:
