@@ -113,17 +113,16 @@ def _targets(found: Sequence[TargetResult]) -> list[str]:
     by_target: dict[str, list[TargetResult]] = {}
     for one in found:
         by_target.setdefault(str(one.target), []).append(one)
-    lines = []
-    for target, results in by_target.items():
-        missed = [one for one in results if not one.passed]
-        told = ", ".join(
-            f"{one.label} {number(one.value) if one.value is not None else 'not measured'}" for one in missed
-        )
-        kept = f"pass, {len(results)} of {len(results)} labels"
-        lines.append(
-            f"target  {target}: " + (f"fail, {len(missed)} of {len(results)} labels: {told}" if missed else kept)
-        )
-    return lines
+    return [f"target  {target}: {_outcome(outcomes)}" for target, outcomes in by_target.items()]
+
+
+def _outcome(found: Sequence[TargetResult]) -> str:
+    missed = [one for one in found if not one.passed]
+    if not missed:
+        return f"pass, {len(found)} of {len(found)} labels"
+    values = ("not measured" if one.value is None else number(one.value) for one in missed)
+    told = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
+    return f"fail, {len(missed)} of {len(found)} labels: {told}"
 
 
 def _read_metrics(strategies: Entries) -> list[str]:
