@@ -26,6 +26,14 @@ _GLUE = "\u00a0"
 
 
 @dataclass(frozen=True, slots=True)
+class BlockShape:
+    """How large a block may be: its tokens, and the relations shown of each entity."""
+
+    tokens: int = MAX_TOKENS
+    relations: int = SHOWN_RELATIONS
+
+
+@dataclass(frozen=True, slots=True)
 class Related:
     """An entity's neighbour: the relation's type as it reads from the entity, and its weight 1..10 where known."""
 
@@ -151,16 +159,17 @@ def context_blocks(
     min_strength: float = 0.0,
     rel_types: Sequence[str] = (),
     floor: float | None = None,
+    shape: BlockShape = BlockShape(),
 ) -> list[str]:
     """A block per question for its entities (ids, each with a card) and their passing relations; "" without any.
 
     Relations are read down to `floor` (default: min_strength), those below min_strength neither shown nor charged.
     """
     wanted = sorted({entity for ids in entities for entity in ids})
-    if not wanted:
+    if not wanted or not shape.tokens:
         return [""] * len(entities)
     least = min_strength if floor is None else floor
-    query = {"ids": wanted, "limit": SHOWN_RELATIONS, "min_strength": least, "rel_types": list(rel_types)}
+    query = {"ids": wanted, "limit": shape.relations, "min_strength": least, "rel_types": list(rel_types)}
     records, _ = batch.read_uncharged(cypher.STRONGEST_RELATIONS, **query)
     # The strongest that pass a threshold are the strongest of all, without those that do not pass.
     relations = {record["id"]: _above(record, min_strength) for record in records}
@@ -171,7 +180,9 @@ def context_blocks(
     for edge in (edge for found in edges.values() for edge in found):
         name_of.setdefault(edge.neighbour, edge.name)
     shown = {entity: _card(entity, cards[entity], edges[entity]) for entity in wanted}
-    return [format_context([shown[entity] for entity in ids], _told(ids, edges, name_of)) for ids in entities]
+    return [
+        format_context([shown[entity] for entity in ids], _told(ids, edges, name_of), shape.tokens) for ids in entities
+    ]
 
 
 def _above(record: Record, least: float) -> Record:

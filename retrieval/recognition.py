@@ -34,7 +34,13 @@ class Card:
 
 
 def recognise(
-    batch: Batch, counters: Counters, limit: int, names_only: bool, nearest: int, minimum: float
+    batch: Batch,
+    counters: Counters,
+    limit: int,
+    names_only: bool,
+    nearest: int,
+    minimum: float,
+    max_ngram: int = MAX_NGRAM,
 ) -> tuple[list[Recognised], dict[str, Card]]:
     """The entities of each question, longest match first, then the rarest, at most `limit`; and their cards.
 
@@ -42,8 +48,9 @@ def recognise(
     stands gets the `nearest` entities whose names have a cosine of at least `minimum` with it.
     """
     reader = linker(batch, counters)
-    find, by = (_names, "names") if names_only else (_ngrams, "ngrams")
-    found = [find(reader, question.text) for question in batch.questions]
+    by = "names" if names_only else "ngrams"
+    texts = [question.text for question in batch.questions]
+    found = [_names(reader, text) if names_only else _ngrams(reader, text, max_ngram) for text in texts]
     unnamed = [number for number, words in enumerate(found) if not words]
     similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
     mentioned = {entity for words in (*found, *similar.values()) for entity in words}
@@ -58,11 +65,11 @@ def recognise(
     return recognised, cards
 
 
-def _ngrams(reader: Linker, question: str) -> dict[str, int]:
-    """Entity → words of the longest run of 1-3 that is its name or alias; stop words alone ("it") are no name."""
+def _ngrams(reader: Linker, question: str, longest: int) -> dict[str, int]:
+    """Entity → words of the longest run that is its name or alias; stop words alone ("it") are no name."""
     words = [token.folded for token in tokens(question)]
     found: dict[str, int] = {}
-    for length in range(1, MAX_NGRAM + 1):
+    for length in range(1, longest + 1):
         for start in range(len(words) - length + 1):
             gram = words[start : start + length]
             entity = None if STOP_WORDS.issuperset(gram) else reader.resolve(" ".join(gram))

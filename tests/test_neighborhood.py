@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from retrieval.chunking import count_tokens
 from retrieval.errors import ParameterError
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.graph.surroundings import Way, graph_score, mention_boost, neighbors
@@ -202,3 +203,17 @@ def test_a_hop_of_a_batch_is_one_round_trip(tmp_path: Path, hops: int) -> None:
 def test_values_outside_the_bounds_are_refused(field: str, value: object) -> None:
     with pytest.raises(ParameterError, match=rf"neighborhood\.{field} = .* it takes"):
         Neighborhood(**{field: value})  # type: ignore[arg-type]
+
+
+def test_the_block_and_the_n_grams_are_as_long_as_their_parameters_say(tmp_path: Path) -> None:
+    index = services(tmp_path)
+    whole = rank(index, "auth service")
+
+    shorter = rank(index, "auth service", block_tokens=30)
+    assert 0 < count_tokens(shorter.graph_context) <= 30 < count_tokens(whole.graph_context)
+    assert "" == rank(index, "auth service", block_tokens=0).graph_context
+    assert "Related:" in whole.graph_context
+    assert "Related:" not in rank(index, "auth service", shown_relations=0).graph_context
+    assert [hit.chunk_id for hit in whole.hits] == [hit.chunk_id for hit in shorter.hits]
+    # "Auth Service" has two words: n-grams of one do not find it.
+    assert whole.notes["entities"] != rank(index, "auth service", max_ngram=1).notes["entities"]

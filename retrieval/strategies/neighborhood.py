@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrieval.context import context_blocks
+from retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
 from retrieval.fusion import DECIMALS, Scored, ordered
 from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from retrieval.graph.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
 from retrieval.index import Batch
-from retrieval.recognition import Card, Recognised, recognise
+from retrieval.recognition import MAX_NGRAM, Card, Recognised, recognise
 from retrieval.strategies.base import Strategy, param
 from retrieval.strategies.baselines import hybrid_rankings
 from retrieval.timing import stage
@@ -39,7 +39,7 @@ class Neighborhood(Strategy):
     }
 
     walk: ClassVar[tuple[str, ...]] = (
-        *("vector_weight", "recognition", "max_entities", "fallback_entities", "fallback_cosine"),
+        *("vector_weight", "recognition", "max_ngram", "max_entities", "fallback_entities", "fallback_cosine"),
         *("use_graph", "max_hops", "rel_types", "min_strength", "rarity"),
     )
     thresholds: ClassVar[tuple[str, ...]] = ("min_strength",)
@@ -60,9 +60,14 @@ class Neighborhood(Strategy):
     beta: float = param(0.3, "weight of the graph score", 0.0, 1.0, aliases=["graphWeight", "weight"])
     max_graph_chunks: int = param(4, "chunks added to the hybrid ones", 0, 50, aliases=["maxGraphChunks", "maxChunks"])
     use_graph: bool = param(True, "false leaves the hybrid ranking as it is", aliases=["useGraph", "enabled"])
-    recognition: str = param("ngrams", "n-grams of 1-3 words, or the longest names", choices=("ngrams", "names"))
+    recognition: str = param(
+        "ngrams", "n-grams of up to max_ngram words, or the longest names", choices=("ngrams", "names")
+    )
+    max_ngram: int = param(MAX_NGRAM, "words of the longest n-gram", 1, 12)
     hybrid_scores: str = param("initial", "hybrid score of an added chunk: 0, or its own", choices=("initial", "all"))
     rarity: float = param(0.0, "exponent of the neighbour's rarity in the graph score; 0 leaves it out", 0.0, 4.0)
+    block_tokens: int = param(MAX_TOKENS, "tokens of the context block at most; 0 leaves it out", 0, 1500)
+    shown_relations: int = param(SHOWN_RELATIONS, "relations of an entity in the block, the strongest", 0, 50)
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The hybrid ranking."""
@@ -76,7 +81,8 @@ class Neighborhood(Strategy):
             nothing = AroundQuestion(), Surroundings()
             return [self._merged(batch, q, scored, *nothing) for q, scored in enumerate(initial)]
         with stage(counters, "entities"):
-            limits = self.max_entities, self.recognition == "names", self.fallback_entities, self.fallback_cosine
+            names_only = self.recognition == "names"
+            limits = self.max_entities, names_only, self.fallback_entities, self.fallback_cosine, self.max_ngram
             key = ("recognised", *limits)
             recognised, cards = batch.kept.of(key, counters, lambda spent: recognise(batch, spent, *limits))
         with stage(counters, "graph"):
@@ -116,11 +122,12 @@ class Neighborhood(Strategy):
         self, batch: Batch, counters: Counters, told: Sequence[Sequence[str]], cards: Mapping[str, Card]
     ) -> list[str]:
         floor = batch.floor(self.name, "min_strength", self.min_strength)
-        key = ("blocks", tuple(map(tuple, told)), self.min_strength, self.rel_types)
+        shape = BlockShape(self.block_tokens, self.shown_relations)
+        key = ("blocks", tuple(map(tuple, told)), self.min_strength, self.rel_types, shape)
         return batch.kept.of(
             key,
             counters,
-            lambda spent: context_blocks(batch, spent, told, cards, self.min_strength, self._types(), floor),
+            lambda spent: context_blocks(batch, spent, told, cards, self.min_strength, self._types(), floor, shape),
         )
 
     def _types(self) -> list[str]:
