@@ -24,7 +24,7 @@ SAID = {"e:a": "Ada sings."}
 # What stands where: c5 is mentioned by nobody.
 MENTIONS = {"c1": "a", "c2": "ab", "c3": "bc", "c4": "d", "c5": ""}
 TEXTS = {"Ada. Ada sings.": 0.9, "Ada": 0.1, "Bo": 0.5, "Cy": 0.3, "Dee": 0.15, "Zoe": 0.0}
-COMMUNITIES = {"Ada. Bo. related": 0.4, "Cy. Dee. related": 0.6}
+COMMUNITIES = {"Ada. Bo. Ada related Bo": 0.4, "Cy. Dee. Cy related Dee": 0.6}
 COSINES = {"c1": 0.2, "c2": 0.4, "c3": 0.8, "c4": 0.1, "c5": 0.7} | TEXTS | COMMUNITIES
 
 
@@ -159,12 +159,12 @@ def test_an_empty_graph_leaves_the_vector_ranking(tmp_path: Path) -> None:
 
 
 def test_keywords_may_come_from_elsewhere(index: Index) -> None:
-    """Keyword texts are embedded in the question's place: the one for communities is like `Ada. Bo. related`."""
+    """Keyword texts are embedded in the question's place: the one for communities is like `Ada. Bo. Ada related Bo`."""
 
     def find(batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
         counters.llm_calls += len(batch.questions)
         zoe, dee = reader.resolve("Zoe"), reader.resolve("Dee")
-        return [Keywords([one for one in (zoe, dee) if one], "Bo", "Ada. Bo. related") for _ in batch.questions]
+        return [Keywords([one for one in (zoe, dee) if one], "Bo", "Ada. Bo. Ada related Bo") for _ in batch.questions]
 
     index.shared[KEYWORDS] = find
     counters = Counters()

@@ -156,6 +156,22 @@ def test_a_batch_holds_ranks_and_paths_of_its_questions(make_report: MakeReport)
     assert [batch["nodes"][path[0][2]], batch["nodes"][path[1][2]]] == [["Petra Harrow", 0], ["Calden", 0]]
 
 
+def test_what_is_stated_on_a_path_stands_below_it_also_when_the_report_is_made_again(
+    make_report: MakeReport, tmp_path: Path
+) -> None:
+    """The path goes from Petra Harrow to Calden, the relation the other way round."""
+    told = ['Calden -> Petra Harrow: "birthplace of" (strength: 9)']
+    data = replace(make_report(), stated={("e:calden", "e:harrow"): told})
+    batch = unpacked(packed_batches(data)[1])
+    hits = batch["questions"][0]["labels"][data.labels.index("pagerank")]["hits"]
+    assert (told, []) == (hits[2][8], hits[0][8])
+
+    (tmp_path / "results.json").write_text(json.dumps(data.results), encoding="utf-8")
+    data.questions.to_parquet(tmp_path / "questions.parquet")
+    write_details(data, tmp_path)
+    assert data.stated == read_run(tmp_path, data.benchmark).stated
+
+
 def test_a_mention_on_a_path_is_quoted_with_its_sentence() -> None:
     text = "He met St. John. Then Tulsa made him mayor."
 
