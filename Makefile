@@ -27,7 +27,7 @@ test: setup
 # What is long by nature: a real model as judge, and the sweep that is killed again and again, 20 times where the tests
 # do it once.
 soak: setup
-	HOPBENCH_SOAK=20 $(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m soak
 
 lint: setup
 	$(BIN)/ruff check .

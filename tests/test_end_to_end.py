@@ -9,25 +9,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from retrieval.strategies import registry
+from tests.test_cli.conftest import call
+
 HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
 QUICK = ["--dataset", "hopworld", "--limit", "60", "--no-prefect"]
 FIVE = "vector,bm25,hybrid,graph_expansion,pagerank"
-
-WITH_AN_EDITED_PRESET = """
-from dataclasses import replace
-from flows.cli.main import main
-from retrieval.strategies import registry
-written = registry.preset
-registry.preset = lambda name: replace(written(name), parameters={**written(name).parameters, "restart": 0.99})
-main()
-"""
 
 
 def command(*arguments: str, home: Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -50,9 +45,9 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(home_with_database: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One home for the module: the graph is built once."""
-    return tmp_path_factory.mktemp("home")
+    return home_with_database(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")
@@ -75,38 +70,26 @@ def test_a_run_prints_a_table_and_writes_its_contract_files(finished: Path) -> N
     assert not (finished / ".unfinished").exists()
 
 
-def test_two_runs_with_different_hash_seeds_give_the_same_results(finished: Path, home: Path, tmp_path: Path) -> None:
-    done = command(
-        "run", *QUICK, "--strategies", FIVE, "--out", str(tmp_path), home=home, cwd=tmp_path, PYTHONHASHSEED="2"
-    )
+def test_a_killed_run_with_other_hash_seeds_goes_on_with_the_same_out_and_finds_the_same(
+    finished: Path, home: Path, tmp_path: Path
+) -> None:
+    arguments = ["run", *QUICK, "--strategies", FIVE, "--out", str(tmp_path)]
+    env = {**os.environ, "HOPBENCH_HOME": str(home), "PYTHONHASHSEED": "2"}
+    process = subprocess.Popen([*HOPBENCH, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    kept = tmp_path / ".unfinished"
+    _wait_for(lambda: len(list(kept.glob("*.pickle"))) >= 2, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(list(kept.glob("*.pickle"))) >= 2
+    assert not (tmp_path / "results.json").exists()
+
+    done = command(*arguments, home=home, cwd=tmp_path, PYTHONHASHSEED="3")
     assert done.returncode == 0, done.stderr
     assert without_timings(results(tmp_path)) == without_timings(results(finished))
     rankings = [
         pd.read_parquet(folder / "questions.parquet").drop(columns="latency_ms") for folder in (tmp_path, finished)
     ]
     pd.testing.assert_frame_equal(*rankings)
-
-
-def test_a_killed_run_goes_on_with_the_same_out_and_repeats_no_finished_trial(
-    finished: Path, home: Path, tmp_path: Path
-) -> None:
-    arguments = ["run", *QUICK, "--strategies", FIVE, "--out", str(tmp_path)]
-    env = {**os.environ, "HOPBENCH_HOME": str(home)}
-    process = subprocess.Popen([*HOPBENCH, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    kept = tmp_path / ".unfinished"
-    _wait_for(lambda: len(list(kept.glob("*.pickle"))) >= 2, process)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = {file.name: file.stat().st_mtime_ns for file in kept.glob("*.pickle")}
-    assert len(before) >= 2
-    assert not (tmp_path / "results.json").exists()
-
-    stopped_early = subprocess.Popen(
-        [*HOPBENCH, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    _, errors = stopped_early.communicate(timeout=300)
-    assert stopped_early.returncode == 0, errors
-    assert without_timings(results(tmp_path)) == without_timings(results(finished))
 
 
 def _wait_for(condition: Any, process: subprocess.Popen[Any], seconds: float = 120) -> None:
@@ -117,38 +100,37 @@ def _wait_for(condition: Any, process: subprocess.Popen[Any], seconds: float = 1
         time.sleep(0.02)
 
 
-def test_nightly_records_a_baseline_repeats_quietly_and_notices_a_regression(home: Path, tmp_path: Path) -> None:
+def test_nightly_records_a_baseline_repeats_quietly_and_notices_a_regression(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     night = ["nightly", "--dataset", "hopworld", "--limit", "150", "--no-prefect", "--no-ragas"]
     label = ["--strategies", "bm25,pagerank"]
-    first = command(*night, *label, home=home, cwd=tmp_path)
-    assert (first.returncode, "recorded as the baseline" in first.stdout) == (0, True), first.stderr
-    second = command(*night, *label, home=home, cwd=tmp_path)
-    assert (second.returncode, "compared with hopworld-" in second.stdout) == (0, True), second.stderr
+    first = call(*night, *label, home=home)
+    assert (first.code, "recorded as the baseline" in first.out) == (0, True), first.err
+    second = call(*night, *label, home=home)
+    assert (second.code, "compared with hopworld-" in second.out) == (0, True), second.err
     # The label stays the same while what it stands for changes: that is what a nightly run must notice.
-    worse = subprocess.run(
-        [sys.executable, "-c", WITH_AN_EDITED_PRESET, *night, *label],
-        env={**os.environ, "HOPBENCH_HOME": str(home)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert worse.returncode == 3, worse.stderr
-    assert "pagerank: all_gold@10 -" in worse.stderr
-    assert "the spec of pagerank (restart 0.15 → 0.99)" in worse.stderr
+    pagerank = registry.preset("pagerank")
+    assert pagerank is not None
+    with monkeypatch.context() as patch:
+        edited = replace(pagerank, parameters={**pagerank.parameters, "restart": 0.99})
+        patch.setattr(registry, "preset", lambda name: edited if name == "pagerank" else None)
+        worse = call(*night, *label, home=home)
+    assert worse.code == 3, worse.err
+    assert "pagerank: all_gold@10 -" in worse.err
+    assert "the spec of pagerank (restart 0.15 → 0.99)" in worse.err
     untouched = {file: file.read_bytes() for file in (home / "graphs").glob("hopworld-*.kgl")}
     _remove_a_tenth_of_the_edges(home)
-    third = command(*night, *label, "--keep", "2", home=home, cwd=tmp_path)
+    third = call(*night, *label, "--keep", "2", home=home)
     for file, content in untouched.items():
         file.write_bytes(content)
-    told = third.stdout + third.stderr
+    told = third.out + third.err
     assert "compared with hopworld-" in told, "the regression must not become the next night's measure"
     assert "built alike, so its content was changed afterwards" in told
-    assert re.search(r"warning: the graph hopworld-\w+ is not what was built", third.stdout)
+    assert re.search(r"warning: the graph hopworld-\w+ is not what was built", third.out)
     # Kept are tonight's and the one before, the first as the champion's, and the second where tonight is no good night.
     kept = list((home / "nightly").glob("hopworld-*/nightly.json"))
-    assert (third.returncode, len(kept)) in ((0, 3), (3, 4))
+    assert (third.code, len(kept)) in ((0, 3), (3, 4))
 
 
 def _remove_a_tenth_of_the_edges(home: Path) -> None:
@@ -209,20 +191,10 @@ def _assert_tracked(home: Path, out: Path) -> None:
 
 @pytest.mark.benchmarks
 def test_dev500_gives_the_known_figures(benchmarks_dir: Path, home: Path, tmp_path: Path) -> None:
-    dataset = str(benchmarks_dir / "hotpotqa-dev500")
-    done = command(
-        "run",
-        "--dataset",
-        dataset,
-        "--strategies",
-        FIVE,
-        "--out",
-        str(tmp_path),
-        "--no-prefect",
-        home=home,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
+    dataset = benchmarks_dir / "hotpotqa-dev500"
+    quick = ["--no-prefect", "--no-ragas"]
+    done = call("run", "--dataset", dataset, "--strategies", FIVE, "--out", tmp_path, *quick, home=home)
+    assert done.code == 0, done.err
     metrics = {label: entry["metrics"] for label, entry in results(tmp_path)["strategies"].items()}
     assert metrics["bm25"]["recall@5"] == pytest.approx(0.727, abs=0.01)
     assert metrics["bm25"]["all_gold@10"] == pytest.approx(0.768, abs=0.01)

@@ -5,6 +5,8 @@ The model has 135 million parameters: what it says is worth nothing, and its agr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,25 +47,38 @@ def rankings(benchmark: Benchmark) -> dict[str, PassageRanking]:
     return found
 
 
-def test_answers_and_three_metrics_in_both_profiles(two: Benchmark, small_model_url: str, tmp_path: Path) -> None:
-    ranked = rankings(two)
+def judge(benchmark: Benchmark, url: str, folder: Path, metrics: Sequence[str], profiles: Sequence[str]) -> None:
+    """Answer and judge: nothing fails, every score is one, and every reply was valid output at the first attempt."""
+    ranked = rankings(benchmark)
+    count = len(benchmark.questions)
     settings = Settings(timeout=240, concurrency=1, max_concurrency=1)
     ledger = CallLedger()
     with (
-        LLM(Endpoint(MODEL, small_model_url), tmp_path, ledger, settings) as llm,
-        JudgementStore.open(tmp_path / "j.db") as store,
+        LLM(Endpoint(MODEL, url), folder, ledger, settings) as llm,
+        JudgementStore.open(folder / "j.db") as store,
     ):
-        answers = answer_all(llm, two, ranked)
-        assert [None, None] == [one.failure for one in answers.values()]
-        samples: list[Sample] = [make_sample(q, ranked[q.id], answers[q.id]) for q in two.questions]
+        answers = answer_all(llm, benchmark, ranked)
+        assert [None] * count == [one.failure for one in answers.values()]
+        samples: list[Sample] = [make_sample(q, ranked[q.id], answers[q.id]) for q in benchmark.questions]
         assert all(sample.response and len(sample.contexts) == 2 for sample in samples)
-        for profile in ("full", "compact"):
+        for profile in profiles:
             judging = open_judge(profile, llm, get_embedder("wordllama"), store, LIMITS)
-            judged = judge_labels(judging, {"gold": samples}, {"gold": METRICS}, 1)
+            judged = judge_labels(judging, {"gold": samples}, {"gold": metrics}, 1)
             assert [] == judged.table["failure"].dropna().tolist()
             assert judged.table["value"].between(0, 1).all()
-            assert 2 * len(METRICS) == len(judged.table)
+            assert count * len(metrics) == len(judged.table)
     totals = ledger.totals()
-    assert {"answer", *(f"judge:{metric}" for metric in METRICS)} == set(totals)
+    assert {"answer", *(f"judge:{metric}" for metric in metrics)} == set(totals)
     for one in totals.values():  # a reply that was no valid output would have been asked for again, or failed
         assert (0, one.calls - one.cached) == (one.failed, one.attempts)
+
+
+def test_an_answer_and_the_shortest_judgement(two: Benchmark, small_model_url: str, tmp_path: Path) -> None:
+    """`make soak` has the others: they take minutes."""
+    one = replace(two, questions=two.questions[:1])
+    judge(one, small_model_url, tmp_path, METRICS[:1], ["compact"])
+
+
+@pytest.mark.soak
+def test_answers_and_three_metrics_in_both_profiles(two: Benchmark, small_model_url: str, tmp_path: Path) -> None:
+    judge(two, small_model_url, tmp_path, METRICS, ["full", "compact"])

@@ -104,18 +104,32 @@ def test_a_lasting_fault_is_a_reply_with_its_reason(
     assert good is None or [None] == kinds(good)
 
 
+@pytest.mark.soak
 def test_ten_a_second_are_kept_to(tmp_path: Path) -> None:
-    calls = [call(f"question {number}") for number in range(300)]
+    """In real time; tests/test_llm_pacing.py has the same on a clock that jumps."""
     limited = ScriptedServer(per_second=10, retry_after="1", latency=0.02)
-    with limited.running() as server, opened(server, tmp_path) as llm:
+    seconds, refused = paced(limited, tmp_path, 300)
+    assert seconds <= 39
+    assert refused <= 0.1
+
+
+def test_a_limit_is_met_waited_for_and_kept_to(tmp_path: Path) -> None:
+    # A bucket of 10 and 10 a second: the limit is met soon, and each refusal is waited out as the server asks.
+    limited = ScriptedServer(per_second=10, retry_after="0.5", latency=0.02)
+    _, refused = paced(limited, tmp_path, 40)
+    assert 0 < refused <= 0.3
+
+
+def paced(limited: ScriptedServer, folder: Path, count: int) -> tuple[float, float]:
+    """Seconds for so many calls, of which none may fail, and the share of requests that were refused."""
+    with limited.running() as server, opened(server, folder) as llm:
         asked_first = ask(llm, [call("loads the client")])
         begun = time.monotonic()
-        replies = ask(llm, calls)
+        replies = ask(llm, [call(f"question {number}") for number in range(count)])
         seconds = time.monotonic() - begun
         llm.ledger.close()
-    assert [None] * 301 == kinds([*asked_first, *replies])
-    assert seconds <= 39
-    assert server.served["429"] <= 0.1 * len(server.requests)
+    assert [None] * (count + 1) == kinds([*asked_first, *replies])
+    return seconds, server.served["429"] / len(server.requests)
 
 
 def test_the_cache_answers_the_same_call_only(server: ScriptedServer, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from tests.sweeps import QuietTracker, write_benchmark, write_sweep
 ROOT = Path(__file__).resolve().parent.parent
 HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
 Run = Callable[..., ClickResult]
+NewHome = Callable[[Path], Path]
 
 
 @pytest.fixture
@@ -72,7 +73,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finished(folder: Path) -> subprocess.CompletedProcess[str]:
+def finished(folder: Path, home_with_database: NewHome) -> subprocess.CompletedProcess[str]:
+    home_with_database(folder / "home")
     done = command(HOPBENCH, "sweep", "sweep.yaml", "--out", "whole", "--no-prefect", home=folder / "home", cwd=folder)
     assert done.returncode == 0, done.stderr
     return done
@@ -130,15 +132,15 @@ def without_time(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns=[name for name in rows if "seconds" in name or "latency" in name])
 
 
-def soak_rounds() -> int:
-    """How often a sweep is killed in all: 3 times here, 20 in `make soak`."""
-    return int(os.environ.get("HOPBENCH_SOAK", "3"))
-
-
+@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.soak)])
 def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(
-    folder: Path, finished: subprocess.CompletedProcess[str], tmp_path: Path
+    rounds: int,
+    folder: Path,
+    finished: subprocess.CompletedProcess[str],
+    home_with_database: NewHome,
+    tmp_path: Path,
 ) -> None:
-    rounds = soak_rounds()
+    home_with_database(tmp_path / "home")
     moments = np.random.default_rng(rounds)
     for _ in range(rounds):
         kill_at = int(moments.integers(1, 1 + max(1, 16 // rounds)))
@@ -172,8 +174,9 @@ def _assert_champion(home: Path, dataset: Path, rows: pd.DataFrame) -> None:
 
 
 def test_two_processes_on_one_sweep_share_its_trials(
-    folder: Path, finished: subprocess.CompletedProcess[str], tmp_path: Path
+    folder: Path, finished: subprocess.CompletedProcess[str], home_with_database: NewHome, tmp_path: Path
 ) -> None:
+    home_with_database(tmp_path / "home")
     env = {**os.environ, "HOPBENCH_HOME": str(tmp_path / "home")}
     program = [sys.executable, "-m", "tests.sweep_to_kill", str(tmp_path / "notes"), "0", "never", "sweep"]
     both = [
