@@ -21,6 +21,7 @@ from flows.neo4j_server.server import Neo4jServer, start
 from retrieval.graph.neo4j_connection import Connection
 from retrieval.graph.neo4j_store import Neo4jStore
 from tests.build_to_kill import WORDS, corpus
+from tests.test_cli.conftest import call
 
 HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
 # These servers live for seconds: what the second compiler would gain later, its work at the start would cost twice.
@@ -69,8 +70,9 @@ class Machine:
         )
 
     def said(self, *words: str, **environment: str) -> tuple[int, str]:
-        """`hopbench WORDS`: its exit code and what it says of errors."""
-        return ended(self.command(*words, **environment))
+        """`hopbench WORDS` in this process: its exit code and what it says of errors."""
+        done = call(*words, home=self.home.root, environment={**self.server.environment(), **environment})
+        return done.code, " ".join(done.err.split())
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
