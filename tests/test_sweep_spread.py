@@ -101,7 +101,7 @@ def content(record: TrialRecord) -> tuple[object, ...]:
 
 
 @pytest.mark.prefect
-@pytest.mark.parametrize("runner", ["threads", "processes", "dask"])
+@pytest.mark.parametrize("runner", ["threads", "processes"])
 def test_trials_are_the_same_on_every_runner(runner: str, stage: Stage, prefect_runtime: PrefectRuntime) -> None:
     plain = stage.alone()
     with prefect_runtime.flow_settings():
@@ -144,7 +144,9 @@ def cluster(stage: Stage, prefect_runtime: PrefectRuntime) -> Iterator[str]:
 
 
 @pytest.mark.prefect
-def test_a_cluster_is_taken_by_its_address(stage: Stage, cluster: str, prefect_runtime: PrefectRuntime) -> None:
+def test_a_cluster_is_taken_by_its_address_and_its_trials_are_the_same(
+    stage: Stage, cluster: str, prefect_runtime: PrefectRuntime
+) -> None:
     with prefect_runtime.flow_settings():
         spread = stage.on(f"dask:{cluster}")
     assert {n: content(one) for n, one in stage.alone().items()} == {n: content(one) for n, one in spread.items()}
