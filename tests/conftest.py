@@ -15,11 +15,13 @@ from flows.home import Home
 from flows.tracking import Tracker
 from tests.parallel import (
     OnePrefectServer,
+    SharedPrefect,
     begin_with_the_longest,
     beside_others,
     plain_prefect_environment,
     together,
     wait_for_server,
+    without_soak,
 )
 from tests.tracking_here import copy_database, empty_database, starting_here
 
@@ -37,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(OnePrefectServer.start(), "one Prefect server")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Files go to workers whole: their fixtures are made once."""
 
@@ -50,10 +53,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what `make soak` runs, unless -m asks for it."""
-    if "soak" not in config.option.markexpr:
-        long = [item for item in items if item.get_closest_marker("soak")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+    items[:], left_out = without_soak(items, config.option.markexpr)
+    config.hook.pytest_deselected(items=left_out)
     if hasattr(config, "workerinput"):
         begin_with_the_longest(items)
 
@@ -103,7 +104,7 @@ def prefect_runtime(
         if url:
             wait_for_server(url)
             os.environ["PREFECT_API_URL"] = url
-        with PrefectRuntime.start(home) as runtime:
+        with (SharedPrefect if url else PrefectRuntime).start(home) as runtime:
             runtime.wait()
             yield runtime
 

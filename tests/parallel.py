@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -47,6 +47,12 @@ def begin_with_the_longest(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(together(item.nodeid), len(place)))
 
 
+def without_soak(items: list[pytest.Item], asked: str) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """The tests to run, and those marked `soak` that are left out, unless the expression of -m names the mark."""
+    long = [item for item in items if item.get_closest_marker("soak") and "soak" not in asked]
+    return [item for item in items if item not in long], long
+
+
 @dataclass
 class OnePrefectServer:
     """Prefect's server of the process that hands out the tests; it ends with that process however that ends."""
@@ -72,6 +78,15 @@ class OnePrefectServer:
 
     def pytest_unconfigure(self) -> None:
         self._stack.close()
+
+
+class SharedPrefect(PrefectRuntime):
+    """The workers' view of that server: one that was given, but as quick as one's own, without heartbeats."""
+
+    def flow_settings(self) -> AbstractContextManager[object]:
+        from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+        return temporary_settings({PREFECT_API_URL: self.api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None})
 
 
 @contextmanager

@@ -100,6 +100,7 @@ with PrefectRuntime.start(Home.resolve()) as runtime:
 
 
 @pytest.mark.prefect
+@pytest.mark.alone  # whoever starts meanwhile would mark it first
 def test_a_killed_run_is_marked_as_crashed_by_the_next_start(prefect_runtime: PrefectRuntime, tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName
