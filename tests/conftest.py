@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,6 +138,24 @@ def home_with_database(shared_folder: Path) -> Callable[[Path], Path]:
     def home(folder: Path) -> Path:
         copy_database(empty_database(shared_folder), Home(folder).mlflow_db)
         return folder
+
+    return home
+
+
+@pytest.fixture(scope="session")
+def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
+    """Makes a folder a home that holds the graph of a shipped benchmark, built once for all workers, and a database."""
+    from retrieval.locking import exclusive
+    from tests.test_cli.conftest import call
+
+    def home(folder: Path, dataset: str) -> Path:
+        built, lock = shared_folder / f"home-{dataset}", shared_folder / f"home-{dataset}.lock"
+        with exclusive(lock):
+            if not built.exists():
+                done = call("graph", "build", "--no-prefect", "--dataset", dataset, home=built)
+                assert (done.code, done.err) == (0, "")
+                copy_database(empty_database(shared_folder), Home(built).mlflow_db)
+        return shutil.copytree(built, folder, dirs_exist_ok=True)
 
     return home
 

@@ -32,7 +32,29 @@ TOGETHER = {
     "tests/test_neo4j_mapping.py": "Neo4j",
 }
 # Begun first, longest first, so that no worker is left with a long file at the end. A new file need not stand here.
-LONGEST: tuple[str, ...] = ()
+LONGEST = (
+    "tests/test_cli/",
+    "tests/test_neo4j_faults.py",
+    "tests/test_neo4j_store.py",
+    "tests/test_end_to_end.py",
+    "tests/test_sweep_spread.py",
+    "tests/test_scale_out.py",
+    "tests/test_nightly_flow.py",
+    "tests/test_sweep.py",
+    "tests/test_tracking.py",
+    "tests/test_judge_small_model.py",
+    "tests/test_sweep_sharing.py",
+    "tests/test_sweep_models.py",
+    "tests/test_serve.py",
+    "tests/test_prefect_runtime.py",
+    "tests/test_report/",
+    "tests/test_kg2rag_properties.py",
+    "tests/test_neighborhood_properties.py",
+    "tests/test_dual_level_properties.py",
+    "tests/test_llm_gate.py",
+    "tests/test_activation.py",
+    "tests/test_hopworld_shipped.py",
+)
 
 
 def together(nodeid: str) -> str:

@@ -45,9 +45,9 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def home(home_with_database: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One home for the module: the graph is built once."""
-    return home_with_database(tmp_path_factory.mktemp("home"))
+def home(home_with_graph: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One home for the module, with hopworld's graph."""
+    return home_with_graph(tmp_path_factory.mktemp("home"), "hopworld")
 
 
 @pytest.fixture(scope="module")

@@ -267,20 +267,25 @@ class Renamed:
         return getattr(self.inner, name)
 
 
-def test_rankings_are_the_embedded_stores_on_hopworld(neo4j_connection: Connection, tmp_path: Path) -> None:
-    world = load_benchmark("hopworld", limit=100)
+MANY = pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.soak)])
+
+
+@MANY
+def test_rankings_are_the_embedded_stores_on_hopworld(count: int, neo4j_connection: Connection, tmp_path: Path) -> None:
+    world = load_benchmark("hopworld", limit=count)
     plan = plan_of(world.passages, name="hopworld", embedder=get_embedder("wordllama"))
     both_stores(plan, neo4j_connection, tmp_path, [q.question for q in world.questions])
 
 
+@MANY
 @pytest.mark.benchmarks
 def test_rankings_are_the_embedded_stores_with_ready_triples(
-    neo4j_connection: Connection, benchmarks_dir: Path, tmp_path: Path
+    count: int, neo4j_connection: Connection, benchmarks_dir: Path, tmp_path: Path
 ) -> None:
     bench = load_benchmark(str(benchmarks_dir / "2wiki-kg100"))
     triples = load_triples(benchmarks_dir / "2wiki-kg100" / "kg" / "triples.jsonl", bench.titles)
     plan = plan_of(bench.passages, triples=triples, name="2wiki-kg100", embedder=get_embedder("wordllama"))
-    both_stores(plan, neo4j_connection, tmp_path, [q.question for q in bench.questions])
+    both_stores(plan, neo4j_connection, tmp_path, [q.question for q in bench.questions[:count]])
 
 
 def test_a_copy_comes_back_the_same(store: Neo4jStore, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ except RegressionError:
 
 @pytest.mark.prefect
 def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
-    prefect_runtime: PrefectRuntime, home_with_database: Callable[[Path], Path], tmp_path: Path
+    prefect_runtime: PrefectRuntime, home_with_graph: Callable[[Path, str], Path], tmp_path: Path
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName
@@ -99,7 +99,7 @@ def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
         environment = {
             **os.environ,
             "PREFECT_API_URL": prefect_runtime.api_url,
-            "HOPBENCH_HOME": str(home_with_database(tmp_path)),
+            "HOPBENCH_HOME": str(home_with_graph(tmp_path, "hopworld")),
             "HOPBENCH_WEBHOOK": f"http://127.0.0.1:{hook.server_port}/T0KEN",
         }
         done = subprocess.run(

@@ -172,6 +172,7 @@ def installed() -> str:
         pytest.skip(str(missing))
 
 
+@pytest.mark.soak  # no package index has a model, so that few machines could run it
 def test_a_real_model_builds_the_same_graph_in_any_order(installed: str, tmp_path: Path) -> None:
     passages = [
         Passage("a", "Ann Lee", "Barack Obama met her in Chicago. Chicago was cold."),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from flows.build_graph import built_graph, open_index
@@ -23,9 +26,11 @@ FLOORS = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, list[Question]]:
+def world(
+    home_with_graph: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Index, list[Question]]:
     """hopworld-tune with twelve of its questions, far apart."""
-    home = Home(tmp_path_factory.mktemp("home")).prepare()
+    home = Home(home_with_graph(tmp_path_factory.mktemp("home"), "hopworld-tune")).prepare()
     options = GraphOptions(dataset="hopworld-tune")
     benchmark = options.benchmark()
     graph = options.graph_plan(benchmark, home)

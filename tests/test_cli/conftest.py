@@ -16,7 +16,10 @@ import pytest
 
 from flows.cli.main import main
 
-SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "NEO4J_URI", "OPENAI_BASE_URL", "OPENAI_API_KEY")
+SERVERS = (
+    *("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    *("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD"),
+)
 
 PASSAGES = {
     "p01": ("Ed Wood (film)", "Ed Wood is a 1994 film directed by Tim Burton. It stars Johnny Depp as Ed Wood."),
