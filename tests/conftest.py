@@ -34,10 +34,12 @@ ROOT = Path(__file__).resolve().parent.parent
 REAL_START = Tracker.__dict__["start"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """One Prefect server for all workers, begun while they collect."""
+    config = session.config
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(OnePrefectServer.start(), "one Prefect server")
+        folder = config._tmp_path_factory.mktemp("prefect-home")  # type: ignore[attr-defined]
+        config.pluginmanager.register(OnePrefectServer.start(folder), "one Prefect server")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -75,31 +74,26 @@ def without_soak(items: list[pytest.Item], asked: str) -> tuple[list[pytest.Item
     return [item for item in items if item not in long], long
 
 
-@dataclass
+@dataclass(frozen=True)
 class OnePrefectServer:
     """Prefect's server of the process that hands out the tests; it ends with that process however that ends."""
 
     home: Home
-    url: str
-    _stack: ExitStack
+    runtime: PrefectRuntime
 
     @classmethod
-    def start(cls) -> Self:
+    def start(cls, folder: Path) -> Self:
         """Start it and return at once. The environment of this process, which workers inherit, stays as it was."""
-        with ExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hopbench-prefect-"))
-            home = Home(Path(folder))
-            with plain_prefect_environment(home):
-                runtime = PrefectRuntime.start(home)
-            stack.callback(runtime.stop)
-            return cls(home, runtime.api_url, stack.pop_all())
+        home = Home(folder)
+        with plain_prefect_environment(home):
+            return cls(home, PrefectRuntime.start(home))
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         """Tell a worker where the server is."""
-        node.workerinput["prefect"] = (str(self.home.root), self.url)
+        node.workerinput["prefect"] = (str(self.home.root), self.runtime.api_url)
 
     def pytest_unconfigure(self) -> None:
-        self._stack.close()
+        self.runtime.stop()
 
 
 class SharedPrefect(PrefectRuntime):
