@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -23,6 +23,7 @@ from eval.sweep.plan import read_sweep
 from flows.build_graph import built_graph, open_index
 from flows.home import Home
 from flows.options import GraphOptions, Spread
+from flows.scale_work import work
 from flows.steps import plain_steps
 from flows.sweep import sweep
 from flows.sweep_spread import rank_on_workers, units_of
@@ -100,14 +101,39 @@ def content(record: TrialRecord) -> tuple[object, ...]:
     return record.trial_id, record.settings, record.metrics, record.questions.to_json(), record.costs, record.failures
 
 
+def same(first: Mapping[int, TrialRecord], second: Mapping[int, TrialRecord]) -> None:
+    assert {n: content(one) for n, one in first.items()} == {n: content(one) for n, one in second.items()}
+
+
+LONG = [pytest.param(runner, marks=pytest.mark.soak) for runner in ("processes", "dask")]
+
+
 @pytest.mark.prefect
-@pytest.mark.parametrize("runner", ["threads", "processes"])
+@pytest.mark.parametrize("runner", ["threads", *LONG])
 def test_trials_are_the_same_on_every_runner(runner: str, stage: Stage, prefect_runtime: PrefectRuntime) -> None:
     plain = stage.alone()
     with prefect_runtime.flow_settings():
         spread = stage.on(runner, kill=runner == "processes")
-    assert {n: content(one) for n, one in plain.items()} == {n: content(one) for n, one in spread.items()}
+    same(plain, spread)
     assert len({record.questions.to_json() for record in plain.values()}) > 1
+
+
+@pytest.mark.prefect
+def test_what_a_lost_worker_was_at_is_ranked_again(
+    stage: Stage, prefect_runtime: PrefectRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[object] = []
+
+    def lost_once(job: Any, unit: Any) -> Any:
+        if not lost:
+            lost.append(unit)
+            raise OSError("the worker is gone")
+        return work(job, unit)
+
+    monkeypatch.setattr("flows.task_pool.work", lost_once)
+    with prefect_runtime.flow_settings():
+        same(stage.alone(), stage.on("threads"))
+    assert 1 == len(lost)
 
 
 @pytest.fixture
@@ -144,12 +170,10 @@ def cluster(stage: Stage, prefect_runtime: PrefectRuntime) -> Iterator[str]:
 
 
 @pytest.mark.prefect
-def test_a_cluster_is_taken_by_its_address_and_its_trials_are_the_same(
-    stage: Stage, cluster: str, prefect_runtime: PrefectRuntime
-) -> None:
+def test_a_cluster_is_taken_by_its_address(stage: Stage, cluster: str, prefect_runtime: PrefectRuntime) -> None:
     with prefect_runtime.flow_settings():
         spread = stage.on(f"dask:{cluster}")
-    assert {n: content(one) for n, one in stage.alone().items()} == {n: content(one) for n, one in spread.items()}
+    same(stage.alone(), spread)
 
 
 @pytest.mark.prefect
