@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from eval.metrics import PRIMARY, mlflow_name
+from eval.metrics import mlflow_name
+from eval.metrics.primary import PRIMARIES
 from flows.home import Home
 from flows.tracking import tracking_uri, writers_lock
 from flows.tracking_payload import redact, secrets
@@ -21,7 +22,7 @@ from retrieval.locking import exclusive
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-DECIDING = tuple(mlflow_name(name) for name in (PRIMARY, "has_answer@10"))
+DECIDING = tuple(map(mlflow_name, PRIMARIES))
 """What a run is compared on: one that has none of these was made without gold passages and answers."""
 RUN_ID = re.compile(r"^[0-9a-f]{32}$")
 FILES = ("results.json", "questions.parquet", "details.json.gz")

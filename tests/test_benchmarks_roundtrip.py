@@ -17,7 +17,7 @@ from retrieval.types import Passage
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 WORDS = TEXT.filter(lambda text: bool(text.strip()))
-IDS = st.text(st.characters(codec="utf-8", exclude_characters="\t\r\n"), min_size=1, max_size=8).filter(
+IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=8).filter(
     lambda text: (
         bool(text.strip()) and text.lower() not in {"query-id", "query_id", "queryid", "question_id", "qid", "query"}
     )

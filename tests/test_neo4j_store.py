@@ -217,7 +217,8 @@ def test_a_hop_of_a_batch_is_one_round_trip_of_the_driver(
     run = ManagedTransaction.run
 
     def counted(self: ManagedTransaction, query: Any, *args: Any, **kwargs: Any) -> Any:
-        sent.append(query)
+        if query != cypher.BUILD_RECORD:  # what the index is, not what a question asks; read once
+            sent.append(query)
         return run(self, query, *args, **kwargs)
 
     monkeypatch.setattr(ManagedTransaction, "run", counted)

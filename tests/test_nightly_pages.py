@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 import pytest
 
 from flows.home import Home
 from flows.nightly.ending import ending, exit_code_of
+from flows.nightly.nights import write_night
 from flows.nightly.pages import OURS, link, report_of, routes
 from flows.prefect_runtime import PrefectRuntime
 from flows.prefect_server import staying_here
@@ -29,7 +30,6 @@ def kept(nights: Path, report: Path | None = None, **content: Any) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("<p>the report</p>")
     written = {
-        "schema": "hopbench.nightly/2",
         "started": "2026-01-02T02:00:00+00:00",
         "benchmark": {"digest": "d"},
         "outcome": "good",
@@ -40,7 +40,7 @@ def kept(nights: Path, report: Path | None = None, **content: Any) -> Path:
         "report": str(file),
         **content,
     }
-    (folder / "nightly.json").write_text(json.dumps(written))
+    write_night(folder, written, pd.DataFrame({"question_id": ["q"], "strategy": ["a"], "failure": [None]}))
     return file
 
 

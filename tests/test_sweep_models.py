@@ -325,7 +325,6 @@ def test_questions_read_at_most(more: dict[str, object], asked: int, folder: Pat
             {"judge": "m", "judge_on": "finalists", "objective": {"metric": "context_recall"}},
             "known of all trials only with judge_on: all",
         ),
-        ({"llm": "m", "judge": "m", "objective": {"metric": "noise_sensitivity"}}, "less of noise_sensitivity"),
         ({"objective": {"metric": "non_llm_context_recall"}}, "leave out ragas: false"),
     ],
 )

@@ -48,6 +48,10 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         database.execute(f"INSERT INTO params (key, value, run_uuid) VALUES ('label', 'bm25', '{RUN}')")
         database.execute(f"INSERT INTO tags (key, value, run_uuid) VALUES ('mlflow.runName', 'bm25', '{RUN}')")
+        database.execute(  # what decides a comparison: runs without it are none to compare
+            "INSERT INTO latest_metrics (key, value, timestamp, step, is_nan, run_uuid)"
+            f" VALUES ('all_gold_at_10', 0.5, 1, 0, 0, '{RUN}')"
+        )
         database.commit()
     return file
 

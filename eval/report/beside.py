@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.metrics import ragas_metrics
+from eval.metrics import best_value, ragas_metrics
 from eval.report.data import ReportData
 
 
@@ -29,8 +29,8 @@ class TargetRow:
     passed: bool
 
 
-def ragas_rows(data: ReportData) -> tuple[list[str], list[RagasRow]]:
-    """RAGAS's metrics that were computed, and a row per label in the leaderboard's order."""
+def ragas_rows(data: ReportData) -> tuple[dict[str, float | None], list[RagasRow]]:
+    """RAGAS's metrics that were computed with the best mean of each, and a row per label in the leaderboard's order."""
     names = ragas_metrics(data.metrics)
     pairs = {(pair["label"], pair["metric"]): pair for pair in data.beside}
     rows = [
@@ -41,7 +41,7 @@ def ragas_rows(data: ReportData) -> tuple[list[str], list[RagasRow]]:
         )
         for label in data.labels
     ]
-    return names, rows
+    return {name: best_value(name, (row.means[name] for row in rows)) for name in names}, rows
 
 
 def target_rows(data: ReportData) -> Sequence[TargetRow]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eval.metrics import PRIMARY, ragas_metrics
 from flows.cli import complete
 from flows.cli.output import add_row, console, number, print_json, table
 from flows.cli.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
@@ -82,7 +81,7 @@ def compare_command(
 
 def _primary(sides: list[Side]) -> str:
     """The primary metric of the sides' benchmark. Raises InputError where it has none."""
-    from eval.metrics import lacking, primary_of
+    from eval.metrics import PRIMARY, lacking, primary_of
 
     results = [side.run.results for side in sides]
     told = [one for one in results if "primary_metric" in one["benchmark"]]
@@ -105,6 +104,7 @@ def _print_ragas(
 ) -> None:
     """The same pairs on those of RAGAS's metrics that all labels have, each metric a family of its own."""
     from eval.compare import BREAKDOWN_RESAMPLES, compare
+    from eval.metrics import ragas_metrics
 
     shared = set.intersection(*(set(one.columns) for one in rows.values()))
     names = [name for name in ragas_metrics(shared) if name != metric]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from eval.metrics import get_metric
 from flows.cli.compare_sources import Source, Sources
 from retrieval.errors import InputError, UnknownNameError
 
@@ -73,6 +74,7 @@ def _same_benchmark(first: Source, other: Source) -> None:
 
 def refuse_unmeasured(sides: Sequence[Side], metric: str) -> None:
     """Raise InputError for a side without any value of the metric: nothing in it says what is better."""
+    get_metric(metric)  # an unknown name is told first
     for side in sides:
         rows = side.rows
         if metric in rows.columns and rows[metric].notna().any():

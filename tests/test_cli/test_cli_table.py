@@ -43,7 +43,7 @@ def pair(verdict: str = "not distinguishable", effect: float = 0.04, low: float 
 
 def test_a_label_shows_what_was_set() -> None:
     entries = {label: entry() for label in LABELS}
-    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries), width=300)
+    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries, JUDGED), width=300)
     assert set(LABELS) == {line.split()[0] for line in ranked.splitlines()[1:]}
     assert set(LABELS) <= {line.split()[0] for line in said.splitlines()[1:]}
 
@@ -64,7 +64,7 @@ def test_no_heading_is_cut_and_no_line_is_too_long(width: int) -> None:
     assert 2 == len(lines)  # a line each
     assert all(len(line) <= width for line in text.splitlines())
     assert "not distinguishable +0.040" in text
-    judged = shown(_said(longest), width)
+    judged = shown(_said(longest, JUDGED), width)
     assert set(JUDGED) <= set(judged.split())  # below each other where they do not fit beside each other
     assert "…" not in text + judged
     assert all(len(line) <= width for line in judged.splitlines())

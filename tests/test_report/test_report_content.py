@@ -22,7 +22,7 @@ from eval.report.charts import figures, pareto
 from eval.report.drilldown import BATCH, found, packed_batches, question_index
 from eval.report.leaderboard import failures, observations, reach
 from eval.report.summary import conclusion, points
-from retrieval.errors import InputError
+from retrieval.errors import IncompleteError, InputError
 
 MakeReport = Callable[..., ReportData]
 
@@ -310,7 +310,7 @@ def test_a_broken_write_leaves_the_old_report(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(InputError, match="No space left"):
+    with pytest.raises(IncompleteError, match=r"the disk is full for .*report\.html: free some"):
         write_report(make_report(count=40), target)
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
