@@ -47,10 +47,10 @@ bench: setup
 # A real Neo4j without Docker (Java 17, Maven), for this checkout alone. It ends with the calling terminal, with the
 # process PARENT=PID, or by neo4j-stop.
 neo4j: setup
-	$(BIN)/python -m flows.neo4j_server start $(PARENT)
+	$(BIN)/python -m hopbench.flows.neo4j_server start $(PARENT)
 
 neo4j-stop: setup
-	$(BIN)/python -m flows.neo4j_server stop
+	$(BIN)/python -m hopbench.flows.neo4j_server stop
 
 # Neo4j, MLflow and Prefect in containers; their credentials stand in .env.
 .env:

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eval.metrics.answer_match import answer_f1, exact_match
-from eval.types import Benchmark, PassageRanking
-from retrieval.llm.structured import wire_schema
+from hopbench.eval.metrics.answer_match import answer_f1, exact_match
+from hopbench.eval.types import Benchmark, PassageRanking
+from hopbench.retrieval.llm.structured import wire_schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from retrieval.llm import LLM, Call, Reply
+    from hopbench.retrieval.llm import LLM, Call, Reply
 
 CLOSED_BOOK = "closed_book"
 """The label of the row without retrieval."""
@@ -61,7 +61,7 @@ def messages(question: str, context: str) -> list[dict[str, str]]:
 
 def reader_call(llm: LLM, sample: str, question: str, context: str) -> Call:
     """The one call that answers a question."""
-    from retrieval.llm import Call
+    from hopbench.retrieval.llm import Call
 
     schema = wire_schema(SCHEMA, llm.endpoint.base_url)
     return Call("answer", messages(question, context), schema, max_tokens=MAX_TOKENS, sample=sample, version=VERSION)
@@ -72,7 +72,7 @@ def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRan
 
     Raises BudgetReached when the cap is met; what was answered is kept and not asked again.
     """
-    from retrieval.llm import BudgetReached, ask
+    from hopbench.retrieval.llm import BudgetReached, ask
 
     readable = [question for question in benchmark.questions if rankings[question.id].failure is None]
     calls = [reader_call(llm, q.id, q.text, rankings[q.id].context) for q in readable]

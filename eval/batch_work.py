@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eval.trial import TrialOutcome, prepare, run_trial
+from hopbench.eval.trial import TrialOutcome, prepare, run_trial
 
 if TYPE_CHECKING:
-    from retrieval.budget import Budget
-    from retrieval.index import Batch
-    from retrieval.strategies.base import Strategy
+    from hopbench.retrieval.budget import Budget
+    from hopbench.retrieval.index import Batch
+    from hopbench.retrieval.strategies.base import Strategy
 
 
 @dataclass(frozen=True, order=True)

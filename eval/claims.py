@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from retrieval.locking import open_lock
+from hopbench.retrieval.locking import open_lock
 
 
 @contextmanager

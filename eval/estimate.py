@@ -11,23 +11,23 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eval.answers import CLOSED_BOOK, messages
-from eval.judge.compact import CompactJudge
-from eval.judge.full import FullJudge
-from eval.judge.sample import Sample, reference
-from eval.judge.schedule import Scorer
-from eval.judge.standin import CHAT_TOKENS, CountingAsker, OneDirection
-from eval.reading import applicable
-from eval.types import Benchmark
-from retrieval.budget import Budget
-from retrieval.chunking import chunk_passages, count_tokens
-from retrieval.communities import SUMMARIES
-from retrieval.graph.extraction import TOGETHER, opening, parts_of
-from retrieval.index import Batch, Index
-from retrieval.question_model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
-from retrieval.search import LexicalIndex
-from retrieval.strategies.base import Strategy
-from retrieval.types import Counters, Question
+from hopbench.eval.answers import CLOSED_BOOK, messages
+from hopbench.eval.judge.compact import CompactJudge
+from hopbench.eval.judge.full import FullJudge
+from hopbench.eval.judge.sample import Sample, reference
+from hopbench.eval.judge.schedule import Scorer
+from hopbench.eval.judge.standin import CHAT_TOKENS, CountingAsker, OneDirection
+from hopbench.eval.reading import applicable
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.chunking import chunk_passages, count_tokens
+from hopbench.retrieval.communities import SUMMARIES
+from hopbench.retrieval.graph.extraction import TOGETHER, opening, parts_of
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.question_model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
+from hopbench.retrieval.search import LexicalIndex
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.types import Counters, Question
 
 SAMPLED = 8
 ANSWER_TOKENS = 32  # a bare answer and a sentence in JSON

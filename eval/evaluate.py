@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from eval.answers import CLOSED_BOOK
-from eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
-from eval.graph_reach import expansion_factors, reach_columns
-from eval.latency import measure_paced
-from eval.metrics import primary_metric, ragas_metrics, score, summarise
-from eval.reading import Read, Reading, read
-from eval.targets import Target
-from eval.trial import TrialOutcome, batches, prepare, run_trial
-from eval.types import Benchmark
-from eval.unfinished import Unfinished, trial_key
-from eval.version import code_version, plugin_settings
-from retrieval.budget import Budget
-from retrieval.errors import ParameterError
-from retrieval.fitted import FittedOn, question_hash
-from retrieval.graph.build import Steps
-from retrieval.index import Batch, Index
-from retrieval.question_entities import MODEL
-from retrieval.strategies.base import Strategy
-from retrieval.strategies.kinds import LabelKind, kind_of
+from hopbench.eval.answers import CLOSED_BOOK
+from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
+from hopbench.eval.graph_reach import expansion_factors, reach_columns
+from hopbench.eval.latency import measure_paced
+from hopbench.eval.metrics import primary_metric, ragas_metrics, score, summarise
+from hopbench.eval.reading import Read, Reading, read
+from hopbench.eval.targets import Target
+from hopbench.eval.trial import TrialOutcome, batches, prepare, run_trial
+from hopbench.eval.types import Benchmark
+from hopbench.eval.unfinished import Unfinished, trial_key
+from hopbench.eval.version import code_version, plugin_settings
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.fitted import FittedOn, question_hash
+from hopbench.retrieval.graph.build import Steps
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.question_entities import MODEL
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.kinds import LabelKind, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +174,7 @@ def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
 
 
 def measured_calls(plan: Plan, label: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Latency and pace of a label: `eval.latency.measure_paced`."""
+    """Latency and pace of a label: `hopbench.eval.latency.measure_paced`."""
     questions = [question.question for question in plan.benchmark.questions]
     return measure_paced(plan.strategies[label], plan.index, questions, plan.seed)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from retrieval.graph.schema import ENTITY, RELATED_TO, GraphTables, entity_id
-from retrieval.text import name_key
-from retrieval.types import Triple
+from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO, GraphTables, entity_id
+from hopbench.retrieval.text import name_key
+from hopbench.retrieval.types import Triple
 
 Pair = tuple[str, str]
 

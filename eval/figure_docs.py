@@ -1,6 +1,6 @@
 """Keeps the figures of docs/strategies.md and docs/hoprank.md true: tables written from finished runs.
 
-    python -m eval.figure_docs docs/strategies.md RUN_DIR [RUN_DIR ...]
+    python -m hopbench.eval.figure_docs docs/strategies.md RUN_DIR [RUN_DIR ...]
 
 replaces what stands between `<!-- figures -->` and `<!-- /figures -->`; on a page about one label, `<!-- figures
 against LABEL -->` holds all others of each run against it and `<!-- figures of LABEL by question -->` what it misses.
@@ -14,12 +14,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.compare import HOP_FREE, PairResult, best_baseline, compare, limit
-from eval.figures_against import table_against, table_of_kinds
-from eval.files import write_atomically
-from eval.finished_run import FinishedRun, as_markdown
-from retrieval.errors import InputError
-from retrieval.strategies.registry import WITHOUT_SOURCE, preset, registry
+from hopbench.eval.compare import HOP_FREE, PairResult, best_baseline, compare, limit
+from hopbench.eval.figures_against import table_against, table_of_kinds
+from hopbench.eval.files import write_atomically
+from hopbench.eval.finished_run import FinishedRun, as_markdown
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE, preset, registry
 
 _BLOCK = re.compile(
     r"(<!-- figures(?: against (?P<against>\S+)| of (?P<of>\S+) by question)? -->\n).*?(<!-- /figures -->)", re.DOTALL

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from eval.compare import PairResult, compare, limit, mean_ci
-from eval.finished_run import FinishedRun, as_markdown
-from eval.metrics import PRIMARY
-from retrieval.errors import InputError
+from hopbench.eval.compare import PairResult, compare, limit, mean_ci
+from hopbench.eval.finished_run import FinishedRun, as_markdown
+from hopbench.eval.metrics import PRIMARY
+from hopbench.retrieval.errors import InputError
 
 _RECALL = "recall@5"
 

@@ -6,8 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from retrieval.errors import HopBenchError, InputError
-from retrieval.resources import exhausted
+from hopbench.retrieval.errors import HopBenchError, InputError
+from hopbench.retrieval.resources import exhausted
 
 
 def refuse_unwritable(path: Path) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.metrics import PRIMARY
-from retrieval.errors import InputError
+from hopbench.eval.metrics import PRIMARY
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eval.types import Benchmark
-from retrieval.fitted import FittedOn, packed, question_hash, shipped_hashes
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.fitted import FittedOn, packed, question_hash, shipped_hashes
 
 
 def fitted_on(benchmark: Benchmark) -> FittedOn:

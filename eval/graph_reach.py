@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from eval.metrics.reach import ExpansionFactors, reach
-from eval.trial import TrialOutcome
-from eval.types import Benchmark
-from retrieval.graph.adjacency import adjacency
-from retrieval.index import Batch, Index
-from retrieval.types import Counters
+from hopbench.eval.metrics.reach import ExpansionFactors, reach
+from hopbench.eval.trial import TrialOutcome
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.graph.adjacency import adjacency
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.types import Counters
 
 
 def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:

@@ -1,8 +1,8 @@
 """What one question costs when it is asked alone: its latency, and its pace beside a yardstick.
 
 Latency is wall time, and on a busy machine most of it is waiting. To tell slower code from a busier machine, each call
-is timed between two runs of a fixed reference computation (`eval.yardstick`): the label's *pace* is the median ratio of
-the two, which a slower machine leaves as it is.
+is timed between two runs of a fixed reference computation (`hopbench.eval.yardstick`): the label's *pace* is the median
+ratio of the two, which a slower machine leaves as it is.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from eval.trial import ranked
-from eval.yardstick import VERSION, yardsticks
-from retrieval.index import Batch, Index
-from retrieval.types import Counters, Question
+from hopbench.eval.trial import ranked
+from hopbench.eval.yardstick import VERSION, yardsticks
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.types import Counters, Question
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from retrieval.strategies.base import Strategy
+    from hopbench.retrieval.strategies.base import Strategy
 
 LATENCY_QUESTIONS = 50
 MOST_ROUNDS = 30

@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.claims import Claims, alive, immediate
-from eval.unfinished import trial_key
-from retrieval.errors import InputError
-from retrieval.locking import open_lock
-from retrieval.notice import notice
-from retrieval.resources import exhausted
-from retrieval.sqlite_files import MAGIC, SEAL, damage, heal, is_damage, lenient, seal, sealed
+from hopbench.eval.claims import Claims, alive, immediate
+from hopbench.eval.unfinished import trial_key
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.locking import open_lock
+from hopbench.retrieval.notice import notice
+from hopbench.retrieval.resources import exhausted
+from hopbench.retrieval.sqlite_files import MAGIC, SEAL, damage, heal, is_damage, lenient, seal, sealed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.index import Batch, Index
-from retrieval.linking import linker
-from retrieval.question_entities import question_entities
-from retrieval.text import split_qualifier
-from retrieval.types import Counters
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.question_entities import question_entities
+from hopbench.retrieval.text import split_qualifier
+from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from eval.batch_work import UnitOutcome
-from eval.trial import TrialOutcome
-from eval.types import PassageRanking
-from retrieval.types import Counters, Hit, Step
+from hopbench.eval.batch_work import UnitOutcome
+from hopbench.eval.trial import TrialOutcome
+from hopbench.eval.types import PassageRanking
+from hopbench.retrieval.types import Counters, Hit, Step
 
 _NUMBERS = "biuf"  # NumPy's kinds of numbers that JSON can hold
 _PLAIN = tuple(field.name for field in fields(Counters) if field.type == "int")

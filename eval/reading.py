@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from eval.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
-from eval.answers import VERSION as READER_VERSION
-from eval.judge.sample import INPUTS, make_sample
-from eval.metrics import primary_metric, rank_key, summarise
-from eval.trial import TrialOutcome
-from eval.types import Benchmark
-from retrieval.errors import InputError
-from retrieval.graph.build import Steps
+from hopbench.eval.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
+from hopbench.eval.answers import VERSION as READER_VERSION
+from hopbench.eval.judge.sample import INPUTS, make_sample
+from hopbench.eval.metrics import primary_metric, rank_key, summarise
+from hopbench.eval.trial import TrialOutcome
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.graph.build import Steps
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from eval.judge.outcome import Judged
-    from eval.judge.schedule import Judging
-    from retrieval.llm import LLM
+    from hopbench.eval.judge.outcome import Judged
+    from hopbench.eval.judge.schedule import Judging
+    from hopbench.retrieval.llm import LLM
 
 FINALISTS = 3
 
@@ -93,7 +93,7 @@ def _judged(
     trials: Mapping[str, TrialOutcome],
     answers: Mapping[str, Mapping[str, Answer]],
 ) -> Judged:
-    from eval.judge.outcome import judge_labels
+    from hopbench.eval.judge.outcome import judge_labels
 
     samples = {
         label: [

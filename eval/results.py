@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eval.answers import VERSION as READER_VERSION
-from eval.compare import PairResult
-from eval.evaluate import Evaluation
-from eval.explain import pairs_of, stated
-from eval.files import write_atomically
-from eval.reading import costs
-from eval.report import ReportData, write_details, write_report
-from eval.targets import check_targets, targets_entry
-from eval.traces import mean_counts, traces_table, write_traces
-from eval.trial import TrialOutcome
-from eval.version import plugin_settings
-from retrieval.chunking import count_tokens
-from retrieval.linking import entity_names
-from retrieval.types import Hit, Source
+from hopbench.eval.answers import VERSION as READER_VERSION
+from hopbench.eval.compare import PairResult
+from hopbench.eval.evaluate import Evaluation
+from hopbench.eval.explain import pairs_of, stated
+from hopbench.eval.files import write_atomically
+from hopbench.eval.reading import costs
+from hopbench.eval.report import ReportData, write_details, write_report
+from hopbench.eval.targets import check_targets, targets_entry
+from hopbench.eval.traces import mean_counts, traces_table, write_traces
+from hopbench.eval.trial import TrialOutcome
+from hopbench.eval.version import plugin_settings
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.linking import entity_names
+from hopbench.retrieval.types import Hit, Source
 
 if TYPE_CHECKING:
     import pandas as pd

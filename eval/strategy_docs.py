@@ -1,6 +1,6 @@
 """Keeps docs/strategies.md true: parameter tables written from the strategies themselves.
 
-    python -m eval.strategy_docs docs/strategies.md
+    python -m hopbench.eval.strategy_docs docs/strategies.md
 
 replaces what stands between `<!-- parameters NAME -->` and `<!-- /parameters -->` for every strategy, and between
 `<!-- aliases -->` and `<!-- /aliases -->` the documents' own names. The same call changes nothing the second time; a
@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from eval.files import write_atomically
-from retrieval.errors import InputError
-from retrieval.strategies.base import Bounds, Strategy
-from retrieval.strategies.registry import preset, registry
+from hopbench.eval.files import write_atomically
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.strategies.registry import preset, registry
 
 _BLOCK = re.compile(r"(<!-- parameters (?P<name>[\w-]+) -->\n).*?(<!-- /parameters -->)", re.DOTALL)
 _ALIASES = re.compile(r"(<!-- aliases -->\n).*?(<!-- /aliases -->)", re.DOTALL)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from eval.metrics import all_metrics
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.metrics import all_metrics
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 COSTS = (
     *("latency_ms_p50", "latency_ms_p95", "seconds", "round_trips", "llm_calls", "tokens"),

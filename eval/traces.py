@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eval.files import write_atomically
-from eval.trial import TrialOutcome
-from eval.types import PassageRanking
-from retrieval.budget import counted
+from hopbench.eval.files import write_atomically
+from hopbench.eval.trial import TrialOutcome
+from hopbench.eval.types import PassageRanking
+from hopbench.retrieval.budget import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.types import PassageRanking
-from retrieval.budget import Budget
-from retrieval.errors import HopBenchError
-from retrieval.index import Batch, Index
-from retrieval.resources import exhausted
-from retrieval.strategies.base import Strategy
-from retrieval.types import Counters, Hit, Question, Ranking
+from hopbench.eval.types import PassageRanking
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.resources import exhausted
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH_CELLS = 50_000_000  # questions × chunks of one dense score matrix: 400 MB
 DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
@@ -23,7 +23,7 @@ DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
 class TrialOutcome:
     """What a trial found and spent. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id.
 
-    `pace` is the latency beside the yardstick, see `eval.latency.measure_paced`.
+    `pace` is the latency beside the yardstick, see `hopbench.eval.latency.measure_paced`.
     """
 
     label: str

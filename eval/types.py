@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from retrieval.types import Passage, Question, Source
+from hopbench.retrieval.types import Passage, Question, Source
 
 Role = Literal["tune", "report", "user"]
 

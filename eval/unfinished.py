@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from eval.batch_work import UnitOutcome
-from eval.files import write_atomically
-from eval.outcome_codec import decoded, encoded
-from eval.trial import TrialOutcome
-from retrieval.notice import notice
+from hopbench.eval.batch_work import UnitOutcome
+from hopbench.eval.files import write_atomically
+from hopbench.eval.outcome_codec import decoded, encoded
+from hopbench.eval.trial import TrialOutcome
+from hopbench.retrieval.notice import notice
 
 FORMAT = "hopbench.unfinished/1"
 SUFFIX = ".trial"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from retrieval.strategies.base import Strategy
-    from retrieval.strategies.plugins import PluginCode
+    from hopbench.retrieval.strategies.base import Strategy
+    from hopbench.retrieval.strategies.plugins import PluginCode
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,7 +45,7 @@ def source_digests() -> Mapping[str, str]:
 
 def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
     """The plug-ins that a strategy comes from; none for our own."""
-    from retrieval.strategies.registry import registry  # loads scipy
+    from hopbench.retrieval.strategies.registry import registry  # loads scipy
 
     return registry().code_of(type(strategy))
 
@@ -70,6 +70,6 @@ def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
 
 def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
     """What a reader should know of the plug-ins that these strategies use."""
-    from retrieval.strategies.plugins import unreadable_lines
+    from hopbench.retrieval.strategies.plugins import unreadable_lines
 
     return unreadable_lines(one for strategy in strategies for one in plugins_of(strategy))

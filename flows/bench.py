@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.benchmarks import load_benchmark
-from eval.benchmarks.hopworld.write import write_benchmark
-from eval.trial import batches, prepare, run_trial
-from flows.build_graph import built_graph, open_index
-from flows.home import Home
-from flows.options import GraphOptions
-from flows.steps import plain_steps
-from retrieval.budget import Budget
-from retrieval.index import Index, ReadCache
-from retrieval.strategies.base import Strategy
-from retrieval.types import Question
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks.hopworld.write import write_benchmark
+from hopbench.eval.trial import batches, prepare, run_trial
+from hopbench.flows.build_graph import built_graph, open_index
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions
+from hopbench.flows.steps import plain_steps
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.index import Index, ReadCache
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.types import Question
 
 SEED = 1
 

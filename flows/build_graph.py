@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.files import write_atomically
-from flows.home import Home
-from flows.options import GraphOptions
-from flows.steps import Steps
-from retrieval.chunking import chunk_passages
-from retrieval.graph.build import build_graph
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.plan import GraphPlan
-from retrieval.graph.store import GraphStore
-from retrieval.index import Index
-from retrieval.notice import notice
+from hopbench.eval.files import write_atomically
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions
+from hopbench.flows.steps import Steps
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.plan import GraphPlan
+from hopbench.retrieval.graph.store import GraphStore
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.notice import notice
 
 
 def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
@@ -26,7 +26,7 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
     store = options.open_store(plan, home)
     index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder)
     if options.neo4j_vector_index:
-        from retrieval.graph.neo4j_search import NATIVE, native_dense
+        from hopbench.retrieval.graph.neo4j_search import NATIVE, native_dense
 
         index.search, index.native = NATIVE, native_dense
     _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers

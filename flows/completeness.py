@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eval.metrics import all_metrics
-from eval.targets import check_targets
-from retrieval.errors import IncompleteError, TargetError
+from hopbench.eval.metrics import all_metrics
+from hopbench.eval.targets import check_targets
+from hopbench.retrieval.errors import IncompleteError, TargetError
 
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation
-    from flows.evaluate import Finished
+    from hopbench.eval.evaluate import Evaluation
+    from hopbench.flows.evaluate import Finished
 
 MAX_FAILED = 0.05
 
@@ -58,7 +58,7 @@ def incomplete_labels(evaluation: Evaluation) -> list[str]:
 
 def missed(finished: Finished) -> list[str]:
     """The targets that the run's figures miss, in words."""
-    from eval.results import results
+    from hopbench.eval.results import results
 
     evaluation = finished.evaluation
     if not evaluation.plan.targets:

@@ -17,7 +17,7 @@ import typer.main
 from prefect import flow
 from prefect.runtime import flow_run
 
-from flows.processes import process_tag
+from hopbench.flows.processes import process_tag
 
 NAME = "hopbench-nightly"
 
@@ -25,7 +25,7 @@ NAME = "hopbench-nightly"
 @flow(name=NAME, retries=0, persist_result=False)
 def nightly(arguments: Sequence[str] = ()) -> None:
     """`hopbench nightly ARGUMENTS`; a regression or an incomplete night fails the run, with the reason."""
-    from flows.cli.main import app
+    from hopbench.flows.cli.main import app
 
     _name_process()
     sys.argv = ["hopbench", "nightly", *arguments]
@@ -36,7 +36,7 @@ def nightly(arguments: Sequence[str] = ()) -> None:
 @contextmanager
 def _told() -> Iterator[None]:
     """Say in one line how the night ended, in place of its table, and leave the artifact."""
-    from flows.nightly.ending import ending, exit_code_of
+    from hopbench.flows.nightly.ending import ending, exit_code_of
 
     begun, code, reason = datetime.now(UTC), 0, ""
     try:

@@ -8,17 +8,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flows.estimate_summaries import summary_lines
-from flows.home import Home
-from retrieval.errors import InputError
+from hopbench.flows.estimate_summaries import summary_lines
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
-    from eval.estimate import Line
-    from eval.types import Benchmark
-    from flows.models import ModelOptions
-    from flows.options import RunOptions
-    from retrieval.llm import Endpoint
-    from retrieval.strategies.base import Strategy
+    from hopbench.eval.estimate import Line
+    from hopbench.eval.types import Benchmark
+    from hopbench.flows.models import ModelOptions
+    from hopbench.flows.options import RunOptions
+    from hopbench.retrieval.llm import Endpoint
+    from hopbench.retrieval.strategies.base import Strategy
 
 PROMPT_WEIGHT = 0.05  # reading a token takes about a twentieth of writing one
 ASSUMED_SECONDS = 0.02  # to write a token, where an endpoint was never asked: 50 a second
@@ -70,7 +70,7 @@ def estimate_run(options: RunOptions) -> Estimate:
     endpoints = models.endpoints()
     if not endpoints:
         raise InputError("--dry-run estimates what language models cost: name one with --llm or --judge")
-    from retrieval.strategies.registry import resolve
+    from hopbench.retrieval.strategies.registry import resolve
 
     benchmark, strategies = options.benchmark(), resolve(options.strategies, options.changes)
     asked = strategies if "llm" in endpoints else {}
@@ -80,7 +80,7 @@ def estimate_run(options: RunOptions) -> Estimate:
 
 def priced(lines: Sequence[Line], models: ModelOptions, home: Home, warnings: Sequence[str] = ()) -> Estimate:
     """The lines with their prices and times."""
-    from retrieval.llm import Settings, price_of
+    from hopbench.retrieval.llm import Settings, price_of
 
     endpoints = models.endpoints()
     speeds = {role: _speed(home, endpoint) for role, endpoint in endpoints.items()}
@@ -96,8 +96,8 @@ def priced(lines: Sequence[Line], models: ModelOptions, home: Home, warnings: Se
 def _lines(
     options: RunOptions, benchmark: Benchmark, strategies: Mapping[str, Strategy], roles: Sequence[str]
 ) -> list[Line]:
-    from eval.answers import CLOSED_BOOK
-    from eval.estimate import answer_line, extraction_line, judge_lines, strategy_lines, typical_samples
+    from hopbench.eval.answers import CLOSED_BOOK
+    from hopbench.eval.estimate import answer_line, extraction_line, judge_lines, strategy_lines, typical_samples
 
     models, asked = options.models, len(benchmark.questions)
     labels, samples = list(strategies), typical_samples(benchmark)

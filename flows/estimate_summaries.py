@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from retrieval.errors import StoreError
+from hopbench.retrieval.errors import StoreError
 
 if TYPE_CHECKING:
-    from eval.estimate import Line
-    from eval.types import Benchmark
-    from flows.home import Home
-    from flows.options import GraphOptions
-    from retrieval.index import Index
-    from retrieval.strategies.base import Strategy
+    from hopbench.eval.estimate import Line
+    from hopbench.eval.types import Benchmark
+    from hopbench.flows.home import Home
+    from hopbench.flows.options import GraphOptions
+    from hopbench.retrieval.index import Index
+    from hopbench.retrieval.strategies.base import Strategy
 
 SUMMING = "dual_level"
 NOT_COUNTED = f"not counted: {SUMMING} also has each community of the graph summed up once"
@@ -24,7 +24,7 @@ def summary_lines(
     options: GraphOptions, benchmark: Benchmark, strategies: Mapping[str, Strategy], home: Home
 ) -> tuple[list[Line], list[str]]:
     """A line per label that has communities summed up, and a warning where there is no graph to count them in."""
-    from eval.estimate import summary_line
+    from hopbench.eval.estimate import summary_line
 
     summing = {label: strategy for label, strategy in strategies.items() if strategy.name == SUMMING}
     if not summing:
@@ -42,7 +42,7 @@ def summary_lines(
 
 def _present(options: GraphOptions, benchmark: Benchmark, home: Home) -> Index | None:
     """The index over the options' graph, if that is built."""
-    from flows.build_graph import open_index
+    from hopbench.flows.build_graph import open_index
 
     home.prepare()
     plan = options.graph_plan(benchmark, home)

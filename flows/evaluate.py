@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from eval.files import refuse_unwritable
-from eval.version import plugin_warnings
-from flows.completeness import incomplete_labels, warnings_of
-from flows.home import Home
-from flows.prefect_runtime import PrefectRuntime
-from flows.report_progress import Report, ReportedSteps, Silent
-from flows.steps import Steps, run_flow
-from flows.tracking import Tracker
+from hopbench.eval.files import refuse_unwritable
+from hopbench.eval.version import plugin_warnings
+from hopbench.flows.completeness import incomplete_labels, warnings_of
+from hopbench.flows.home import Home
+from hopbench.flows.prefect_runtime import PrefectRuntime
+from hopbench.flows.report_progress import Report, ReportedSteps, Silent
+from hopbench.flows.steps import Steps, run_flow
+from hopbench.flows.tracking import Tracker
 
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation, Ranker
-    from eval.types import Benchmark
-    from eval.unfinished import Unfinished
-    from flows.models import Models
-    from flows.options import RunOptions
-    from retrieval.graph.plan import GraphPlan
-    from retrieval.index import Index
-    from retrieval.strategies.base import Strategy
+    from hopbench.eval.evaluate import Evaluation, Ranker
+    from hopbench.eval.types import Benchmark
+    from hopbench.eval.unfinished import Unfinished
+    from hopbench.flows.models import Models
+    from hopbench.flows.options import RunOptions
+    from hopbench.retrieval.graph.plan import GraphPlan
+    from hopbench.retrieval.index import Index
+    from hopbench.retrieval.strategies.base import Strategy
 
 FIXED_STEPS = 4  # candidates, score, compare, write; building and remarks announce their own
 
@@ -76,10 +76,10 @@ def run(
     notes = options.models.reach(home)
     benchmark = options.benchmark()
     if not force:
-        from flows.out_folder import refuse_other_run  # loads pandas
+        from hopbench.flows.out_folder import refuse_other_run  # loads pandas
 
         refuse_other_run(options.out, benchmark)
-    from retrieval.strategies.registry import resolve  # loads scipy; a missing file is told before
+    from hopbench.retrieval.strategies.registry import resolve  # loads scipy; a missing file is told before
 
     strategies = resolve(options.strategies, options.changes)
     for strategy in strategies.values():
@@ -137,9 +137,9 @@ class _Begun:
         notes: Sequence[str],
     ) -> _Begun:
         """Embed and index, and open the models."""
-        from eval.unfinished import Unfinished
-        from flows.build_graph import open_index
-        from flows.models import open_models
+        from hopbench.eval.unfinished import Unfinished
+        from hopbench.flows.build_graph import open_index
+        from hopbench.flows.models import open_models
 
         at = time.time()
         report.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
@@ -156,7 +156,7 @@ class _Begun:
 
     def whole(self, flow_steps: Steps, remark: Callable[[Finished], Remarks] | None) -> Finished:
         """The flow's body: graph, trials, scores, remarks, files, tracking."""
-        from flows.run_record import tracking_key
+        from hopbench.flows.run_record import tracking_key
 
         steps = ReportedSteps(flow_steps, self.report)
         evaluation, warnings = self._evaluated(steps)
@@ -172,14 +172,14 @@ class _Begun:
 
     def _left_out(self) -> list[str]:
         """The plug-ins that `all` would have run, could they be loaded."""
-        from retrieval.strategies.registry import registry
+        from hopbench.retrieval.strategies.registry import registry
 
         every = "all" in (part.strip() for part in self.options.strategies.split(","))
         return list(registry().broken.values()) if every else []
 
     def _evaluated(self, steps: ReportedSteps) -> tuple[Evaluation, list[str]]:
-        from eval.evaluate import Plan, evaluate
-        from flows.build_graph import built_graph
+        from hopbench.eval.evaluate import Plan, evaluate
+        from hopbench.flows.build_graph import built_graph
 
         def build(inner: Steps) -> tuple[Any, list[str]]:
             return built_graph(self.graph, self.index, self.home, ReportedSteps(inner, self.report, announce=True))
@@ -202,8 +202,8 @@ class _Begun:
 
     def _recorded(self, found: Finished, remarks: Remarks, steps: ReportedSteps) -> None:
         """Write the run's files and hand them to the tracker."""
-        from eval.results import write_results
-        from flows.run_record import run_facts, tracked_run, tracked_trials
+        from hopbench.eval.results import write_results
+        from hopbench.flows.run_record import run_facts, tracked_run, tracked_trials
 
         evaluation, options, calls = found.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, found.warnings, datetime.fromtimestamp(self.at, UTC), calls)
@@ -218,6 +218,6 @@ class _Begun:
 def _ranker(options: RunOptions, home: Home, runtime: PrefectRuntime | None) -> Ranker | None:
     if not options.runner or runtime is None:
         return None
-    from flows.scale_out import ScaledOut
+    from hopbench.flows.scale_out import ScaledOut
 
     return ScaledOut(options, home)

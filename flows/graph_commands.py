@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from eval.benchmarks import load_triples
-from eval.extraction import Agreement, agreement
-from eval.linking_recall import LinkingRecall, linking_recall
-from flows.build_graph import built_graph, open_index
-from flows.home import Home
-from flows.models import ModelOptions, open_models
-from flows.options import GraphOptions, build_command
-from flows.prefect_runtime import PrefectRuntime
-from flows.report_progress import Report, ReportedSteps
-from flows.steps import Steps, run_flow
-from retrieval.errors import InputError
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
-from retrieval.graph.store import GraphStore
+from hopbench.eval.benchmarks import load_triples
+from hopbench.eval.extraction import Agreement, agreement
+from hopbench.eval.linking_recall import LinkingRecall, linking_recall
+from hopbench.flows.build_graph import built_graph, open_index
+from hopbench.flows.home import Home
+from hopbench.flows.models import ModelOptions, open_models
+from hopbench.flows.options import GraphOptions, build_command
+from hopbench.flows.prefect_runtime import PrefectRuntime
+from hopbench.flows.report_progress import Report, ReportedSteps
+from hopbench.flows.steps import Steps, run_flow
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
+from hopbench.retrieval.graph.store import GraphStore
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)

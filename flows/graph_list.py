@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flows.home import Home
-from flows.names import STORES
-from retrieval.errors import HopBenchError, InputError, UnknownNameError
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.neo4j_connection import Connection
+from hopbench.flows.home import Home
+from hopbench.flows.names import STORES
+from hopbench.retrieval.errors import HopBenchError, InputError, UnknownNameError
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.neo4j_connection import Connection
 
 SUFFIX = ".kgl"
 
@@ -80,8 +80,8 @@ def _files(folder: Path) -> Iterator[StoredGraph]:
 
 
 def _served(connection: Connection) -> Iterator[StoredGraph]:
-    from retrieval.graph.neo4j_cypher import BUILDS
-    from retrieval.graph.neo4j_store import Neo4jStore
+    from hopbench.retrieval.graph.neo4j_cypher import BUILDS
+    from hopbench.retrieval.graph.neo4j_store import Neo4jStore
 
     store = Neo4jStore(connection, "")
     try:

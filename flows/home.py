@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows.home_version import bring_up_to_date
-from retrieval.errors import InputError
-from retrieval.resources import exhausted
+from hopbench.flows.home_version import bring_up_to_date
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.resources import exhausted
 
 DEFAULT_HOME = ".hopbench"
 

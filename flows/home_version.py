@@ -13,9 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from retrieval.errors import InputError
-from retrieval.locking import exclusive
-from retrieval.notice import notice
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.locking import exclusive
+from hopbench.retrieval.notice import notice
 
 VERSION = 2
 STAMP = "home.json"
@@ -123,7 +123,7 @@ def _started(name: str) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    from eval.files import write_atomically
+    from hopbench.eval.files import write_atomically
 
     write_atomically(path, content)
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.home import Home
-from flows.models import ModelOptions
-from flows.options import GraphOptions
+from hopbench.flows.home import Home
+from hopbench.flows.models import ModelOptions
+from hopbench.flows.options import GraphOptions
 
 if TYPE_CHECKING:
-    from eval.judge.check import Agreement
-    from eval.judge.sample import Sample
-    from retrieval.llm import LLM
+    from hopbench.eval.judge.check import Agreement
+    from hopbench.eval.judge.sample import Sample
+    from hopbench.retrieval.llm import LLM
 
 CHECK_FILE = "judge-check.json"
 SCHEMA = "hopbench.judge-check/1"
@@ -45,12 +45,12 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
     benchmark = options.benchmark()
     embedder = options.open_embedder(home)
     home.prepare()
-    from eval.estimate import typical_samples
-    from eval.files import refuse_unwritable, write_atomically
-    from eval.judge import open_judge
-    from eval.judge.check import check
-    from eval.judge.store import JudgementStore
-    from retrieval.llm import LLM, CallLedger
+    from hopbench.eval.estimate import typical_samples
+    from hopbench.eval.files import refuse_unwritable, write_atomically
+    from hopbench.eval.judge import open_judge
+    from hopbench.eval.judge.check import check
+    from hopbench.eval.judge.store import JudgementStore
+    from hopbench.retrieval.llm import LLM, CallLedger
 
     refuse_unwritable(out / CHECK_FILE)
     endpoints = models.endpoints()
@@ -79,8 +79,8 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
 
 def _answered(reader: LLM, samples: Sequence[Sample]) -> list[Sample]:
     """The samples with the reader's answers; without one a sample keeps only what needs none."""
-    from eval.answers import reader_call
-    from retrieval.llm import ask
+    from hopbench.eval.answers import reader_call
+    from hopbench.retrieval.llm import ask
 
     calls = [reader_call(reader, one.question_id, one.question, "\n\n".join(one.contexts)) for one in samples]
     replies = ask(reader, calls)

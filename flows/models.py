@@ -8,14 +8,14 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flows.home import Home
-from retrieval.errors import IncompleteError, InputError, UnknownNameError
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import IncompleteError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from eval.reading import Reading
-    from retrieval.embedding import Embedder
-    from retrieval.index import Index
-    from retrieval.llm import LLM, CallLedger, Endpoint
+    from hopbench.eval.reading import Reading
+    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.index import Index
+    from hopbench.retrieval.llm import LLM, CallLedger, Endpoint
 
 PROFILES = ("full", "compact")
 
@@ -55,7 +55,7 @@ class ModelOptions:
         """The metrics that a user named and that judge answers."""
         if not self.judge_metrics:
             return []
-        from eval.judge.sample import INPUTS
+        from hopbench.eval.judge.sample import INPUTS
 
         return [name for name in self.metrics if "response" in INPUTS[name]]
 
@@ -63,7 +63,7 @@ class ModelOptions:
         """`llm` and `judge`, those that are named."""
         if self.llm is None and self.judge is None:
             return {}
-        from retrieval.llm import Endpoint
+        from hopbench.retrieval.llm import Endpoint
 
         found = {}
         if self.llm is not None:
@@ -79,8 +79,8 @@ class ModelOptions:
         """
         told = []
         for role, endpoint in self.endpoints().items():
-            from retrieval.llm import CallLedger
-            from retrieval.llm.reach import refusal
+            from hopbench.retrieval.llm import CallLedger
+            from hopbench.retrieval.llm.reach import refusal
 
             reason = refusal(endpoint.base_url)
             if reason is None:
@@ -97,7 +97,7 @@ class ModelOptions:
     @property
     def finalists(self) -> int | None:
         """How many labels `--judge-on` has judged; None for all of them."""
-        from eval.reading import finalists_named
+        from hopbench.eval.reading import finalists_named
 
         try:
             return finalists_named(self.judge_on)
@@ -107,7 +107,7 @@ class ModelOptions:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The judged metrics, all unless some are named."""
-        from eval.metrics import all_metrics
+        from hopbench.eval.metrics import all_metrics
 
         known = tuple(all_metrics("judge"))
         for name in self.judge_metrics:
@@ -123,7 +123,7 @@ class ModelOptions:
         """What a user may not expect of the models that were named; a reader answers unless told otherwise."""
         if not self.endpoints():
             return []
-        from retrieval.llm import price_of
+        from hopbench.retrieval.llm import price_of
 
         models = sorted({endpoint.model for endpoint in self.endpoints().values()})
         unknown = ", ".join(model for model in models if price_of(model) is None)
@@ -144,7 +144,7 @@ class Models:
     def serve(self, index: Index) -> None:
         """Give the strategies of an index the reader's model."""
         if self.reading.reader is not None:
-            from retrieval.question_model import QuestionModel
+            from hopbench.retrieval.question_model import QuestionModel
 
             QuestionModel(self.reading.reader).install(index)
 
@@ -158,13 +158,13 @@ class Models:
 @contextmanager
 def open_models(options: ModelOptions, embedder: Embedder, home: Home) -> Iterator[Models]:
     """Reader and judge under one ledger and one budget; closed in the end."""
-    from eval.reading import Reading
+    from hopbench.eval.reading import Reading
 
     endpoints = options.endpoints()
     if not endpoints:
         yield Models(Reading())
         return
-    from retrieval.llm import LLM, CallLedger
+    from hopbench.retrieval.llm import LLM, CallLedger
 
     with ExitStack() as stack:
         ledger = CallLedger(home.calls, options.budget)
@@ -174,8 +174,8 @@ def open_models(options: ModelOptions, embedder: Embedder, home: Home) -> Iterat
         }
         judging = None
         if "judge" in llms:
-            from eval.judge import open_judge
-            from eval.judge.store import JudgementStore
+            from hopbench.eval.judge import open_judge
+            from hopbench.eval.judge.store import JudgementStore
 
             store = stack.enter_context(JudgementStore.open(home.judgements))
             judging = open_judge(options.judge_profile, llms["judge"], embedder, store)

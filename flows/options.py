@@ -8,23 +8,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from eval.benchmarks import load_benchmark, load_triples
-from eval.fitted import fitted_on
-from eval.types import Benchmark
-from flows.home import Home
-from flows.models import ModelOptions
-from flows.names import EXTRACTORS, RUNNERS, STORES
-from retrieval.errors import InputError, UnknownNameError
-from retrieval.fitted import FittedOn
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.plan import BuildSettings, GraphPlan
-from retrieval.graph.spacy_names import recogniser
+from hopbench.eval.benchmarks import load_benchmark, load_triples
+from hopbench.eval.fitted import fitted_on
+from hopbench.eval.types import Benchmark
+from hopbench.flows.home import Home
+from hopbench.flows.models import ModelOptions
+from hopbench.flows.names import EXTRACTORS, RUNNERS, STORES
+from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.fitted import FittedOn
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.plan import BuildSettings, GraphPlan
+from hopbench.retrieval.graph.spacy_names import recogniser
 
 if TYPE_CHECKING:
-    from eval.targets import Target
-    from retrieval.embedding import Embedder
-    from retrieval.graph.store import GraphStore
-    from retrieval.llm import LLM
+    from hopbench.eval.targets import Target
+    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.graph.store import GraphStore
+    from hopbench.retrieval.llm import LLM
 
 BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
 
@@ -74,10 +74,10 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
     """The engine's store of a namespace; connects or reads when it is first used."""
     check_store(engine, home)
     if engine == "neo4j":
-        from retrieval.graph.neo4j_store import Neo4jStore  # loads pandas
+        from hopbench.retrieval.graph.neo4j_store import Neo4jStore  # loads pandas
 
         return Neo4jStore(Connection.resolve(os.environ, home.neo4j_env), namespace)
-    from retrieval.graph.kglite_store import KgliteStore
+    from hopbench.retrieval.graph.kglite_store import KgliteStore
 
     return KgliteStore(home.graphs, namespace)
 
@@ -145,7 +145,7 @@ class GraphOptions:
             )
         if self.triples and not self.triples.is_file():
             raise InputError(f"--triples {self.triples}: there is no such file")
-        from retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
+        from hopbench.retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
 
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
 
@@ -153,8 +153,8 @@ class GraphOptions:
         """Model and prompts of the extractor `llm`."""
         if self.llm is None:
             raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
-        from retrieval.graph.extraction import recogniser as reader_name
-        from retrieval.llm import Endpoint
+        from hopbench.retrieval.graph.extraction import recogniser as reader_name
+        from hopbench.retrieval.llm import Endpoint
 
         return reader_name(Endpoint.parse(self.llm), self.gleaning)
 
@@ -167,7 +167,7 @@ class GraphOptions:
                 "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"
             )
         if self.mapping:
-            from retrieval.graph.mapping_file import load_mapping
+            from hopbench.retrieval.graph.mapping_file import load_mapping
 
             load_mapping(self.mapping)
 
@@ -184,7 +184,7 @@ class GraphOptions:
         """The plan with the model that reads its passages, where it has the extractor `llm`."""
         if plan.settings.extractor != "llm" or llm is None:
             return plan
-        from retrieval.graph.extraction import TripleReader
+        from hopbench.retrieval.graph.extraction import TripleReader
 
         return replace(plan, reader=TripleReader(llm, self.gleaning))
 
@@ -192,9 +192,9 @@ class GraphOptions:
         """The store that holds, or will hold, the plan's graph."""
         if self.mapping is None:
             return open_store(self.store, plan.namespace, home)
-        from retrieval.chunking import chunk_passages
-        from retrieval.graph.mapped_store import MappedStore
-        from retrieval.graph.mapping_file import load_mapping
+        from hopbench.retrieval.chunking import chunk_passages
+        from hopbench.retrieval.graph.mapped_store import MappedStore
+        from hopbench.retrieval.graph.mapping_file import load_mapping
 
         check_store(self.store, home)
         chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
@@ -239,7 +239,7 @@ class RunOptions(GraphOptions):
 
     def checked_targets(self, labels: Sequence[str]) -> list[Target]:
         """The targets for a run of these labels; refuses what is no target, and what the run will not measure."""
-        from eval.targets import parse_targets, refuse_unmeasured
+        from hopbench.eval.targets import parse_targets, refuse_unmeasured
 
         models = self.models
         targets = parse_targets(self.targets, labels)

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from eval.results import SCHEMA
-from eval.types import Benchmark
-from flows.sweep_identity import FILE as SWEEP
-from retrieval.errors import InputError
+from hopbench.eval.results import SCHEMA
+from hopbench.eval.types import Benchmark
+from hopbench.flows.sweep_identity import FILE as SWEEP
+from hopbench.retrieval.errors import InputError
 
 RESULTS = "results.json"
 FORCE = "Name another --out, or replace it with --force"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flows.processes import PREFIX, is_gone
+from hopbench.flows.processes import PREFIX, is_gone
 
 MOST = 200
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, cast
 
-from flows.home import Home
-from flows.nightly.pages import OURS
-from flows.steps import Steps, plain_steps, prefect_steps, run_flow
-from retrieval.errors import IncompleteError, InputError
-from retrieval.resources import exhausted_as_told, full
-from retrieval.sqlite_files import damage, heal
+from hopbench.flows.home import Home
+from hopbench.flows.nightly.pages import OURS
+from hopbench.flows.steps import Steps, plain_steps, prefect_steps, run_flow
+from hopbench.retrieval.errors import IncompleteError, InputError
+from hopbench.retrieval.resources import exhausted_as_told, full
+from hopbench.retrieval.sqlite_files import damage, heal
 
 __all__ = ["PrefectRuntime", "PrefectUnavailableError", "Steps", "plain_steps", "prefect_steps", "run_flow"]
 
@@ -88,7 +88,7 @@ class PrefectRuntime:
             self._server = subprocess.Popen(
                 [
                     sys.executable,
-                    *("-P", "-m", "flows.prefect_server"),
+                    *("-P", "-m", "hopbench.flows.prefect_server"),
                     *(str(listener.fileno()), str(self._home.prefect / "start.lock")),
                     *(() if self._serving_port is None else (str(self._home.nights),)),
                 ],
@@ -138,7 +138,7 @@ class PrefectRuntime:
         if self._server is None:
             self._check_given_server()
         self._ready = True
-        from flows.prefect_crashed import mark_crashed
+        from hopbench.flows.prefect_crashed import mark_crashed
 
         with self.flow_settings():
             mark_crashed()

@@ -1,4 +1,4 @@
-"""Prefect's API server as a child process that never outlives its parent: `python -m flows.prefect_server`.
+"""Prefect's API server as a child process that never outlives its parent: `python -m hopbench.flows.prefect_server`.
 
 Its arguments are a listening socket, a lock, and, for a server with pages, the folder of the nights they link.
 
@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.nightly.pages import routes
-from retrieval.locking import exclusive
+from hopbench.flows.nightly.pages import routes
+from hopbench.retrieval.locking import exclusive
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar
 
-from flows.steps import Steps
+from hopbench.flows.steps import Steps
 
 P = ParamSpec("P")
 T = TypeVar("T")

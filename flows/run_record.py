@@ -9,16 +9,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.metrics import with_coverage
-from eval.reading import judged_figures
-from eval.results import comparisons, results
-from eval.targets import TargetResult, check_targets
-from eval.version import code_version
-from flows.tracking import Artifact, Dataset, RunPayload
+from hopbench.eval.metrics import with_coverage
+from hopbench.eval.reading import judged_figures
+from hopbench.eval.results import comparisons, results
+from hopbench.eval.targets import TargetResult, check_targets
+from hopbench.eval.version import code_version
+from hopbench.flows.tracking import Artifact, Dataset, RunPayload
 
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation
-    from flows.options import RunOptions
+    from hopbench.eval.evaluate import Evaluation
+    from hopbench.flows.options import RunOptions
 
 TRACKED_COSTS = (
     "seconds",

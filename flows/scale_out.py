@@ -11,29 +11,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eval.batch_work import Unit, UnitOutcome, merged, shared_seconds
-from flows.options import RunOptions, absolute
-from flows.scale_work import Desk, Job, code_here, leave_desk, use_desk
-from flows.task_pool import Pool
+from hopbench.eval.batch_work import Unit, UnitOutcome, merged, shared_seconds
+from hopbench.flows.options import RunOptions, absolute
+from hopbench.flows.scale_work import Desk, Job, code_here, leave_desk, use_desk
+from hopbench.flows.task_pool import Pool
 
 if TYPE_CHECKING:
-    from eval.evaluate import Plan
-    from eval.trial import TrialOutcome
-    from eval.unfinished import Unfinished
-    from flows.home import Home
-    from retrieval.graph.build import Steps
+    from hopbench.eval.evaluate import Plan
+    from hopbench.eval.trial import TrialOutcome
+    from hopbench.eval.unfinished import Unfinished
+    from hopbench.flows.home import Home
+    from hopbench.retrieval.graph.build import Steps
 
 
 @dataclass(frozen=True)
 class ScaledOut:
-    """Ranks on the runner that the options name: an `eval.evaluate.Ranker`."""
+    """Ranks on the runner that the options name: an `hopbench.eval.evaluate.Ranker`."""
 
     options: RunOptions
     home: Home
 
     def __call__(self, plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
         """Every label's trial, and what their batches shared."""
-        from eval.evaluate import measured
+        from hopbench.eval.evaluate import measured
 
         whole = {label: done for label in plan.strategies if (done := kept.get(plan.key_of(label))) is not None}
         missing = [label for label in plan.strategies if label not in whole]

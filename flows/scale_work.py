@@ -15,15 +15,15 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from eval.batch_work import Unit, UnitOutcome, run_unit
-from flows.home import Home
-from flows.options import GraphOptions, RunOptions
-from retrieval.errors import HopBenchError, IncompleteError, InputError, StoreError
+from hopbench.eval.batch_work import Unit, UnitOutcome, run_unit
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions, RunOptions
+from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError, StoreError
 
 if TYPE_CHECKING:
-    from eval.types import Benchmark
-    from retrieval.index import Batch, Index
-    from retrieval.strategies.base import Strategy
+    from hopbench.eval.types import Benchmark
+    from hopbench.retrieval.index import Batch, Index
+    from hopbench.retrieval.strategies.base import Strategy
 
 KEPT_BATCHES = 4  # a batch's score matrices take up to 400 MB while they are computed
 
@@ -41,7 +41,7 @@ class Job:
 
     def open(self) -> Desk:
         """What a worker needs to do the run's units."""
-        from retrieval.strategies.registry import resolve
+        from hopbench.retrieval.strategies.registry import resolve
 
         same_code(self.code, resolve(self.options.strategies, self.options.changes).values())
         return Desk(*opened(self.options, self.home, self.namespace, self.build_key), self.options)
@@ -70,7 +70,7 @@ class AnyJob(Protocol):
 
 def opened(options: GraphOptions, home: Path, namespace: str, build_key: str) -> tuple[Benchmark, Index]:
     """Read benchmark, vectors and graph; the graph must be the one that was built for this job."""
-    from flows.build_graph import open_index
+    from hopbench.flows.build_graph import open_index
 
     place = Home(home)
     place.apply_environment()
@@ -87,7 +87,7 @@ def opened(options: GraphOptions, home: Path, namespace: str, build_key: str) ->
 
 def code_here(strategies: Iterable[Strategy]) -> dict[str, str]:
     """Version and digest of HopBench's code and of the plug-ins that these strategies use, in this process."""
-    from eval.version import code_version, plugin_code
+    from hopbench.eval.version import code_version, plugin_code
 
     return {"hopbench": code_version(), **plugin_code(strategies)}
 
@@ -133,26 +133,26 @@ class Desk:
     @cached_property
     def strategies(self) -> dict[str, object]:
         """The run's labels."""
-        from retrieval.strategies.registry import resolve
+        from hopbench.retrieval.strategies.registry import resolve
 
         return dict(resolve(self._options.strategies, self._options.changes))
 
     @cached_property
     def _parts(self) -> Sequence[Batch]:
-        from eval.trial import batches
+        from hopbench.eval.trial import batches
 
         questions = [question.question for question in self._benchmark.questions]
         return batches(self._index, questions, self._options.batch)
 
     def run(self, unit: Unit) -> UnitOutcome:
         """Do one unit."""
-        from retrieval.budget import Budget
+        from hopbench.retrieval.budget import Budget
 
         return run_unit(unit, self.strategies[unit.label], self._batch(unit.part), Budget())  # type: ignore[arg-type]
 
     def _batch(self, part: int) -> Batch:
         """The batch, as the last unit left it; the oldest are forgotten, and computed again should they return."""
-        from retrieval.index import Batch
+        from hopbench.retrieval.index import Batch
 
         with self._lock:
             if part not in self._batches:

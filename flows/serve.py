@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from flows.home import Home
-from flows.prefect_runtime import PrefectRuntime
-from retrieval.errors import InputError
+from hopbench.flows.home import Home
+from hopbench.flows.prefect_runtime import PrefectRuntime
+from hopbench.retrieval.errors import InputError
 
 DEPLOYMENT = "nightly"
 
@@ -47,7 +47,7 @@ def serve(arguments: Sequence[str], cron: str, timezone: str, port: int, started
         from prefect.schedules import Schedule
         from prefect.types.entrypoint import EntrypointType
 
-        from flows.deployed import nightly
+        from hopbench.flows.deployed import nightly
 
         class Served(Runner):
             def handle_sigterm(self, *_: Any, **__: Any) -> None:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
-from flows.processes import process_tag
+from hopbench.flows.processes import process_tag
 
 if TYPE_CHECKING:
-    from flows.prefect_runtime import PrefectRuntime
+    from hopbench.flows.prefect_runtime import PrefectRuntime
 
 P = ParamSpec("P")
 T = TypeVar("T")

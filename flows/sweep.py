@@ -10,29 +10,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.files import write_atomically
-from eval.fitted import fitted_on
-from eval.types import Benchmark
-from eval.version import code_version, plugin_code, plugin_warnings
-from flows.home import Home
-from flows.models import Models, open_models
-from flows.options import Spread
-from flows.prefect_runtime import PrefectRuntime
-from flows.report_progress import Report, ReportedSteps, Silent
-from flows.steps import Steps, run_flow
-from flows.sweep_given import check_champion, load_benchmarks, open_embedders, warnings_before
-from flows.sweep_identity import FILE, Identity
-from flows.sweep_models import incomplete_trials, model_options
-from flows.sweep_record import Drainer
-from flows.sweep_trials import Arenas, Trials
-from flows.task_pool import Pool
-from flows.tracking import Tracker
+from hopbench.eval.files import write_atomically
+from hopbench.eval.fitted import fitted_on
+from hopbench.eval.types import Benchmark
+from hopbench.eval.version import code_version, plugin_code, plugin_warnings
+from hopbench.flows.home import Home
+from hopbench.flows.models import Models, open_models
+from hopbench.flows.options import Spread
+from hopbench.flows.prefect_runtime import PrefectRuntime
+from hopbench.flows.report_progress import Report, ReportedSteps, Silent
+from hopbench.flows.steps import Steps, run_flow
+from hopbench.flows.sweep_given import check_champion, load_benchmarks, open_embedders, warnings_before
+from hopbench.flows.sweep_identity import FILE, Identity
+from hopbench.flows.sweep_models import incomplete_trials, model_options
+from hopbench.flows.sweep_record import Drainer
+from hopbench.flows.sweep_trials import Arenas, Trials
+from hopbench.flows.task_pool import Pool
+from hopbench.flows.tracking import Tracker
 
 if TYPE_CHECKING:
-    from eval.ledger import Ledger
-    from eval.sweep.plan import SweepPlan
-    from eval.sweep.results import Result
-    from eval.sweep.selection import Selection
+    from hopbench.eval.ledger import Ledger
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Result
+    from hopbench.eval.sweep.selection import Selection
 
 EXPERIMENT = "hopbench/sweeps"
 TABLE_FILE = "trials.parquet"
@@ -71,7 +71,7 @@ def sweep(
 ) -> Swept:
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
     spread.check(prefect, plan.content.llm)
-    from eval.sweep.search import expected_trials
+    from hopbench.eval.sweep.search import expected_trials
 
     home = Home.resolve()
     home.apply_environment()
@@ -82,7 +82,7 @@ def sweep(
     models_named = model_options(plan.content)
     models_named.check()
     notes = models_named.reach(home)
-    from flows.out_folder import refuse_run
+    from hopbench.flows.out_folder import refuse_run
 
     refuse_run(out)
     home.prepare()
@@ -94,7 +94,7 @@ def sweep(
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
         tracker = stack.enter_context(Tracker.start(home, EXPERIMENT))
-        from eval.ledger import Ledger
+        from hopbench.eval.ledger import Ledger
 
         ledger = stack.enter_context(Ledger.open(home.ledger))
         drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
@@ -129,9 +129,9 @@ class _Run:
     found: dict[object, Result] = field(default_factory=dict)
 
     def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> Swept:
-        from eval.sweep.results import eligible, ranked
-        from eval.sweep.search import search_of
-        from eval.sweep.selection import selection
+        from hopbench.eval.sweep.results import eligible, ranked
+        from hopbench.eval.sweep.search import search_of
+        from hopbench.eval.sweep.selection import selection
 
         steps = ReportedSteps(flow_steps, self.report)
         content = self.plan.content
@@ -196,9 +196,9 @@ def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
 
 
 def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
-    from eval.sweep.preset import write_preset
-    from eval.sweep.report import SweepReport, best_yaml, write_sweep_report
-    from eval.sweep.results import trials_table
+    from hopbench.eval.sweep.preset import write_preset
+    from hopbench.eval.sweep.report import SweepReport, best_yaml, write_sweep_report
+    from hopbench.eval.sweep.results import trials_table
 
     plan, results = swept.plan, swept.results
     buffer = io.BytesIO()
@@ -219,7 +219,7 @@ def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> li
 
 def _enthrone(ledger: Ledger, swept: Swept, drainer: Drainer, tracker: Tracker) -> None:
     """The winner as champion of the benchmark that had no part in choosing it, in the ledger."""
-    from eval.ledger import Champion
+    from hopbench.eval.ledger import Champion
 
     assert swept.reported is not None
     for records in swept.reported.by_dataset.values():

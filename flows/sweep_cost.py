@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from flows.home import Home
-from flows.options import GraphOptions
-from flows.steps import plain_steps
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions
+from hopbench.flows.steps import plain_steps
 
 # 200 configurations each, varying thresholds (another walk) as well as weights (the same walk, scored otherwise).
 GRIDS: Mapping[str, Mapping[str, Sequence[float | bool]]] = {
@@ -60,10 +60,10 @@ def marginal_cost(dataset: str, strategy: str, home: Home, trials: int | None = 
 
     `trials` takes that many of the grid, evenly spaced.
     """
-    from eval.ledger import Ledger
-    from eval.sweep.arena import Arena
-    from eval.sweep.plan import read_sweep
-    from flows.build_graph import built_graph, open_index
+    from hopbench.eval.ledger import Ledger
+    from hopbench.eval.sweep.arena import Arena
+    from hopbench.eval.sweep.plan import read_sweep
+    from hopbench.flows.build_graph import built_graph, open_index
 
     home.apply_environment()
     home.prepare()

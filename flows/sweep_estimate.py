@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from eval.types import Benchmark
-from flows.home import Home
-from flows.options import GraphOptions
+from hopbench.eval.types import Benchmark
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions
 
 if TYPE_CHECKING:
-    from eval.ledger import Ledger
-    from eval.sweep.candidate import Build
-    from eval.sweep.plan import SweepPlan
+    from hopbench.eval.ledger import Ledger
+    from hopbench.eval.sweep.candidate import Build
+    from hopbench.eval.sweep.plan import SweepPlan
 
 # Seconds on two cores of 2024, for when the ledger knows no trial of a strategy yet.
 QUESTION_SECONDS = {"activation": 0.006, "dual_level": 0.006, "kg2rag": 0.01, "entity_expansion": 0.004}
@@ -40,8 +40,8 @@ class Estimate:
 
 def estimate(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate:
     """Estimate a sweep from what the ledger knows of its strategies' pace, else from figures measured once."""
-    from eval.ledger import Ledger
-    from eval.sweep.search import rounds
+    from hopbench.eval.ledger import Ledger
+    from hopbench.eval.sweep.search import rounds
 
     home = Home.resolve()
     graphs = [(name, build) for name in plan.datasets for build in plan.builds]
@@ -67,7 +67,7 @@ def estimate(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate:
 
 
 def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -> bool:
-    from retrieval.graph.kglite_store import KgliteStore
+    from hopbench.retrieval.graph.kglite_store import KgliteStore
 
     if plan.content.store != "kglite" or not home.graphs.is_dir():
         return False

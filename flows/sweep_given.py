@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from eval.fitted import fitted_on
-from eval.types import Benchmark
-from flows.home import Home
-from flows.options import GraphOptions
-from flows.sweep_models import model_options
-from retrieval.errors import InputError
+from hopbench.eval.fitted import fitted_on
+from hopbench.eval.types import Benchmark
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions
+from hopbench.flows.sweep_models import model_options
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
-    from eval.sweep.plan import SweepPlan
-    from retrieval.embedding import Embedder
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.retrieval.embedding import Embedder
 
 
 def open_embedders(plan: SweepPlan, home: Home) -> list[Embedder]:
@@ -50,7 +50,7 @@ def shares_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Ma
     """What the set to report on has in common with those that choose the winner; None for nothing."""
     if plan.report_on is None:
         return None
-    from retrieval.strategies.kinds import TUNED, LabelKind  # loads scipy
+    from hopbench.retrieval.strategies.kinds import TUNED, LabelKind  # loads scipy
 
     reported = fitted_on(benchmarks[plan.report_on])
     chosen_on = LabelKind(TUNED, tuple(fitted_on(benchmarks[name]) for name in plan.datasets))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.files import write_atomically
-from retrieval.errors import InputError
+from hopbench.eval.files import write_atomically
+from hopbench.retrieval.errors import InputError
 
 FILE = "sweep.json"
 

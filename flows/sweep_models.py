@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from eval.types import Benchmark
-from flows.estimate_summaries import NOT_COUNTED, SUMMING
-from flows.home import Home
-from flows.models import ModelOptions, Models
+from hopbench.eval.types import Benchmark
+from hopbench.flows.estimate_summaries import NOT_COUNTED, SUMMING
+from hopbench.flows.home import Home
+from hopbench.flows.models import ModelOptions, Models
 
 if TYPE_CHECKING:
-    from eval.estimate import Line
-    from eval.reading import Reading
-    from eval.sweep.model import SweepFile
-    from eval.sweep.plan import SweepPlan
-    from eval.sweep.results import Result
-    from flows.estimate import Estimate
+    from hopbench.eval.estimate import Line
+    from hopbench.eval.reading import Reading
+    from hopbench.eval.sweep.model import SweepFile
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Result
+    from hopbench.flows.estimate import Estimate
 
 
 def model_options(content: SweepFile) -> ModelOptions:
@@ -41,7 +41,7 @@ def trial_reading(content: SweepFile, models: Models) -> Reading:
 
 def incomplete_trials(results: Sequence[Result]) -> list[str]:
     """The configurations that failed, or of which models said too little, on too many questions."""
-    from eval.sweep.readers import gaps
+    from hopbench.eval.sweep.readers import gaps
 
     return [
         f"{result.candidate.title} on {cell.dataset}: {', '.join(told)}"
@@ -53,7 +53,7 @@ def incomplete_trials(results: Sequence[Result]) -> list[str]:
 
 def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate | None:
     """What the models of a sweep take at most, with prices and times; None where none is asked."""
-    from flows.estimate import priced
+    from hopbench.flows.estimate import priced
 
     options = model_options(plan.content)
     options.check()
@@ -65,7 +65,7 @@ def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Est
 
 def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Line]:
     """What the models of a sweep take at most: equal questions of strategies and equal contexts are paid once."""
-    from eval.estimate import answer_line, judge_lines, strategy_lines, typical_samples
+    from hopbench.eval.estimate import answer_line, judge_lines, strategy_lines, typical_samples
 
     content = plan.content
     lines: list[Line] = []
@@ -93,7 +93,7 @@ def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Li
 
 
 def _graph_lines(plan: SweepPlan, benchmark: Benchmark) -> list[Line]:
-    from eval.estimate import extraction_line
+    from hopbench.eval.estimate import extraction_line
 
     if all(build.extractor != "llm" for build in plan.builds):
         return []
@@ -104,7 +104,7 @@ def questions_read(plan: SweepPlan, dataset: str, questions: int) -> int:
     """How often a question of a data set is answered or judged: each configuration on the most it is asked."""
     from math import ceil
 
-    from eval.sweep.search import rounds
+    from hopbench.eval.sweep.search import rounds
 
     content = plan.content
     if not content.read:

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from eval.files import write_atomically
-from eval.metrics import measured_shares, with_coverage
-from flows.home import Home
-from flows.run_record import call_metrics, plugin_tags
-from flows.tracking import Artifact, Dataset, RunPayload, Tracker
-from flows.tracking_payload import MAX_NAME
-from retrieval.locking import open_lock
+from hopbench.eval.files import write_atomically
+from hopbench.eval.metrics import measured_shares, with_coverage
+from hopbench.flows.home import Home
+from hopbench.flows.run_record import call_metrics, plugin_tags
+from hopbench.flows.tracking import Artifact, Dataset, RunPayload, Tracker
+from hopbench.flows.tracking_payload import MAX_NAME
+from hopbench.retrieval.locking import open_lock
 
 if TYPE_CHECKING:
-    from eval.ledger import TrialRecord
-    from eval.sweep.arena import Arena
-    from eval.sweep.candidate import Candidate
-    from eval.sweep.plan import SweepPlan
-    from eval.sweep.results import Cell, Result
-    from eval.sweep.selection import Selection
+    from hopbench.eval.ledger import TrialRecord
+    from hopbench.eval.sweep.arena import Arena
+    from hopbench.eval.sweep.candidate import Candidate
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Cell, Result
+    from hopbench.eval.sweep.selection import Selection
 
 TABLE = "questions.json"
 
@@ -54,7 +54,7 @@ class Drainer:
 
     def trial(self, candidate: Candidate, cell: Cell, arena: Arena, record: TrialRecord, role: str = "sweep") -> None:
         """A finished or reused trial as a child run."""
-        from eval.sweep.readers import is_complete
+        from hopbench.eval.sweep.readers import is_complete
 
         benchmark = arena.benchmark
         counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
@@ -172,7 +172,7 @@ class Drainer:
     @staticmethod
     def _kind(candidate: Candidate) -> str:
         """A configuration that the search made is one that is being tuned; others are what their label is."""
-        from retrieval.strategies.kinds import TUNED, kind_of
+        from hopbench.retrieval.strategies.kinds import TUNED, kind_of
 
         return TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
 

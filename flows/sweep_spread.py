@@ -14,19 +14,19 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.batch_work import Unit, UnitOutcome, merged, run_unit
-from flows.options import GraphOptions, Spread, absolute
-from flows.scale_work import code_here, leave_desk, opened, same_code, use_desk
-from flows.task_pool import Pool
-from retrieval.collector import collector_paused
+from hopbench.eval.batch_work import Unit, UnitOutcome, merged, run_unit
+from hopbench.flows.options import GraphOptions, Spread, absolute
+from hopbench.flows.scale_work import code_here, leave_desk, opened, same_code, use_desk
+from hopbench.flows.task_pool import Pool
+from hopbench.retrieval.collector import collector_paused
 
 if TYPE_CHECKING:
-    from eval.sweep.arena import Arena
-    from eval.trial import TrialOutcome
-    from flows.home import Home
-    from retrieval.graph.plan import GraphPlan
-    from retrieval.index import Batch
-    from retrieval.strategies.base import Strategy
+    from hopbench.eval.sweep.arena import Arena
+    from hopbench.eval.trial import TrialOutcome
+    from hopbench.flows.home import Home
+    from hopbench.retrieval.graph.plan import GraphPlan
+    from hopbench.retrieval.index import Batch
+    from hopbench.retrieval.strategies.base import Strategy
 
 UNITS_EACH = 4  # of a worker, at least: so that none waits long for the last
 
@@ -62,7 +62,7 @@ class ArenaJob:
 
     def open(self) -> ArenaDesk:
         """Read data set and graph."""
-        from eval.trial import batches
+        from hopbench.eval.trial import batches
 
         same_code(self.code, self.strategies)
         benchmark, index = opened(self.options, self.home, self.namespace, self.build_key)
@@ -79,7 +79,7 @@ class ArenaDesk:
 
     def run(self, unit: Walks) -> dict[int, UnitOutcome]:
         """Rank a batch with each strategy; of a hit only what is scored comes back."""
-        from retrieval.budget import Budget
+        from hopbench.retrieval.budget import Budget
 
         found = {}
         for number, strategy in unit.strategies.items():

@@ -8,27 +8,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from eval.types import Benchmark
-from flows.home import Home
-from flows.options import GraphOptions, Spread
-from flows.prefect_runtime import PrefectRuntime
-from flows.report_progress import Report, ReportedSteps
-from flows.steps import Steps, run_flow
-from flows.sweep_identity import Identity
-from flows.sweep_models import trial_reading
-from flows.sweep_record import Drainer
+from hopbench.eval.types import Benchmark
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions, Spread
+from hopbench.flows.prefect_runtime import PrefectRuntime
+from hopbench.flows.report_progress import Report, ReportedSteps
+from hopbench.flows.steps import Steps, run_flow
+from hopbench.flows.sweep_identity import Identity
+from hopbench.flows.sweep_models import trial_reading
+from hopbench.flows.sweep_record import Drainer
 
 if TYPE_CHECKING:
-    from eval.ledger import Ledger, TrialRecord
-    from eval.sweep.arena import Arena
-    from eval.sweep.candidate import Build, Candidate
-    from eval.sweep.plan import SweepPlan
-    from eval.sweep.results import Cell, Result
-    from eval.sweep.search import Round
-    from eval.trial import TrialOutcome
-    from flows.models import Models
-    from retrieval.graph.plan import GraphPlan
-    from retrieval.index import Index
+    from hopbench.eval.ledger import Ledger, TrialRecord
+    from hopbench.eval.sweep.arena import Arena
+    from hopbench.eval.sweep.candidate import Build, Candidate
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Cell, Result
+    from hopbench.eval.sweep.search import Round
+    from hopbench.eval.trial import TrialOutcome
+    from hopbench.flows.models import Models
+    from hopbench.retrieval.graph.plan import GraphPlan
+    from hopbench.retrieval.index import Index
 
 KEPT_GRAPHS = 4
 LOOK_SECONDS = 0.2  # between looks at a trial that another process is at
@@ -53,7 +53,7 @@ class Arenas:
         self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps, read: bool = False
     ) -> Arena:
         """The arena of a cell: the graph built if needed, the questions drawn; `read` has the models read trials."""
-        from eval.sweep.arena import Arena, first_drawn, sampled
+        from hopbench.eval.sweep.arena import Arena, first_drawn, sampled
 
         index, fingerprint = self._graph(dataset, build, steps)
         benchmark, content = self.benchmarks[dataset], self.plan.content
@@ -79,7 +79,7 @@ class Arenas:
         return self._kept[place]
 
     def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
-        from flows.build_graph import built_graph, open_index
+        from hopbench.flows.build_graph import built_graph, open_index
 
         option, graph = self.graph(dataset, build)
         graph = option.with_reader(graph, self.models.reading.reader)
@@ -114,7 +114,7 @@ class Trials:
 
     def finalists(self, results: Sequence[Result], datasets: Sequence[str], steps: Steps) -> list[Result]:
         """The results, best first; with what models say of the best where they read only those."""
-        from eval.sweep.search import Round
+        from hopbench.eval.sweep.search import Round
 
         count = self.plan.content.finalists
         best = [one.candidate for one in results if one.dropped_at is None][:count]
@@ -126,7 +126,7 @@ class Trials:
 
     def round(self, turn: Round, datasets: Sequence[str], steps: Steps, read: bool | None = None) -> list[Result]:
         """The results of a round's candidates, in its order; `read` unless only finalists are."""
-        from eval.sweep.results import Result
+        from hopbench.eval.sweep.results import Result
 
         read = self.plan.content.finalists is None if read is None else read
         found: list[dict[Cell, TrialRecord]] = [{} for _ in turn.candidates]
@@ -142,7 +142,7 @@ class Trials:
 
     def reported(self, winner: Candidate, dataset: str, steps: Steps) -> Result:
         """The winner on the data set that did not choose it."""
-        from eval.sweep.results import Result
+        from hopbench.eval.sweep.results import Result
 
         cell = self._cells(dataset)[0]
         self.report.expect(1)
@@ -150,7 +150,7 @@ class Trials:
         return Result(winner, {cell: self._records(dataset, arena, cell, {0: winner}, steps, "report")[0]})
 
     def _cells(self, dataset: str) -> list[Cell]:
-        from eval.sweep.results import Cell
+        from hopbench.eval.sweep.results import Cell
 
         name, content = self.arenas.benchmarks[dataset].name, self.plan.content
         return [Cell(name, seed, repeat) for seed in content.all_seeds for repeat in range(content.repeats)]
@@ -198,7 +198,7 @@ class Trials:
         take: Callable[[int, TrialOutcome | None], None],
     ) -> None:
         """Claim what is nobody's, and have the workers of the runner rank it."""
-        from flows.sweep_spread import rank_on_workers
+        from hopbench.flows.sweep_spread import rank_on_workers
 
         strategies = {place: one.strategy for place, one in todo.items()}
         mine = {place: one for place, one in strategies.items() if self.ledger.claim(arena.trial_id(one))}
@@ -215,7 +215,7 @@ class Trials:
     def _record(
         self, arena: Arena, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
     ) -> TrialRecord | None:
-        from eval.sweep.readers import is_complete
+        from hopbench.eval.sweep.readers import is_complete
 
         name = arena.trial_id(candidate.strategy)
         record = self.ledger.get(name)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from flows.home import Home
-from flows.options import runner_parts
-from flows.scale_work import AnyJob, Failed, work
-from retrieval.errors import IncompleteError, InputError, MissingExtraError
+from hopbench.flows.home import Home
+from hopbench.flows.options import runner_parts
+from hopbench.flows.scale_work import AnyJob, Failed, work
+from hopbench.retrieval.errors import IncompleteError, InputError, MissingExtraError
 
 ATTEMPTS_WITHOUT_PROGRESS = 3
 CONNECT_SECONDS = 10

@@ -6,7 +6,7 @@
         tracker.log(RunPayload("run-1", "nightly", artifacts=(Artifact(report),)))
     tracker.run_ids["run-1"]
 
-`flows.tracking_writer`, the process that this starts, is the only one that writes there.
+`hopbench.flows.tracking_writer`, the process that this starts, is the only one that writes there.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from threading import Thread
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast
 
-from flows.home import Home
-from flows.tracking_payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
-from retrieval.errors import IncompleteError
-from retrieval.resources import exhausted_as_told, full
+from hopbench.flows.home import Home
+from hopbench.flows.tracking_payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
+from hopbench.retrieval.errors import IncompleteError
+from hopbench.retrieval.resources import exhausted_as_told, full
 
 __all__ = [
     "Artifact",
@@ -82,7 +82,7 @@ class Tracker:
             process = subprocess.Popen(
                 [
                     sys.executable,
-                    *("-P", "-m", "flows.tracking_writer"),
+                    *("-P", "-m", "hopbench.flows.tracking_writer"),
                     *(experiment, home.mlartifacts.as_uri(), str(writers_lock(home)), str(home.mlflow_db)),
                 ],
                 # In the environment, not the arguments: a URI may hold a password. MLflow leaves locks in TMPDIR.

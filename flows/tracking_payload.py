@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from retrieval.errors import InputError
+from hopbench.retrieval.errors import InputError
 
 Scalar = str | int | float | bool | None
 Status = Literal["RUNNING", "FINISHED", "FAILED", "KILLED"]

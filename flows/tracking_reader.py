@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from eval.metrics import mlflow_name
-from eval.metrics.primary import PRIMARIES
-from flows.home import Home
-from flows.tracking import tracking_uri, writers_lock
-from flows.tracking_payload import redact, secrets
-from retrieval.errors import InputError
-from retrieval.locking import exclusive
+from hopbench.eval.metrics import mlflow_name
+from hopbench.eval.metrics.primary import PRIMARIES
+from hopbench.flows.home import Home
+from hopbench.flows.tracking import tracking_uri, writers_lock
+from hopbench.flows.tracking_payload import redact, secrets
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.locking import exclusive
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -57,7 +57,7 @@ class TrackingReader:
         if uri == f"sqlite:///{self.home.mlflow_db}" and not self.home.mlflow_db.is_file():
             raise InputError(f"no run was tracked in {self.home.root} yet: name the --out folders of runs")
         self.home.apply_environment()
-        from flows.tracking_schema import bring_up_to_date, refuse_closed
+        from hopbench.flows.tracking_schema import bring_up_to_date, refuse_closed
 
         refuse_closed(uri)
         from mlflow import MlflowClient

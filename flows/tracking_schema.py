@@ -12,9 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from flows.tracking_payload import redact, secrets
-from retrieval.errors import InputError
-from retrieval.llm.reach import refusal
+from hopbench.flows.tracking_payload import redact, secrets
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.llm.reach import refusal
 
 DATABASES = ("sqlite", "postgresql", "mysql", "mssql")  # what else MLflow opens is a server with a database of its own
 DIGITS = 12

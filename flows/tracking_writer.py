@@ -1,7 +1,7 @@
-"""The one process that writes MLflow: `python -m flows.tracking_writer EXPERIMENT ARTIFACTS LOCK OWN`.
+"""The one process that writes MLflow: `python -m hopbench.flows.tracking_writer EXPERIMENT ARTIFACTS LOCK OWN`.
 
 `import mlflow` takes 5 s and its first run on an empty database 3 s more, so this happens beside the main process.
-Each line of standard input is a message of `flows.tracking_payload.to_message`; each is answered by one line
+Each line of standard input is a message of `hopbench.flows.tracking_payload.to_message`; each is answered by one line
 `{"key", "run_id", "error", "note"}`. Standard input that closes without an `end` message means that the main process
 was killed: runs still open are then marked KILLED.
 """
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, redact, secrets
-from retrieval.errors import HopBenchError
-from retrieval.locking import exclusive
-from retrieval.resources import exhausted
-from retrieval.sqlite_files import damage, heal
+from hopbench.flows.tracking_payload import CHAMPION_TAG, KEY_TAG, redact, secrets
+from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.locking import exclusive
+from hopbench.retrieval.resources import exhausted
+from hopbench.retrieval.sqlite_files import damage, heal
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -78,7 +78,7 @@ class Writer:
 
         Brings the schema of an older MLflow up to date first.
         """
-        from flows.tracking_schema import bring_up_to_date, refuse_closed
+        from hopbench.flows.tracking_schema import bring_up_to_date, refuse_closed
 
         refuse_closed(self._uri)
         with exclusive(self._lock):

@@ -8,18 +8,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.files import refuse_unwritable, write_atomically
-from eval.fitted import hashes_of
-from flows.home import Home
-from flows.options import GraphOptions
-from flows.report_progress import Report
-from flows.steps import plain_steps
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.files import refuse_unwritable, write_atomically
+from hopbench.eval.fitted import hashes_of
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions
+from hopbench.flows.report_progress import Report
+from hopbench.flows.steps import plain_steps
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from eval.training.folds import Figures
-    from eval.training.lessons import Lesson
-    from eval.types import Benchmark
+    from hopbench.eval.training.folds import Figures
+    from hopbench.eval.training.lessons import Lesson
+    from hopbench.eval.types import Benchmark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +61,9 @@ def train(options: TrainOptions, report: Report) -> Trained:
     if options.out is not None:
         refuse_unwritable(options.out)
     home.prepare()
-    from eval.training.folds import cross_validated, left_out  # loads scipy
-    from eval.training.hoprank import Trainer
-    from retrieval.strategies.hoprank.weights import to_json
+    from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
+    from hopbench.eval.training.hoprank import Trainer
+    from hopbench.retrieval.strategies.hoprank.weights import to_json
 
     trainer = Trainer(passes=options.passes, without=frozenset(options.without))
     group = [
@@ -122,10 +122,10 @@ def _lessons(
     graph: GraphOptions, benchmark: Benchmark, embedders: Sequence[str], home: Home, report: Report
 ) -> list[Lesson]:
     """The lessons of one graph with every embedder; no mention depends on it, so one graph serves all."""
-    from eval.training.lessons import lessons
-    from flows.build_graph import built_graph, open_index
-    from retrieval.index import Index
-    from retrieval.strategies.hoprank import HopRank
+    from hopbench.eval.training.lessons import lessons
+    from hopbench.flows.build_graph import built_graph, open_index
+    from hopbench.retrieval.index import Index
+    from hopbench.retrieval.strategies.hoprank import HopRank
 
     report.begin(f"graph of {benchmark.name}")
     options = replace(graph, embedder=embedders[0])
@@ -147,8 +147,8 @@ def _provenance(
     group: Sequence[Lesson],
     figures: Sequence[Figures],
 ) -> dict[str, Any]:
-    from eval.training.losses import L2
-    from eval.version import code_version
+    from hopbench.eval.training.losses import L2
+    from hopbench.eval.version import code_version
 
     return {
         "learned_from": {

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from retrieval.chunking import count_tokens
-from retrieval.types import Chunk
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.types import Chunk
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 # Trials on one corpus put the same passages into their contexts again and again.

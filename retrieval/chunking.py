@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from retrieval.errors import InputError
-from retrieval.text import sentences
-from retrieval.types import Chunk, Passage
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.text import sentences
+from hopbench.retrieval.types import Chunk, Passage
 
 MAX_TOKENS = 1200
 _TOKEN = re.compile(r"\w+|[^\w\s]")

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from retrieval.embedding.base import Vectors
-from retrieval.graph import cypher
-from retrieval.graph.adjacency import Adjacency
-from retrieval.graph.schema import ENTITY, RELATED_TO
-from retrieval.graph.store import Record
-from retrieval.index import Batch
-from retrieval.linking import Linker, entity_names
-from retrieval.types import Counters
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.adjacency import Adjacency
+from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import Linker, entity_names
+from hopbench.retrieval.types import Counters
 
 Rows = NDArray[np.int64]
 SUMMARIES = "community_summaries"

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from retrieval.chunking import count_tokens
-from retrieval.graph import cypher
-from retrieval.graph.statements import DIRECTED, SYMMETRIC, Statement, statements_of
-from retrieval.graph.store import Record
-from retrieval.index import Batch
-from retrieval.recognition import Card
-from retrieval.text import shortened
-from retrieval.types import Counters
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.statements import DIRECTED, SYMMETRIC, Statement, statements_of
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.recognition import Card
+from hopbench.retrieval.text import shortened
+from hopbench.retrieval.types import Counters
 
 MAX_TOKENS = 500
 MAX_DESCRIPTION = 160  # characters; the source reckons with 50 to 100 tokens an entity

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from retrieval.text import STOP_WORDS, Token, name_key, sentences, split_qualifier, tokens
-from retrieval.types import Chunk
+from hopbench.retrieval.text import STOP_WORDS, Token, name_key, sentences, split_qualifier, tokens
+from hopbench.retrieval.types import Chunk
 
 Key = tuple[str, ...]
 

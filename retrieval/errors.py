@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from retrieval.spelling import meant
+from hopbench.retrieval.spelling import meant
 
 
 class HopBenchError(Exception):

@@ -17,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from retrieval.errors import InputError
+from hopbench.retrieval.errors import InputError
 
 HASH_DIGITS = 10
 """Hexadecimal digits of a question's hash, 40 bits: of 500 known and 10,000 asked questions, 5 · 10⁶ / 2⁴⁰ collide."""
@@ -86,5 +86,5 @@ def sets_of(provenance: Mapping[str, Any]) -> tuple[FittedOn, ...]:
 @cache
 def shipped_hashes() -> Mapping[str, str]:
     """Digest → packed hashes of the sets on which the shipped presets and weights were tuned or learned."""
-    text = (files("retrieval.strategies") / "tuning_sets.json").read_text(encoding="utf-8")
+    text = (files("hopbench.retrieval.strategies") / "tuning_sets.json").read_text(encoding="utf-8")
     return {str(digest): str(about["question_hashes"]) for digest, about in json.loads(text).items()}

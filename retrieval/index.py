@@ -15,13 +15,13 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar
 
-from retrieval.arithmetic import on_grid
-from retrieval.embedding.base import Embedder, Vectors
-from retrieval.fusion import Scored
-from retrieval.graph.store import GraphStore, Record, rows_of
-from retrieval.search import DEPTH, Candidates, LexicalIndex, cosines, dense_top
-from retrieval.text import Tagger
-from retrieval.types import Chunk, Counters, Question, Source
+from hopbench.retrieval.arithmetic import on_grid
+from hopbench.retrieval.embedding.base import Embedder, Vectors
+from hopbench.retrieval.fusion import Scored
+from hopbench.retrieval.graph.store import GraphStore, Record, rows_of
+from hopbench.retrieval.search import DEPTH, Candidates, LexicalIndex, cosines, dense_top
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk, Counters, Question, Source
 
 KEPT_ROWS = 20_000_000
 EXACT = "exact"

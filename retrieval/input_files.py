@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from retrieval.errors import InputError
+from hopbench.retrieval.errors import InputError
 
 
 def regular(path: Path, named: str = "") -> Path:

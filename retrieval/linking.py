@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from retrieval.entities import ALIAS_WEIGHT, NAME_LABELS, PHRASE_WEIGHT, TITLE_WEIGHT
-from retrieval.graph import cypher
-from retrieval.index import Batch, Index
-from retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
-from retrieval.types import Counters
-from retrieval.uncapitalised import NONE, Uncapitalised, uncapitalised
+from hopbench.retrieval.entities import ALIAS_WEIGHT, NAME_LABELS, PHRASE_WEIGHT, TITLE_WEIGHT
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
+from hopbench.retrieval.types import Counters
+from hopbench.retrieval.uncapitalised import NONE, Uncapitalised, uncapitalised
 
 MAX_WORDS = 12
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from retrieval.errors import InputError
-from retrieval.notice import notice
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.notice import notice
 
 
 def open_lock(path: Path, mode: str = "w") -> IO[str]:

@@ -14,12 +14,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.embedding.base import Vectors
-from retrieval.index import Batch, Index
-from retrieval.linking import Linker
-from retrieval.search import cosines, dense_top
-from retrieval.timing import stage
-from retrieval.types import Counters
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import Linker
+from hopbench.retrieval.search import cosines, dense_top
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters
 
 BLOCK = 64  # questions compared with all names at once: bounds the memory
 QUESTION_ENTITIES, SYNONYMS = "question_entities", "synonyms"

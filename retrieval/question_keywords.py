@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from retrieval.index import Batch
-from retrieval.linking import Linker
-from retrieval.question_entities import question_entities
-from retrieval.types import Counters
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import Linker
+from hopbench.retrieval.question_entities import question_entities
+from hopbench.retrieval.types import Counters
 
 KEYWORDS = "question_keywords"
 

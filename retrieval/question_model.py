@@ -14,16 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrieval.communities import SUMMARIES
-from retrieval.errors import IncompleteError
-from retrieval.index import Batch, Index
-from retrieval.linking import Linker
-from retrieval.llm import LLM, Call, Reply, ask
-from retrieval.llm.faults import LASTING
-from retrieval.llm.structured import wire_schema
-from retrieval.question_entities import MODEL, QUESTION_ENTITIES, SYNONYMS
-from retrieval.question_keywords import KEYWORDS, Keywords
-from retrieval.types import Counters
+from hopbench.retrieval.communities import SUMMARIES
+from hopbench.retrieval.errors import IncompleteError
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import Linker
+from hopbench.retrieval.llm import LLM, Call, Reply, ask
+from hopbench.retrieval.llm.faults import LASTING
+from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.question_entities import MODEL, QUESTION_ENTITIES, SYNONYMS
+from hopbench.retrieval.question_keywords import KEYWORDS, Keywords
+from hopbench.retrieval.types import Counters
 
 PROMPT_VERSION = "question-2"
 FIRST_VERSION = "question-1"  # of the prompts that have not changed since: what they cost stays in the cache

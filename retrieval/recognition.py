@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.graph import cypher
-from retrieval.index import Batch
-from retrieval.linking import Linker, linker
-from retrieval.question_entities import name_vectors
-from retrieval.text import STOP_WORDS, tokens
-from retrieval.types import Counters
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import Linker, linker
+from hopbench.retrieval.question_entities import name_vectors
+from hopbench.retrieval.text import STOP_WORDS, tokens
+from hopbench.retrieval.types import Counters
 
 MAX_NGRAM = 3
 

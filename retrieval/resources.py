@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from retrieval.errors import HopBenchError, IncompleteError
+from hopbench.retrieval.errors import HopBenchError, IncompleteError
 
 GOES_ON = "What is finished is kept, and the same command goes on"
 DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.graph.similarity import kth_at_least, slack, top_columns
+from hopbench.retrieval.graph.similarity import kth_at_least, slack, top_columns
 
 DEPTH = 100
 COSINE_DECIMALS = 6

@@ -15,8 +15,8 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from retrieval.locking import exclusive_and_gone
-from retrieval.notice import notice
+from hopbench.retrieval.locking import exclusive_and_gone
+from hopbench.retrieval.notice import notice
 
 SEAL = "seal"
 MAGIC = b"SQLite format 3\0"

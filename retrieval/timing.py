@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from retrieval.types import Counters
+from hopbench.retrieval.types import Counters
 
 _inner_seconds: ContextVar[float] = ContextVar("inner_seconds", default=0.0)
 

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from retrieval.graph import cypher
-from retrieval.graph.schema import RULE_RELATIONS, entity_id
-from retrieval.index import Index
-from retrieval.text import STOP_WORDS, folded_words, name_key, split_qualifier, tokens
-from retrieval.types import Chunk
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RULE_RELATIONS, entity_id
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.text import STOP_WORDS, folded_words, name_key, split_qualifier, tokens
+from hopbench.retrieval.types import Chunk
 
 RULES, JOINED = ("rules", "spacy"), "rules+triples"
 FEW, FEW_SHARE = 10, 0.001  # passages that may have the word: "continent" and "water" stand in more

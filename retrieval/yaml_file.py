@@ -10,8 +10,8 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrieval.errors import InputError
-from retrieval.input_files import read_bytes
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.input_files import read_bytes
 
 if TYPE_CHECKING:
     import yaml

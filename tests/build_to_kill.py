@@ -6,14 +6,14 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
-
-from retrieval.embedding.cache import EmbeddingCache
-from retrieval.embedding.cached import CachedEmbedder
-from retrieval.graph.build import build_graph
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.types import Passage
 from tests.graphs import WordEmbedder, plain, plan_of
+
+from hopbench.retrieval.embedding.cache import EmbeddingCache
+from hopbench.retrieval.embedding.cached import CachedEmbedder
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.types import Passage
 
 WORDS = "Ada Bo Cyd Dan Eve Fay Gus Hal Ivo Jan river film born city wrote music guild stone won sings".split()
 

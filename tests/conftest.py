@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling
-
-from flows.home import Home
-from flows.tracking import Tracker
 from tests.parallel import (
     OnePrefectServer,
     SharedPrefect,
@@ -25,10 +21,14 @@ from tests.parallel import (
     without_soak,
 )
 from tests.tracking_here import copy_database, empty_database, starting_here
+from xdist.scheduler import LoadScopeScheduling
+
+from hopbench.flows.home import Home
+from hopbench.flows.tracking import Tracker
 
 if TYPE_CHECKING:
-    from flows.prefect_runtime import PrefectRuntime
-    from retrieval.graph.neo4j_connection import Connection
+    from hopbench.flows.prefect_runtime import PrefectRuntime
+    from hopbench.retrieval.graph.neo4j_connection import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_START = Tracker.__dict__["start"]
@@ -96,7 +96,7 @@ def prefect_runtime(
 
     All workers use one, which the process that hands out the tests has started.
     """
-    from flows.prefect_runtime import PrefectRuntime
+    from hopbench.flows.prefect_runtime import PrefectRuntime
 
     folder, url = getattr(request.config, "workerinput", {}).get("prefect") or (
         tmp_path_factory.mktemp("prefect-home"),
@@ -147,8 +147,9 @@ def home_with_database(shared_folder: Path) -> Callable[[Path], Path]:
 @pytest.fixture(scope="session")
 def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
     """Makes a folder a home that holds the graph of a shipped benchmark, built once for all workers, and a database."""
-    from retrieval.locking import exclusive
     from tests.test_cli.conftest import call
+
+    from hopbench.retrieval.locking import exclusive
 
     def home(folder: Path, dataset: str) -> Path:
         built, lock = shared_folder / f"home-{dataset}", shared_folder / f"home-{dataset}.lock"
@@ -165,9 +166,9 @@ def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
 @pytest.fixture(scope="session")
 def neo4j_connection() -> Connection:
     """The server of `make neo4j` or NEO4J_URI; skips where there is none, fails where CI insists on it."""
-    from flows.home import Home
-    from retrieval.errors import InputError
-    from retrieval.graph.neo4j_connection import Connection
+    from hopbench.flows.home import Home
+    from hopbench.retrieval.errors import InputError
+    from hopbench.retrieval.graph.neo4j_connection import Connection
 
     try:
         return Connection.resolve(os.environ, Home.resolve().neo4j_env)

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
-
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, GraphTables
-from retrieval.graph.store import Record
-from retrieval.index import Index
-from retrieval.types import Chunk, Question
 from tests.graphs import CosineEmbedder, CountingStore, PlainGraph, plain_graphs
+
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, GraphTables
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.types import Chunk, Question
 
 
 def mentions_of(entity: str, chunk: str) -> int:

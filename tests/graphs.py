@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from retrieval.chunking import chunk_passages
-from retrieval.embedding.base import Embedder, Vectors
-from retrieval.graph.build import build_graph
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.neo4j_store import Neo4jStore
-from retrieval.graph.plan import BuildSettings, GraphPlan
-from retrieval.graph.schema import (
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.embedding.base import Embedder, Vectors
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore
+from hopbench.retrieval.graph.plan import BuildSettings, GraphPlan
+from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
     DOCUMENT,
@@ -34,10 +34,10 @@ from retrieval.graph.schema import (
     GraphTables,
     document_id,
 )
-from retrieval.graph.store import GraphStore, Record
-from retrieval.index import Index
-from retrieval.text import tokens
-from retrieval.types import Chunk, Passage, Question, Triple
+from hopbench.retrieval.graph.store import GraphStore, Record
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.text import tokens
+from hopbench.retrieval.types import Chunk, Passage, Question, Triple
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from eval.judge.sample import Sample
+from hopbench.eval.judge.sample import Sample
 
 Body = dict[str, Any]
 

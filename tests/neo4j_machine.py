@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from flows.home import Home
-from flows.neo4j_server.__main__ import announce
-from flows.neo4j_server.server import Neo4jServer, start
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.neo4j_store import Neo4jStore
 from tests.build_to_kill import WORDS, corpus
 from tests.test_cli.conftest import call
 
-HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
+from hopbench.flows.home import Home
+from hopbench.flows.neo4j_server.__main__ import announce
+from hopbench.flows.neo4j_server.server import Neo4jServer, start
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore
+
+HOPBENCH = [sys.executable, "-m", "hopbench.flows.cli.main"]
 # These servers live for seconds: what the second compiler would gain later, its work at the start would cost twice.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 WATCHED = {"db.transaction.monitor.check.interval": "50ms"}  # how soon a query over its limit is noticed

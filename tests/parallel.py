@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from flows.home import Home
-from flows.prefect_runtime import START_SECONDS, PrefectRuntime
+from hopbench.flows.home import Home
+from hopbench.flows.prefect_runtime import START_SECONDS, PrefectRuntime
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.strategies.registry import registry
+from hopbench.retrieval.strategies.registry import registry
 
 STRATEGY = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
 from hopbench_mine.rule import REVERSED
-from retrieval.strategies.base import param
-from retrieval.strategies.baselines import BM25
+from hopbench.retrieval.strategies.base import param
+from hopbench.retrieval.strategies.baselines import BM25
 
 
 @dataclass(frozen=True, kw_only=True)

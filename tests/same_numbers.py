@@ -26,14 +26,14 @@ KERNELS = "kernels"
 
 def numbers(dataset: str, questions: int, batch: int, home: Path) -> dict[str, Any]:
     """Everything about one benchmark that a processor's kernels must not decide."""
-    from eval.evaluate import Plan
-    from eval.ledger import ID_LENGTH
-    from eval.trial import batches, run_trial
-    from flows.build_graph import built_graph, open_index
-    from flows.home import Home
-    from flows.options import GraphOptions
-    from flows.steps import plain_steps
-    from retrieval.strategies.registry import resolve
+    from hopbench.eval.evaluate import Plan
+    from hopbench.eval.ledger import ID_LENGTH
+    from hopbench.eval.trial import batches, run_trial
+    from hopbench.flows.build_graph import built_graph, open_index
+    from hopbench.flows.home import Home
+    from hopbench.flows.options import GraphOptions
+    from hopbench.flows.steps import plain_steps
+    from hopbench.retrieval.strategies.registry import resolve
 
     options, place = GraphOptions(dataset=dataset), Home(home).prepare()
     benchmark = options.benchmark()

@@ -19,13 +19,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from flows import evaluate
-from retrieval.index import Batch
-from retrieval.strategies.base import Strategy
-from retrieval.strategies.baselines import BM25, Hybrid
-from retrieval.strategies.pagerank import PageRank
-from retrieval.types import Counters, Ranking
 from tests.test_cli.conftest import Done, call
+
+from hopbench.flows import evaluate
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.baselines import BM25, Hybrid
+from hopbench.retrieval.strategies.pagerank import PageRank
+from hopbench.retrieval.types import Counters, Ranking
 
 LABELS: dict[str, type[Strategy]] = {"bm25": BM25, "hybrid": Hybrid, "pagerank": PageRank}
 PYTHON = "while True: sum(range(10_000))"

@@ -10,11 +10,11 @@ import signal
 import sys
 from pathlib import Path
 
-from eval.ledger import Ledger, TrialRecord
-from eval.sweep.arena import Arena
-from eval.trial import TrialOutcome
-from flows.cli.main import main
-from retrieval.strategies.base import Strategy
+from hopbench.eval.ledger import Ledger, TrialRecord
+from hopbench.eval.sweep.arena import Arena
+from hopbench.eval.trial import TrialOutcome
+from hopbench.flows.cli.main import main
+from hopbench.retrieval.strategies.base import Strategy
 
 notes, kill_at, moment = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 run, put = Arena.run, Ledger.put

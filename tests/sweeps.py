@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Self
 
 import yaml
-
-from flows.home import Home
-from flows.tracking import RunPayload, Status, Tracker
 from tests.graphs import ASKED, WORLD
+
+from hopbench.flows.home import Home
+from hopbench.flows.tracking import RunPayload, Status, Tracker
 
 GOLD = {"q1": ("p01", "p02"), "q2": ("p05", "p08"), "q3": ("p06", "p10"), "q4": ("p08",), "q5": ("p11",)}
 

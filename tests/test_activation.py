@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.errors import ParameterError
-from retrieval.graph import cypher
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.index import Batch, Index
-from retrieval.strategies.activation import Activation
-from retrieval.types import Chunk, Counters, Question, Ranking, Step
 from tests.activation_graphs import WORDS, TaggedGraph, activations, energy, spread, tagged_graphs
 from tests.entity_graphs import cosines_of, index_of
 from tests.graphs import CountingStore, PlainGraph, hand_index
+
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.activation import Activation
+from hopbench.retrieval.types import Chunk, Counters, Question, Ranking, Step
 
 ASK = [
     Question("q1", "Which river flows by the guild?"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from retrieval.strategies.activation_energy import (
+from hopbench.retrieval.strategies.activation_energy import (
     BELOW_THRESHOLD,
     DEAD_END,
     EMPTY_FRONTIER,
@@ -18,7 +18,7 @@ from retrieval.strategies.activation_energy import (
     tag_similarity,
     transfer_energy,
 )
-from retrieval.types import Step
+from hopbench.retrieval.types import Step
 
 EDGE_TAGS = ["inventory_policy", "recommendation", "analysis_dependency"]
 QUERY_TAGS = ["demand_forecasting", "stockout", "safety_stock", "inventory_policy"]

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from eval.answers import CLOSED_BOOK, MAX_TOKENS, SCHEMA, Answer, answer_columns, closed_book, messages
-from eval.metrics.answer_match import answer_f1, exact_match
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.llm.structured import wire_schema
-from retrieval.types import Passage
+from hopbench.eval.answers import CLOSED_BOOK, MAX_TOKENS, SCHEMA, Answer, answer_columns, closed_book, messages
+from hopbench.eval.metrics.answer_match import answer_f1, exact_match
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.types import Passage
 
 
 @pytest.mark.parametrize(

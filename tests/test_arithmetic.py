@@ -11,8 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.arithmetic import exp, length, ln, log, on_grid, product_error, shares, summable, summed, weighted_sum
-from retrieval.embedding.base import unit_rows
+from hopbench.retrieval.arithmetic import (
+    exp,
+    length,
+    ln,
+    log,
+    on_grid,
+    product_error,
+    shares,
+    summable,
+    summed,
+    weighted_sum,
+)
+from hopbench.retrieval.embedding.base import unit_rows
 
 
 def units(count: int, dimension: int, seed: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.bench import Built, Cost, growth
-from flows.cli.bench import _sizes
-from retrieval.errors import InputError
-from retrieval.strategies.registry import resolve
+from hopbench.flows.bench import Built, Cost, growth
+from hopbench.flows.cli.bench import _sizes
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.registry import resolve
 
 
 def test_each_size_is_built_and_each_label_measured(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.benchmarks import load_benchmark
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.retrieval.errors import InputError
 
 PASSAGES = [
     {"_id": "p1", "title": "Ada", "text": "Ada wrote notes."},

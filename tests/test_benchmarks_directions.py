@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from eval.benchmarks import load_benchmark, load_triples
-from retrieval.embedding.factory import get_embedder
-from retrieval.graph.fingerprint import export
-from retrieval.graph.schema import ENTITY
-from retrieval.index import Batch
-from retrieval.strategies.registry import make
-from retrieval.text import name_key
-from retrieval.types import Counters
 from tests.graphs import built_index, plan_of
+
+from hopbench.eval.benchmarks import load_benchmark, load_triples
+from hopbench.retrieval.embedding.factory import get_embedder
+from hopbench.retrieval.graph.fingerprint import export
+from hopbench.retrieval.graph.schema import ENTITY
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.text import name_key
+from hopbench.retrieval.types import Counters
 
 pytestmark = pytest.mark.benchmarks
 LINE = re.compile(r'^- (.+?) (->|<->) (.+?): "(.*?)"', re.MULTILINE)

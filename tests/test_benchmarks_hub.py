@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from eval.benchmarks import hub, load_benchmark
-from eval.benchmarks.hub import load_hub
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks import hub, load_benchmark
+from hopbench.eval.benchmarks.hub import load_hub
+from hopbench.retrieval.errors import InputError
 
 CARD = """---
 configs:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.benchmarks import benchmark_names, load_benchmark, registry, shipped_benchmarks
-from eval.benchmarks.card import role_of
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.benchmarks import benchmark_names, load_benchmark, registry, shipped_benchmarks
+from hopbench.eval.benchmarks.card import role_of
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 
 def write_folder(folder: Path, *, passages: int = 3, card: str = "") -> Path:
@@ -92,7 +92,7 @@ def test_missing_paths_are_not_looked_for_on_the_hub(
 ) -> None:
     (tmp_path / "datasets").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("eval.benchmarks.hub.load_hub", lambda *_: pytest.fail("asked the Hub"))
+    monkeypatch.setattr("hopbench.eval.benchmarks.hub.load_hub", lambda *_: pytest.fail("asked the Hub"))
     with pytest.raises(InputError, match=f"^{name}: no such file or folder"):
         load_benchmark(name)
 
@@ -145,7 +145,7 @@ def test_readmes_without_front_matter_state_no_role(tmp_path: Path) -> None:
 def test_loading_a_folder_imports_no_heavy_library(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "any")
     code = (
-        "import sys; from eval.benchmarks import load_benchmark; load_benchmark(sys.argv[1]); "
+        "import sys; from hopbench.eval.benchmarks import load_benchmark; load_benchmark(sys.argv[1]); "
         "print(sorted({'datasets', 'pandas', 'pyarrow', 'torch'} & set(sys.modules)))"
     )
     root = Path(__file__).resolve().parent.parent

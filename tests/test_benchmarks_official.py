@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from eval.benchmarks import load_benchmark
-from eval.types import Benchmark
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 HOTPOT: list[dict[str, Any]] = [
     {

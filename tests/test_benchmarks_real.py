@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.benchmarks import load_benchmark, load_run, load_triples
+from hopbench.eval.benchmarks import load_benchmark, load_run, load_triples
 
 pytestmark = pytest.mark.benchmarks
 

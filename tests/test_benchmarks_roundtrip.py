@@ -11,9 +11,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.benchmarks import load_benchmark
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.types import Passage
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.types import Passage
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 WORDS = TEXT.filter(lambda text: bool(text.strip()))

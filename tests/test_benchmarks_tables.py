@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from eval.benchmarks import load_benchmark
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.retrieval.errors import InputError
 
 CSV = '_id,title,text\n1,"Ada, Countess","She said ""write"".\n\nThen wrote."\n2,Babbage,\n'
 QUERIES = 'id\tquestion\tanswer\tanswer_aliases\nq1\tWho wrote?\tAda\t["A."]\nq2\tWho built?\t\t\n'

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from eval.benchmarks import load_run, load_triples
-from retrieval.errors import InputError
-from retrieval.types import Triple
+from hopbench.eval.benchmarks import load_run, load_triples
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.types import Triple
 
 TRIPLE = {"passage_id": "p1", "subject": "Ada", "relation": "wrote", "object": "Notes"}
 RANKING = {"id": "q1", "ranked_ids": ["p2", "p1"], "published": {"recall@2": 1.0}}

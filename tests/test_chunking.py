@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.budget import Budget, first_tokens
-from retrieval.chunking import chunk_passages, count_tokens
-from retrieval.errors import InputError
-from retrieval.types import Chunk, Passage
+from hopbench.retrieval.budget import Budget, first_tokens
+from hopbench.retrieval.chunking import chunk_passages, count_tokens
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.types import Chunk, Passage
 
 
 def chunk(number: int, text: str) -> Chunk:

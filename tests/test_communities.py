@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-
-from retrieval.communities import SUMMARIES, Communities, at_least, communities, descriptions, partition
-from retrieval.graph import cypher
-from retrieval.graph.adjacency import adjacency
-from retrieval.graph.schema import RELATED_TO, GraphTables
-from retrieval.index import Batch, Index
-from retrieval.linking import linker
-from retrieval.types import Counters, Question
 from tests.entity_graphs import index_of, with_names
 from tests.graphs import PlainGraph, graph_tables, plain_graphs
+
+from hopbench.retrieval.communities import SUMMARIES, Communities, at_least, communities, descriptions, partition
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.adjacency import adjacency
+from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.types import Counters, Question
 
 ASKED = [Question("q", "anything")]
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from eval.compare import best_baseline, compare, mean_ci, minimum_detectable, sign_flip_p
-from retrieval.errors import InputError, ParameterError, UnknownNameError
+from hopbench.eval.compare import best_baseline, compare, mean_ci, minimum_detectable, sign_flip_p
+from hopbench.retrieval.errors import InputError, ParameterError, UnknownNameError
 
 METRIC = "all_gold@10"
 

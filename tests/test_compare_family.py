@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.compare import Interval, compare, holm, limit
-from eval.compare.statistics import compatible, mean_ci, mean_cis
+from hopbench.eval.compare import Interval, compare, holm, limit
+from hopbench.eval.compare.statistics import compatible, mean_ci, mean_cis
 
 METRIC = "all_gold@10"
 

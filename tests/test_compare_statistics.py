@@ -10,9 +10,9 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.compare import Interval, holm, mean_ci, minimum_detectable, sign_flip_p
-from eval.compare import statistics as module
-from retrieval.errors import ParameterError
+from hopbench.eval.compare import Interval, holm, mean_ci, minimum_detectable, sign_flip_p
+from hopbench.eval.compare import statistics as module
+from hopbench.retrieval.errors import ParameterError
 
 
 def enumerated_p(differences: list[float]) -> float:

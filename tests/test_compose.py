@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.neo4j_server.jars import PACKAGE
+from hopbench.flows.neo4j_server.jars import PACKAGE
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docker-compose.yml"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.chunking import count_tokens
-from retrieval.context import EntityCard, Related, Relationship, format_context
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.context import EntityCard, Related, Relationship, format_context
 
 EXAMPLE = """\
 ## Knowledge Graph Context

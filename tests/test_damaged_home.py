@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from eval.judge.store import Judgement, JudgementStore
-from eval.ledger import Ledger, TrialRecord, trial_id
-from flows.build_graph import held_content
-from flows.cli.doctor_home import home_checks
-from flows.home import Home
-from retrieval.embedding.cache import EmbeddingCache, text_key
-from retrieval.errors import InputError
-from retrieval.graph.build import build_graph
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.staging import Staging
-from retrieval.llm.cache import ReplyCache
-from retrieval.locking import exclusive, exclusive_and_gone
-from retrieval.sqlite_files import damage
 from tests.graphs import WORLD, plan_of
+
+from hopbench.eval.judge.store import Judgement, JudgementStore
+from hopbench.eval.ledger import Ledger, TrialRecord, trial_id
+from hopbench.flows.build_graph import held_content
+from hopbench.flows.cli.doctor_home import home_checks
+from hopbench.flows.home import Home
+from hopbench.retrieval.embedding.cache import EmbeddingCache, text_key
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.staging import Staging
+from hopbench.retrieval.llm.cache import ReplyCache
+from hopbench.retrieval.locking import exclusive, exclusive_and_gone
+from hopbench.retrieval.sqlite_files import damage
 
 Caught = pytest.CaptureFixture[str]
 

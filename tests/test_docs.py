@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.metrics import all_metrics
-from retrieval.strategies.hoprank.base_features import BASE_FEATURES
-from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from retrieval.strategies.registry import registry
+from hopbench.eval.metrics import all_metrics
+from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
+from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
+from hopbench.retrieval.strategies.registry import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -49,7 +49,7 @@ def shown_flags() -> Iterator[tuple[str, list[str], str]]:
 def test_every_flag_of_a_command_in_the_docs_exists() -> None:
     from typer.main import get_command
 
-    from flows.cli.main import app
+    from hopbench.flows.cli.main import app
 
     def known(words: list[str]) -> set[str]:
         command: Any = get_command(app)

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from retrieval.errors import ParameterError
-from retrieval.graph import cypher
-from retrieval.graph.schema import GraphTables
-from retrieval.index import Batch, Index
-from retrieval.linking import Linker
-from retrieval.question_keywords import KEYWORDS, Keywords
-from retrieval.strategies.dual_level import DualLevel
-from retrieval.types import Counters, Question, Ranking, Step
 from tests.entity_graphs import index_of, with_names
 from tests.graphs import graph_tables
+
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import GraphTables
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import Linker
+from hopbench.retrieval.question_keywords import KEYWORDS, Keywords
+from hopbench.retrieval.strategies.dual_level import DualLevel
+from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 ASKED = [Question("q", "anything")]
 NAMES = {"e:a": "Ada", "e:b": "Bo", "e:c": "Cy", "e:d": "Dee", "e:z": "Zoe"}

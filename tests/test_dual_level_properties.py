@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.communities import communities, descriptions
-from retrieval.graph.adjacency import adjacency
-from retrieval.index import Batch
-from retrieval.linking import linker
-from retrieval.strategies.dual_level import DualLevel
-from retrieval.types import Counters, Question
 from tests.entity_graphs import asked, cosines_of, index_of
 from tests.graphs import PlainGraph, plain_graphs
+
+from hopbench.retrieval.communities import communities, descriptions
+from hopbench.retrieval.graph.adjacency import adjacency
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.strategies.dual_level import DualLevel
+from hopbench.retrieval.types import Counters, Question
 
 worlds = plain_graphs().flatmap(lambda graph: st.tuples(st.just(graph), asked(graph)))
 ORDERS = st.sampled_from(["nearest", "count", "cosine"])

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.embedding import CachedEmbedder, EmbeddingCache, get_embedder
-from retrieval.embedding.base import Vectors, embed_with
-from retrieval.embedding.cache import VectorTable, text_key
-from retrieval.errors import InputError
+from hopbench.retrieval.embedding import CachedEmbedder, EmbeddingCache, get_embedder
+from hopbench.retrieval.embedding.base import Vectors, embed_with
+from hopbench.retrieval.embedding.cache import VectorTable, text_key
+from hopbench.retrieval.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -223,7 +223,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.test_embedding_cache import HashEmbedder
-from retrieval.embedding import CachedEmbedder, EmbeddingCache
+from hopbench.retrieval.embedding import CachedEmbedder, EmbeddingCache
 cached = CachedEmbedder(HashEmbedder(), EmbeddingCache(Path(sys.argv[2])))
 for start in range(int(sys.argv[3]), int(sys.argv[4]), 50):
     cached.embed([f"text {i}" for i in range(start, start + 50)])

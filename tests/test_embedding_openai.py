@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval.embedding import EmbeddingCache, get_embedder
-from retrieval.embedding.openai_endpoint import OpenAIEmbedder
-from retrieval.errors import InputError
+from hopbench.retrieval.embedding import EmbeddingCache, get_embedder
+from hopbench.retrieval.embedding.openai_endpoint import OpenAIEmbedder
+from hopbench.retrieval.errors import InputError
 
 
 @dataclass

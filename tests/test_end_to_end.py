@@ -16,11 +16,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
-from retrieval.strategies import registry
 from tests.test_cli.conftest import call
 
-HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
+from hopbench.retrieval.strategies import registry
+
+HOPBENCH = [sys.executable, "-m", "hopbench.flows.cli.main"]
 QUICK = ["--dataset", "hopworld", "--limit", "60", "--no-prefect"]
 FIVE = "vector,bm25,hybrid,graph_expansion,pagerank"
 

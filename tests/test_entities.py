@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
+from tests.graphs import corpora
 
-from retrieval.chunking import chunk_passages
-from retrieval.entities import (
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.entities import (
     AliasTable,
     Named,
     ReadChunk,
@@ -19,9 +20,8 @@ from retrieval.entities import (
     read_chunk,
     title_key,
 )
-from retrieval.text import tokens
-from retrieval.types import Chunk, Passage
-from tests.graphs import corpora
+from hopbench.retrieval.text import tokens
+from hopbench.retrieval.types import Chunk, Passage
 
 
 def chunk(title: str, text: str = "", number: int = 0) -> Chunk:

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-
-from retrieval.errors import ParameterError
-from retrieval.graph import cypher
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Batch, Index
-from retrieval.linking import Linker
-from retrieval.question_entities import QUESTION_ENTITIES, SYNONYMS
-from retrieval.strategies.baselines import Vector
-from retrieval.strategies.entity_expansion import EntityExpansion
-from retrieval.strategies.entity_stages import Expanded
-from retrieval.types import Counters, Question, Ranking, Step
 from tests.entity_graphs import index_of, with_names
 from tests.graphs import graph_tables
+
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import Linker
+from hopbench.retrieval.question_entities import QUESTION_ENTITIES, SYNONYMS
+from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.strategies.entity_stages import Expanded
+from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 SEEDS = {"e:abortion": "Abortion", "e:implications": "Global Implications"}
 NEAR = {f"e:n{n}": f"Near {n}" for n in range(5)}

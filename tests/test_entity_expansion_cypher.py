@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrieval.graph import cypher
+from hopbench.retrieval.graph import cypher
 
 
 def test_related_entities() -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.graph import cypher
-from retrieval.index import Batch
-from retrieval.strategies.entity_expansion import EntityExpansion
-from retrieval.types import Counters, Question
 from tests.entity_graphs import cosines_of, index_of, neighbours_of, worlds
 from tests.graphs import PlainGraph
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.types import Counters, Question
 
 
 def plain_reading(

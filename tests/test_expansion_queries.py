@@ -10,16 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.embedding.base import Vectors
-from retrieval.errors import ParameterError
-from retrieval.graph import cypher
-from retrieval.graph.schema import RELATED_TO
-from retrieval.index import Batch, Index
-from retrieval.linking import linker
-from retrieval.strategies.expansion_queries import ExpansionQueries
-from retrieval.strategies.expansion_walk import proximity
-from retrieval.types import Counters, Question, Ranking, Step
 from tests.entity_graphs import asked, index_of, neighbours_of, with_names
 from tests.graphs import (
     ASKED,
@@ -32,6 +22,16 @@ from tests.graphs import (
     plain_graphs,
     plan_of,
 )
+
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.strategies.expansion_queries import ExpansionQueries
+from hopbench.retrieval.strategies.expansion_walk import proximity
+from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 DIALOGUE = "How do I handle FastAPI database connections?"
 

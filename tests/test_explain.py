@@ -10,8 +10,9 @@ from typing import ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graphs import CountingStore, graph_tables, hand_index
 
-from eval.explain import (
+from hopbench.eval.explain import (
     Change,
     Examiner,
     Fate,
@@ -28,18 +29,17 @@ from eval.explain import (
     queries_of,
     versus,
 )
-from retrieval.fusion import Scored
-from retrieval.graph import cypher
-from retrieval.graph.mapping import GraphMapping
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.index import Batch, Index
-from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.baselines import Vector
-from retrieval.strategies.entity_expansion import EntityExpansion
-from retrieval.strategies.graph_expansion import GraphExpansion
-from retrieval.strategies.pagerank import PageRank
-from retrieval.types import Chunk, Counters, Hit, Question, Ranking, Step
-from tests.graphs import CountingStore, graph_tables, hand_index
+from hopbench.retrieval.fusion import Scored
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.mapping import GraphMapping
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
+from hopbench.retrieval.strategies.pagerank import PageRank
+from hopbench.retrieval.types import Chunk, Counters, Hit, Question, Ranking, Step
 
 OTHERS = [f"z{number:03}" for number in range(110)]  # push what is far from the question out of the vector top 100
 ASKED = Question("q", "Where is Ada?")

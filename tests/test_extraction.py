@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from eval.extraction import agreement
-from retrieval.embedding.base import Vectors
-from retrieval.errors import IncompleteError, InputError, ParameterError
-from retrieval.graph.build import build_graph
-from retrieval.graph.extraction import TripleReader, recogniser
-from retrieval.graph.fingerprint import export
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.plan import BuildSettings, GraphPlan
-from retrieval.graph.resolution import resolve_names
-from retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO
-from retrieval.llm import LLM, CallLedger, Endpoint, Settings
-from retrieval.types import Chunk, Passage, Triple
 from tests.graphs import WordEmbedder, plain
 from tests.llm_servers.scripted import Body, ScriptedServer
+
+from hopbench.eval.extraction import agreement
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.errors import IncompleteError, InputError, ParameterError
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.extraction import TripleReader, recogniser
+from hopbench.retrieval.graph.fingerprint import export
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.plan import BuildSettings, GraphPlan
+from hopbench.retrieval.graph.resolution import resolve_names
+from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
+from hopbench.retrieval.types import Chunk, Passage, Triple
 
 FACTS = {
     "Ed Wood": [

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.benchmarks import load_benchmark
-from retrieval.chunking import chunk_passages
-from retrieval.graph.extraction import TripleReader
-from retrieval.llm import LLM, CallLedger, Endpoint, Settings
 from tests.llm_servers.small_model import MODEL
+
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.extraction import TripleReader
+from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 
 
 def test_a_real_model_reads_a_passage_in_the_wanted_form(small_model_url: str, tmp_path: Path) -> None:

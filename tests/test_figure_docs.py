@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from eval.figure_docs import written
-from retrieval.errors import InputError
+from hopbench.eval.figure_docs import written
+from hopbench.retrieval.errors import InputError
 
 LABELS = {"bm25": 40, "vector": 20, "graph_expansion": 10, "graph_expansion:tuned": 80, "pagerank": 41}
 PAGE = "before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.files import refuse_unwritable
-from retrieval.errors import InputError
+from hopbench.eval.files import refuse_unwritable
+from hopbench.retrieval.errors import InputError
 
 
 def test_a_file_that_is_there_stays_as_it_is_until_it_is_written(tmp_path: Path) -> None:

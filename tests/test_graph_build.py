@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-
-from retrieval.errors import InputError, ParameterError
-from retrieval.graph.build import build_graph
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.plan import BuildSettings, GraphPlan
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.types import Passage, Triple
 from tests import build_to_kill
 from tests.graphs import WORLD, WordEmbedder, plain, plan_of
+
+from hopbench.retrieval.errors import InputError, ParameterError
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.plan import BuildSettings, GraphPlan
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.types import Passage, Triple
 
 T = TypeVar("T")
 TRIPLES = (

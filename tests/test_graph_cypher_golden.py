@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.graph import cypher
-from retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS
 
 GOLDEN = Path(__file__).parent / "golden" / "cypher"
 UPDATE = "HOPBENCH_UPDATE_GOLDEN=1 pytest tests/test_graph_cypher_golden.py"
@@ -34,7 +34,9 @@ def test_a_query_reads_as_reviewed(name: str) -> None:
     if os.environ.get("HOPBENCH_UPDATE_GOLDEN"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    assert file.exists(), f"retrieval.graph.cypher.{name} has no golden text yet: {UPDATE}, and commit {file.name}"
+    assert file.exists(), (
+        f"hopbench.retrieval.graph.cypher.{name} has no golden text yet: {UPDATE}, and commit {file.name}"
+    )
     assert file.read_text(encoding="utf-8") == text, f"{name} is not as reviewed; if that is meant: {UPDATE}"
 
 

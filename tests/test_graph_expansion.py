@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.errors import ParameterError
-from retrieval.graph import cypher
-from retrieval.index import Batch, Index
-from retrieval.strategies.graph_expansion import GraphExpansion, graph_score, hybrid_score, penalty
-from retrieval.types import Counters, Hit, Question, Ranking, Step
 from tests.graphs import PlainGraph, graph_tables, hand_index, plain_graphs
+
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion, graph_score, hybrid_score, penalty
+from hopbench.retrieval.types import Counters, Hit, Question, Ranking, Step
 
 ASKED = [Question("q", "What are the backup procedures for VxRail?")]
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
+from tests.graphs import PlainGraph, graph_tables, neo4j_namespaces, plain_graphs
 
-from retrieval.errors import InputError, StoreError
-from retrieval.graph import cypher
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.schema import (
+from hopbench.retrieval.errors import InputError, StoreError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.schema import (
     CHUNK,
     ENTITY,
     LIST_COLUMNS,
@@ -24,9 +25,8 @@ from retrieval.graph.schema import (
     SIMILAR_TO,
     GraphTables,
 )
-from retrieval.graph.store import GraphStore, Record, rows_of
-from retrieval.types import Chunk
-from tests.graphs import PlainGraph, graph_tables, neo4j_namespaces, plain_graphs
+from hopbench.retrieval.graph.store import GraphStore, Record, rows_of
+from hopbench.retrieval.types import Chunk
 
 StoreAt = Callable[[str], GraphStore]
 RECORD = {"build_key": "k", "nodes": {"Chunk": 3}, "build_seconds": 0.5, "odd": 'q"\\é'}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.home import Home
-from retrieval.errors import InputError
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import InputError
 
 
 def test_default_and_named_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_a_folder_that_cannot_be_written_is_refused(monkeypatch: pytest.MonkeyPa
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("flows.home.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("hopbench.flows.home.tempfile.TemporaryFile", refuse)
     with pytest.raises(InputError, match=r"Permission denied.*HOPBENCH_HOME=DIR"):
         Home(tmp_path).prepare()
 

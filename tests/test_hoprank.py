@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.errors import InputError
-from retrieval.graph.adjacency import adjacency
-from retrieval.index import Batch, Index
-from retrieval.strategies.hoprank import HopRank
-from retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
-from retrieval.strategies.hoprank.evidence import Evidence, evidence
-from retrieval.strategies.hoprank.mentions import NOWHERE
-from retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
-from retrieval.strategies.hoprank.walk import Walk
-from retrieval.strategies.hoprank.weights import feature_names, from_json, shipped, to_json
-from retrieval.strategies.hoprank.words import Words, ranges
-from retrieval.strategies.pagerank import power_iteration, transitions
-from retrieval.strategies.registry import make
-from retrieval.types import Chunk, Counters, Passage, Question, Ranking, Triple
 from tests.graphs import ASKED, WORLD, PlainGraph, built_index, corpora, hand_index, plain_graphs, plan_of
+
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.graph.adjacency import adjacency
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
+from hopbench.retrieval.strategies.hoprank.evidence import Evidence, evidence
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
+from hopbench.retrieval.strategies.hoprank.walk import Walk
+from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.words import Words, ranges
+from hopbench.retrieval.strategies.pagerank import power_iteration, transitions
+from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.types import Chunk, Counters, Passage, Question, Ranking, Triple
 
 
 @pytest.fixture(scope="module")

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from retrieval.index import Batch, Index
-from retrieval.strategies.hoprank import HopRank
-from retrieval.strategies.hoprank import base_features as base
-from retrieval.strategies.hoprank import edge_features as edge
-from retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts, Scales
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, EdgeFacts, facts_of
-from retrieval.strategies.hoprank.edges import FORWARD, KINDS, REVERSE, SAME_TITLE, SHARED, Edges, edges_from
-from retrieval.strategies.hoprank.mentions import NOWHERE
-from retrieval.strategies.hoprank.question import ReadQuestion
-from retrieval.types import Counters, Passage, Question
 from tests.graphs import WORLD, built_index, graph_tables, hand_index, plan_of
+
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank import base_features as base
+from hopbench.retrieval.strategies.hoprank import edge_features as edge
+from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts, Scales
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, EdgeFacts, facts_of
+from hopbench.retrieval.strategies.hoprank.edges import FORWARD, KINDS, REVERSE, SAME_TITLE, SHARED, Edges, edges_from
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
+from hopbench.retrieval.types import Counters, Passage, Question
 
 ONE, TWO, THREE = (math.log1p((12 - df + 0.5) / (df + 0.5)) for df in (1, 2, 3))
 NONE = math.log(12)

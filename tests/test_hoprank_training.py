@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-
-from eval.training.folds import cross_validated, left_out
-from eval.training.hoprank import NEVER, Trainer
-from eval.training.lessons import Lesson, balance, lessons
-from eval.training.losses import RankedLists, _ranking_loss, fit_logistic, fit_ranking
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.errors import InputError, UnknownNameError
-from retrieval.index import Index
-from retrieval.strategies.hoprank import HopRank
-from retrieval.strategies.hoprank.edges import KINDS
-from retrieval.strategies.hoprank.weights import score_names, to_json
 from tests.graphs import ASKED, WORLD, built_index, plan_of
+
+from hopbench.eval.training.folds import cross_validated, left_out
+from hopbench.eval.training.hoprank import NEVER, Trainer
+from hopbench.eval.training.lessons import Lesson, balance, lessons
+from hopbench.eval.training.losses import RankedLists, _ranking_loss, fit_logistic, fit_ranking
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.edges import KINDS
+from hopbench.retrieval.strategies.hoprank.weights import score_names, to_json
 
 GOLD = (("p01", "p02"), ("p04", "p08"), ("p06", "p10"))
 
@@ -144,10 +144,10 @@ def test_no_gold_is_nothing_to_learn_from(index: Index) -> None:
 @pytest.mark.benchmarks
 def test_the_shipped_weights_find_the_evidence_of_a_real_set(benchmarks_dir: Path, tmp_path: Path) -> None:
     """In sample: guards the weights file and the features it was made for, it measures nothing."""
-    from eval.benchmarks import load_benchmark
-    from eval.training.folds import ranked_by
-    from retrieval.embedding import EmbeddingCache, get_embedder
-    from retrieval.strategies.hoprank.weights import shipped
+    from hopbench.eval.benchmarks import load_benchmark
+    from hopbench.eval.training.folds import ranked_by
+    from hopbench.retrieval.embedding import EmbeddingCache, get_embedder
+    from hopbench.retrieval.strategies.hoprank.weights import shipped
 
     whole = load_benchmark(str(benchmarks_dir / "musique-train100"))
     asked = whole.questions[:25]

@@ -9,27 +9,27 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
-
-from eval.training.hoprank import NEVER, Trainer
-from eval.training.lessons import Lesson, lessons
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.chunking import chunk_passages
-from retrieval.errors import InputError
-from retrieval.graph.joined import with_triples
-from retrieval.graph.rules import rule_tables
-from retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, RULE_RELATIONS
-from retrieval.index import Batch, Index
-from retrieval.strategies.hoprank import HopRank
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.edges import TRIPLE, Edges
-from retrieval.strategies.hoprank.mentions import NOWHERE
-from retrieval.strategies.hoprank.paths import OVER_TRIPLES, Reached, path_features
-from retrieval.strategies.hoprank.relations import Relations
-from retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
-from retrieval.strategies.hoprank.weights import EdgeModel, shipped, to_json
-from retrieval.text import Tagger
-from retrieval.types import Counters, Passage, Question, Ranking, Triple
 from tests.graphs import ASKED, WORLD, built_index, corpora, plan_of
+
+from hopbench.eval.training.hoprank import NEVER, Trainer
+from hopbench.eval.training.lessons import Lesson, lessons
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.graph.joined import with_triples
+from hopbench.retrieval.graph.rules import rule_tables
+from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, RULE_RELATIONS
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Reached, path_features
+from hopbench.retrieval.strategies.hoprank.relations import Relations
+from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
+from hopbench.retrieval.strategies.hoprank.weights import EdgeModel, shipped, to_json
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Counters, Passage, Question, Ranking, Triple
 
 PASSAGES = [
     Passage("a", "Ada Krell", "She sings in Tolva."),
@@ -185,8 +185,8 @@ def test_triples_can_be_left_aside(tmp_path: Path) -> None:
 
 
 def test_rules_and_triples_need_triples() -> None:
-    from flows.home import Home
-    from flows.options import GraphOptions
+    from hopbench.flows.home import Home
+    from hopbench.flows.options import GraphOptions
 
     with pytest.raises(InputError, match=r"--extractor rules\+triples adds ready triples .* --triples FILE"):
         GraphOptions(dataset="hopworld", extractor="rules+triples").open_embedder(Home.resolve())

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.benchmarks.hopworld import colour, phrasing, plans
-from eval.benchmarks.hopworld.__main__ import main
-from eval.benchmarks.hopworld.names import Namer, coprime
-from eval.benchmarks.hopworld.world import FEWEST_ENTITIES, communities
-from eval.benchmarks.hopworld.write import write_benchmark
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks.hopworld import colour, phrasing, plans
+from hopbench.eval.benchmarks.hopworld.__main__ import main
+from hopbench.eval.benchmarks.hopworld.names import Namer, coprime
+from hopbench.eval.benchmarks.hopworld.world import FEWEST_ENTITIES, communities
+from hopbench.eval.benchmarks.hopworld.write import write_benchmark
+from hopbench.retrieval.errors import InputError
 
 FILES = ("README.md", "corpus.jsonl", "qrels/test.jsonl", "qrels/test.tsv", "queries.jsonl")
 
@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_bytes_under_any_hash_seed(tmp_path: Path) 
     made = []
     for hash_seed in ("1", "2"):
         folder = tmp_path / hash_seed / "world"
-        command = [sys.executable, "-m", "eval.benchmarks.hopworld", "--out", str(folder)]
+        command = [sys.executable, "-m", "hopbench.eval.benchmarks.hopworld", "--out", str(folder)]
         size = ["--seed", "5", "--passages", "300", "--questions", "40"]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run([*command, *size], check=True, env=environment, cwd=Path(__file__).parent.parent)

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import yaml
 
-from eval.benchmarks import load_benchmark
-from eval.benchmarks.hopworld.check import DIFFICULTY, LEAST_REACH, MOST_SHARE, check, table
-from eval.benchmarks.hopworld.questions import number
-from eval.benchmarks.hopworld.write import write_benchmark
-from eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks.hopworld.check import DIFFICULTY, LEAST_REACH, MOST_SHARE, check, table
+from hopbench.eval.benchmarks.hopworld.questions import number
+from hopbench.eval.benchmarks.hopworld.write import write_benchmark
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
 
 DATASETS = Path(__file__).resolve().parent.parent / "datasets"
 SEEDS = {"hopworld": 1, "hopworld-tune": 2}

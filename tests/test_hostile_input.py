@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
-
-from eval.benchmarks import load_benchmark, load_triples
-from eval.benchmarks.files import DEPTH_LIMIT, LINE_LIMIT
-from eval.benchmarks.qrels import read_qrels
-from flows.cli.output import add_row, console, table
-from retrieval.errors import InputError
-from retrieval.strategies.hoprank.weights import load as load_weights
 from tests.test_cli.conftest import write_benchmark
+
+from hopbench.eval.benchmarks import load_benchmark, load_triples
+from hopbench.eval.benchmarks.files import DEPTH_LIMIT, LINE_LIMIT
+from hopbench.eval.benchmarks.qrels import read_qrels
+from hopbench.flows.cli.output import add_row, console, table
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.hoprank.weights import load as load_weights
 
 DEEP = DEPTH_LIMIT + 1
 

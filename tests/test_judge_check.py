@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.judge.check import Taken, _agreement, difference, spearman
+from hopbench.eval.judge.check import Taken, _agreement, difference, spearman
 
 NOTHING = Taken(0, 0, 0, 0.0, 0)
 

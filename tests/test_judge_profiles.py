@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from eval.judge import open_judge
-from eval.judge.compact import PROMPTS, CompactJudge, average_precision, named
-from eval.judge.compact_prompts import most
-from eval.judge.sample import INPUTS, Sample, reference
-from eval.judge.schedule import jobs_of
-from eval.judge.standin import CountingAsker, OneDirection
-from eval.judge.store import JudgementStore
-from eval.metrics import all_metrics
-from eval.types import BenchmarkQuestion
-from retrieval.embedding import get_embedder
-from retrieval.llm import LLM, CallLedger, Endpoint
 from tests.judging import SAMPLES, scripted_model
 from tests.llm_servers.scripted import ScriptedServer
+
+from hopbench.eval.judge import open_judge
+from hopbench.eval.judge.compact import PROMPTS, CompactJudge, average_precision, named
+from hopbench.eval.judge.compact_prompts import most
+from hopbench.eval.judge.sample import INPUTS, Sample, reference
+from hopbench.eval.judge.schedule import jobs_of
+from hopbench.eval.judge.standin import CountingAsker, OneDirection
+from hopbench.eval.judge.store import JudgementStore
+from hopbench.eval.metrics import all_metrics
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.llm import LLM, CallLedger, Endpoint
 
 EMBEDDER = get_embedder("wordllama")
 
@@ -66,7 +66,7 @@ async def _directly(url: str) -> dict[tuple[str, str], float]:
     from ragas.llms import base
     from ragas.metrics import collections
 
-    from eval.judge.full import ragas_embeddings
+    from hopbench.eval.judge.full import ragas_embeddings
 
     client = openai.AsyncOpenAI(base_url=url, api_key="none")
     patch = pytest.MonkeyPatch()
@@ -183,7 +183,7 @@ def test_the_compact_profile_reads_far_less_than_the_full_one() -> None:
 
 
 def _counted(profile: str) -> CountingAsker:
-    from eval.judge.full import FullJudge
+    from hopbench.eval.judge.full import FullJudge
 
     asker = CountingAsker()
     scorer: Any = (FullJudge if profile == "full" else CompactJudge)(asker, OneDirection())

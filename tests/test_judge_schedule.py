@@ -11,18 +11,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
-from eval.judge import open_judge
-from eval.judge.asker import LIMITS
-from eval.judge.compact import PROMPTS
-from eval.judge.outcome import NO_ANSWER, judge_labels
-from eval.judge.sample import INPUTS, Sample
-from eval.judge.schedule import Job, Judging, jobs_of
-from eval.judge.store import JudgementStore
-from retrieval.embedding import get_embedder
-from retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint, Settings
 from tests.judging import SAMPLES, Body, scripted_model
 from tests.llm_servers.scripted import ScriptedServer
+
+from hopbench.eval.judge import open_judge
+from hopbench.eval.judge.asker import LIMITS
+from hopbench.eval.judge.compact import PROMPTS
+from hopbench.eval.judge.outcome import NO_ANSWER, judge_labels
+from hopbench.eval.judge.sample import INPUTS, Sample
+from hopbench.eval.judge.schedule import Job, Judging, jobs_of
+from hopbench.eval.judge.store import JudgementStore
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint, Settings
 
 EMBEDDER = get_embedder("wordllama")
 FAITHFUL = ("faithfulness", "context_recall", "context_precision")

@@ -10,18 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from eval.answers import answer_all
-from eval.benchmarks import load_benchmark
-from eval.judge import open_judge
-from eval.judge.asker import Limits
-from eval.judge.outcome import judge_labels
-from eval.judge.sample import Sample, make_sample
-from eval.judge.store import JudgementStore
-from eval.types import Benchmark, PassageRanking
-from retrieval.embedding import get_embedder
-from retrieval.llm import LLM, CallLedger, Endpoint, Settings
 from tests.llm_servers.small_model import MODEL
+
+from hopbench.eval.answers import answer_all
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.judge import open_judge
+from hopbench.eval.judge.asker import Limits
+from hopbench.eval.judge.outcome import judge_labels
+from hopbench.eval.judge.sample import Sample, make_sample
+from hopbench.eval.judge.store import JudgementStore
+from hopbench.eval.types import Benchmark, PassageRanking
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 
 METRICS = ("context_recall", "context_precision", "faithfulness")
 # As short as a model that rarely ends by itself needs it; greedy, so that a failure can be seen again.

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from retrieval.errors import ParameterError
-from retrieval.graph import cypher
-from retrieval.graph.schema import GraphTables
-from retrieval.index import Batch, Index
-from retrieval.strategies.kg2rag import KG2RAG, TREE_RELEVANCE
-from retrieval.types import Counters, Question, Ranking, Step
 from tests.graphs import graph_tables, hand_index
+
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import GraphTables
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.kg2rag import KG2RAG, TREE_RELEVANCE
+from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 ASKED = [Question("q", "anything")]
 COSINES = {"c1": 0.8, "c2": 0.6, "c3": 0.5, "c4": 0.4, "c5": 0.7, "c6": 0.3}

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.graph.adjacency import adjacency
-from retrieval.index import Batch
-from retrieval.strategies.kg2rag import KG2RAG
-from retrieval.strategies.kg2rag_trees import spanning_trees, stated_triples
-from retrieval.types import Counters, Question
 from tests.entity_graphs import cosines_of, index_of, neighbours_of
 from tests.graphs import PlainGraph, plain_graphs
+
+from hopbench.retrieval.graph.adjacency import adjacency
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.kg2rag import KG2RAG
+from hopbench.retrieval.strategies.kg2rag_trees import spanning_trees, stated_triples
+from hopbench.retrieval.types import Counters, Question
 
 ASKED = [Question("q1", "anything"), Question("q2", "anything else")]
 Edge = tuple[str, str, str]

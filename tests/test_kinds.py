@@ -10,15 +10,15 @@ from typing import ClassVar
 
 import pytest
 
-from eval.fitted import fitted_on, hashes_of
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.errors import InputError
-from retrieval.fitted import HASH_DIGITS, FittedOn, packed, question_hash, sets_of, shipped_hashes, unpacked
-from retrieval.strategies.baselines import Vector
-from retrieval.strategies.hoprank.strategy import HopRank
-from retrieval.strategies.hoprank.weights import shipped, to_json
-from retrieval.strategies.kinds import LabelKind, kind_of
-from retrieval.strategies.registry import make, preset, registry
+from hopbench.eval.fitted import fitted_on, hashes_of
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.fitted import HASH_DIGITS, FittedOn, packed, question_hash, sets_of, shipped_hashes, unpacked
+from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.strategies.hoprank.strategy import HopRank
+from hopbench.retrieval.strategies.hoprank.weights import shipped, to_json
+from hopbench.retrieval.strategies.kinds import LabelKind, kind_of
+from hopbench.retrieval.strategies.registry import make, preset, registry
 
 TEXTS = ("Who founded Calden?", "Which river runs through Calden?", "Who made “The Tide”?")
 
@@ -87,7 +87,7 @@ def test_every_set_behind_the_shipped_numbers_is_known_by_its_questions() -> Non
         for name, one in about.items():
             assert one["digest"] in known, name
             assert one["questions"] == len(unpacked(known[one["digest"]]))
-    told = json.loads((files("retrieval.strategies") / "tuning_sets.json").read_text(encoding="utf-8"))
+    told = json.loads((files("hopbench.retrieval.strategies") / "tuning_sets.json").read_text(encoding="utf-8"))
     assert {"name", "questions", "question_hashes"} == {key for one in told.values() for key in one}  # and no text
 
 
@@ -102,7 +102,7 @@ def test_a_label_scored_on_what_chose_it_is_known_by_digest_and_by_a_few_questio
 
 
 def test_hopworld_tune_is_known_and_hopworld_is_not() -> None:
-    from eval.benchmarks import load_benchmark
+    from hopbench.eval.benchmarks import load_benchmark
 
     kind = kind_of("pagerank", make("pagerank"))
     tune, report = map(fitted_on, map(load_benchmark, ("hopworld-tune", "hopworld")))

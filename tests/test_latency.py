@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.graphs import ASKED, WORLD, built_index, plan_of
 from threadpoolctl import threadpool_info
 
-from eval import latency as module
-from eval.latency import Clock, measure_paced, pace
-from eval.yardstick import VERSION, reference, yardsticks
-from retrieval.index import Batch, Index
-from retrieval.strategies.baselines import BM25
-from retrieval.strategies.registry import make
-from retrieval.types import Counters, Ranking
-from tests.graphs import ASKED, WORLD, built_index, plan_of
+from hopbench.eval import latency as module
+from hopbench.eval.latency import Clock, measure_paced, pace
+from hopbench.eval.yardstick import VERSION, reference, yardsticks
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.baselines import BM25
+from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.types import Counters, Ranking
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OUTSIDE = ("prefect", "mlflow", "ragas", "eval", "flows")
+OUTSIDE = ("prefect", "mlflow", "ragas", "hopbench.eval", "hopbench.flows")
 
 
 def run(code: str) -> str:
@@ -21,11 +21,11 @@ def run(code: str) -> str:
 def test_no_module_of_the_core_brings_scheduler_tracker_judge_or_the_layers_above() -> None:
     code = f"""
 import importlib, pkgutil, sys
-import retrieval
-for module in pkgutil.walk_packages(retrieval.__path__, "retrieval."):
+import hopbench.retrieval
+for module in pkgutil.walk_packages(hopbench.retrieval.__path__, "hopbench.retrieval."):
     importlib.import_module(module.name)
 print(sorted(name for name in {OUTSIDE!r} if name in sys.modules))
-print(len([name for name in sys.modules if name.startswith("retrieval.")]) > 20)
+print(len([name for name in sys.modules if name.startswith("hopbench.retrieval.")]) > 20)
 """
     assert "[]\nTrue" == run(code)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.linking import Linker
+from hopbench.retrieval.linking import Linker
 
 NAMES = [
     ("e:ed wood", "Ed Wood", "film", []),

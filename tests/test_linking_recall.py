@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.linking_recall import LinkingRecall, linking_recall
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.types import Passage
 from tests.graphs import built_index, plan_of
+
+from hopbench.eval.linking_recall import LinkingRecall, linking_recall
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.types import Passage
 
 PASSAGES = (
     Passage("p1", "Ed Wood (film)", "Ed Wood is a film that Tim Burton directed."),

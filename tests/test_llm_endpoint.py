@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.errors import InputError
-from retrieval.llm import CallLedger, Endpoint, Price, price_of
-from retrieval.llm.faults import retry_after
-from retrieval.llm.ledger import CallRecord
-from retrieval.llm.structured import wire_schema
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.llm import CallLedger, Endpoint, Price, price_of
+from hopbench.retrieval.llm.faults import retry_after
+from hopbench.retrieval.llm.ledger import CallRecord
+from hopbench.retrieval.llm.structured import wire_schema
 
 
 def test_a_model_may_carry_its_address() -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from retrieval.llm import LLM, Call, CallLedger, Endpoint, LLMError, Reply, Settings, ask, calling
 from tests.llm_servers.scripted import BODIES, FAULTS, ScriptedServer
+
+from hopbench.retrieval.llm import LLM, Call, CallLedger, Endpoint, LLMError, Reply, Settings, ask, calling
 
 KEY = "sk-planted-4711"
 SCHEMA = {
@@ -166,7 +166,7 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path: Path) -> None:
     with ScriptedServer(latency=0.05).running() as server:
         script = (
             "import sys; from pathlib import Path\n"
-            "from retrieval.llm import *\n"
+            "from hopbench.retrieval.llm import *\n"
             "from tests.test_llm_gate import call\n"
             "folder = Path(sys.argv[1])\n"
             "with LLM(Endpoint('m', sys.argv[2]), folder / 'cache', CallLedger(folder / 'calls.db')) as llm:\n"
@@ -189,7 +189,7 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path: Path) -> None:
 def test_two_processes_with_one_cache_pay_each_call_once(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path\n"
-        "from retrieval.llm import *\n"
+        "from hopbench.retrieval.llm import *\n"
         "from tests.test_llm_gate import call\n"
         "folder = Path(sys.argv[1])\n"
         "calls = [call(str(number)) for number in range(100)]\n"

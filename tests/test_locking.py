@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.locking import exclusive_and_gone
+from hopbench.retrieval.locking import exclusive_and_gone
 
 
 def test_only_one_holds_the_lock_and_its_file_goes_at_the_end(tmp_path: Path) -> None:

@@ -8,10 +8,19 @@ import math
 import numpy as np
 import pytest
 
-from eval.metrics import Metric, all_metrics, get_metric, mlflow_name, normalise_answer, register, score, summarise
-from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from retrieval.errors import InputError, UnknownNameError
-from retrieval.types import Passage
+from hopbench.eval.metrics import (
+    Metric,
+    all_metrics,
+    get_metric,
+    mlflow_name,
+    normalise_answer,
+    register,
+    score,
+    summarise,
+)
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.types import Passage
 
 CORPUS = tuple(
     Passage(f"p{i}", title, text)

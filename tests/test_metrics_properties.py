@@ -9,10 +9,10 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.metrics import score, summarise
-from eval.metrics.base import CUTOFFS
-from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from retrieval.types import Passage
+from hopbench.eval.metrics import score, summarise
+from hopbench.eval.metrics.base import CUTOFFS
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.retrieval.types import Passage
 
 WORDS = ("alder", "birch", "cedar", "the elm", "yes")
 CORPUS = tuple(Passage(f"d{i:02}", f"title {i // 2}", WORDS[i % 4]) for i in range(30))

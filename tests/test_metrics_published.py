@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from eval.metrics import score, summarise
-from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from retrieval.types import Passage
+from hopbench.eval.metrics import score, summarise
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.retrieval.types import Passage
 
 pytestmark = pytest.mark.benchmarks
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.metrics import all_metrics, score, summarise
-from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from retrieval.types import Passage
+from hopbench.eval.metrics import all_metrics, score, summarise
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.retrieval.types import Passage
 
 TEXTS = ["the cat sat on the mat", "the cat sat on a mat", "quarterly results were poor", "zebras graze", "xylophone"]
 CORPUS = tuple(Passage(f"p{i}", "", text) for i, text in enumerate(TEXTS))
@@ -108,12 +108,12 @@ def test_it_works_where_an_event_loop_already_runs() -> None:
 
 def test_ragas_is_imported_only_on_request_and_writes_nothing_home(tmp_path: Path) -> None:
     program = (
-        "import sys; from tests_input import *; import eval.metrics, eval.metrics.scoring\n"
-        "eval.metrics.score(B, R); assert 'ragas' not in sys.modules\n"
-        "eval.metrics.score(B, R, ragas=True); assert 'ragas' in sys.modules\n"
+        "import sys; from tests_input import *; import hopbench.eval.metrics, hopbench.eval.metrics.scoring\n"
+        "hopbench.eval.metrics.score(B, R); assert 'ragas' not in sys.modules\n"
+        "hopbench.eval.metrics.score(B, R, ragas=True); assert 'ragas' in sys.modules\n"
     )
     (tmp_path / "tests_input.py").write_text(
-        "from eval.types import *; from retrieval.types import Passage\n"
+        "from hopbench.eval.types import *; from hopbench.retrieval.types import Passage\n"
         "B = Benchmark('b', (Passage('p', 't', 'x'),), (BenchmarkQuestion('q', '?', gold=('p',)),))\n"
         "R = {'q': PassageRanking('q', ('p',), (), ('p',), 'x')}\n"
     )

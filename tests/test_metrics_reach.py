@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from eval.metrics import all_metrics
-from eval.metrics.reach import ExpansionFactors, reach
-from retrieval.errors import InputError
+from hopbench.eval.metrics import all_metrics
+from hopbench.eval.metrics.reach import ExpansionFactors, reach
+from hopbench.retrieval.errors import InputError
 
 
 def matrix(shape: tuple[int, int], *cells: tuple[int, int]) -> sparse.csr_array:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from retrieval.chunking import count_tokens
-from retrieval.errors import ParameterError
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.graph.surroundings import Way, graph_score, mention_boost, neighbors
-from retrieval.index import Batch, Index
-from retrieval.strategies.baselines import Hybrid
-from retrieval.strategies.neighborhood import Neighborhood
-from retrieval.types import Counters, Question, Ranking, Step
 from tests.entity_graphs import index_of, with_counts, with_names
 from tests.graphs import graph_tables
+
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.graph.surroundings import Way, graph_score, mention_boost, neighbors
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.baselines import Hybrid
+from hopbench.retrieval.strategies.neighborhood import Neighborhood
+from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 NAMES = {"e:auth": "Auth Service", "e:oauth": "OAuth Provider", "e:user": "User Model", "e:login": "Login Flow"}
 CHUNKS = {f"c{n:02}": f"passage number {n}" for n in range(16)}

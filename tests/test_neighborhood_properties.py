@@ -9,13 +9,13 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from retrieval.index import Batch
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.neighborhood import Neighborhood
-from retrieval.types import Counters, Question
 from tests.entity_graphs import cosines_of, index_of, mentions_of, neighbours_of, with_counts, worlds
 from tests.graphs import PlainGraph
+
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.neighborhood import Neighborhood
+from hopbench.retrieval.types import Counters, Question
 
 
 def paths(start: str, hops: int, related: Mapping[str, Mapping[str, float]]) -> list[tuple[str, int, float]]:

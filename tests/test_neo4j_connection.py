@@ -13,10 +13,10 @@ from neo4j.exceptions import (
     ServiceUnavailable,
 )
 
-from retrieval.errors import HopBenchError, InputError, StoreError
-from retrieval.graph.neo4j_connection import Connection, explained, explanation
-from retrieval.graph.neo4j_cypher import schema_statements, write_edges
-from retrieval.graph.neo4j_store import Neo4jStore, _committed
+from hopbench.retrieval.errors import HopBenchError, InputError, StoreError
+from hopbench.retrieval.graph.neo4j_connection import Connection, explained, explanation
+from hopbench.retrieval.graph.neo4j_cypher import schema_statements, write_edges
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore, _committed
 
 FILE = "# made by make neo4j\nNEO4J_URI=bolt://file:1\nNEO4J_USERNAME='ann'\nNEO4J_PASSWORD=\"a=b\"\n\n"
 HERE = Connection(uri="bolt://host:1", username="ann", password="s3cret-word")

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from flows.home import Home
-from flows.neo4j_server.jars import neo4j_jars
-from retrieval.errors import StoreError
-from retrieval.graph import cypher
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.neo4j_store import Neo4jStore
 from tests.graphs import graph_tables
 from tests.neo4j_machine import QUICK_JAVA, Machine, ended, found, wait_for, write_benchmark
+
+from hopbench.flows.home import Home
+from hopbench.flows.neo4j_server.jars import neo4j_jars
+from hopbench.retrieval.errors import StoreError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore
 
 pytestmark = pytest.mark.neo4j
 
@@ -51,7 +51,7 @@ def home(neo4j_connection: Connection, tmp_path_factory: pytest.TempPathFactory)
 
 def server_command(home: Home, *words: str) -> str:
     """What `make neo4j` and `make neo4j-stop` run."""
-    line = [sys.executable, "-m", "flows.neo4j_server", *words]
+    line = [sys.executable, "-m", "hopbench.flows.neo4j_server", *words]
     environment = {**os.environ, "HOPBENCH_HOME": str(home.root)}
     return subprocess.run(line, env=environment, check=True, capture_output=True, text=True).stdout
 

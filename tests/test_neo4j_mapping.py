@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.graphs import ASKED, WORLD, built_index, plan_of
 
-from retrieval.errors import HopBenchError, InputError, StoreError
-from retrieval.graph import cypher
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.mapped_store import MappedStore
-from retrieval.graph.mapping import ABSENT, GraphMapping, Property
-from retrieval.graph.mapping_file import load_mapping
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.neo4j_store import Neo4jStore
-from retrieval.graph.schema import (
+from hopbench.retrieval.errors import HopBenchError, InputError, StoreError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.mapped_store import MappedStore
+from hopbench.retrieval.graph.mapping import ABSENT, GraphMapping, Property
+from hopbench.retrieval.graph.mapping_file import load_mapping
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore
+from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
     DOCUMENT,
@@ -30,10 +31,9 @@ from retrieval.graph.schema import (
     SIMILAR_TO,
     GraphTables,
 )
-from retrieval.index import Batch, Index, ReadCache
-from retrieval.strategies.registry import resolve
-from retrieval.types import Counters
-from tests.graphs import ASKED, WORLD, built_index, plan_of
+from hopbench.retrieval.index import Batch, Index, ReadCache
+from hopbench.retrieval.strategies.registry import resolve
+from hopbench.retrieval.types import Counters
 
 DOCUMENT_4 = """
 namespace: {property: namespace_id, value: SPACE}

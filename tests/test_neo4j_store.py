@@ -10,25 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from eval.benchmarks import load_benchmark, load_triples
-from retrieval.embedding import get_embedder
-from retrieval.errors import InputError, StoreError
-from retrieval.graph import cypher
-from retrieval.graph.build import build_graph
-from retrieval.graph.copy import copy_graph
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.neo4j_search import native_dense
-from retrieval.graph.neo4j_store import Neo4jStore
-from retrieval.graph.plan import GraphPlan
-from retrieval.graph.schema import CHUNK, EDGE_COLUMNS, ENTITY, NODE_COLUMNS
-from retrieval.index import Batch, Index, ReadCache
-from retrieval.search import dense_top
-from retrieval.strategies.entity_expansion import EntityExpansion
-from retrieval.strategies.registry import make, resolve
-from retrieval.types import Counters, Question
 from tests.graphs import (
     ASKED,
     WORLD,
@@ -40,6 +21,25 @@ from tests.graphs import (
     plain,
     plan_of,
 )
+
+from hopbench.eval.benchmarks import load_benchmark, load_triples
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.errors import InputError, StoreError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.copy import copy_graph
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.neo4j_search import native_dense
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore
+from hopbench.retrieval.graph.plan import GraphPlan
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, ENTITY, NODE_COLUMNS
+from hopbench.retrieval.index import Batch, Index, ReadCache
+from hopbench.retrieval.search import dense_top
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.strategies.registry import make, resolve
+from hopbench.retrieval.types import Counters, Question
 
 pytestmark = pytest.mark.neo4j
 

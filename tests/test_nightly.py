@@ -17,19 +17,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.ledger import TrialRecord
-from flows.home import Home
-from flows.home_version import VERSION
-from flows.nightly import retention
-from flows.nightly.counterparts import counterparts, strategy_of
-from flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_latencies
-from flows.nightly.lock import only_nightly
-from flows.nightly.nights import Night, last_good, nights, started_as, unfinished, write_night
-from flows.nightly.options import NightlyOptions
-from flows.nightly.publish import lines, markdown
-from flows.nightly.suspects import changed
-from flows.nightly.verdict import Verdict, as_dict, judge
-from retrieval.errors import IncompleteError, InputError, ParameterError
+from hopbench.eval.ledger import TrialRecord
+from hopbench.flows.home import Home
+from hopbench.flows.home_version import VERSION
+from hopbench.flows.nightly import retention
+from hopbench.flows.nightly.counterparts import counterparts, strategy_of
+from hopbench.flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_latencies
+from hopbench.flows.nightly.lock import only_nightly
+from hopbench.flows.nightly.nights import Night, last_good, nights, started_as, unfinished, write_night
+from hopbench.flows.nightly.options import NightlyOptions
+from hopbench.flows.nightly.publish import lines, markdown
+from hopbench.flows.nightly.suspects import changed
+from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
+from hopbench.retrieval.errors import IncompleteError, InputError, ParameterError
 
 METRIC = "all_gold@10"
 DIGEST = "d" * 64
@@ -396,7 +396,7 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
 HOLD = """
 import sys, time
 from pathlib import Path
-from flows.nightly.lock import only_nightly
+from hopbench.flows.nightly.lock import only_nightly
 with only_nightly(Path(sys.argv[1]), "hopworld"):
     print("held", flush=True)
     time.sleep(60)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-
-from retrieval.graph import plan
-from retrieval.strategies.pagerank import PageRank
 from tests.test_cli.conftest import call, write_benchmark
 from tests.test_nightly_notify import Handler, Hook
 
+from hopbench.retrieval.graph import plan
+from hopbench.retrieval.strategies.pagerank import PageRank
+
 if TYPE_CHECKING:
-    from flows.prefect_runtime import PrefectRuntime
+    from hopbench.flows.prefect_runtime import PrefectRuntime
 
 ROOT = Path(__file__).resolve().parents[1]
 ALARM = '<div class="notice" role="note" id="night">'  # a good night is told without the colour of a warning
@@ -71,15 +71,15 @@ def test_a_newer_builder_builds_beside_the_old_graph(tmp_path: Path, monkeypatch
 REGRESSES = """
 import os, sys
 from dataclasses import replace
-import flows.deployed
-from retrieval.errors import RegressionError
-from retrieval.strategies import registry
+import hopbench.flows.deployed
+from hopbench.retrieval.errors import RegressionError
+from hopbench.retrieval.strategies import registry
 night = sys.argv[1:]
-flows.deployed.nightly(night)
+hopbench.flows.deployed.nightly(night)
 written = registry.preset
 registry.preset = lambda name: replace(written(name), parameters={**written(name).parameters, "restart": 0.99})
 try:
-    flows.deployed.nightly(night)
+    hopbench.flows.deployed.nightly(night)
 except RegressionError:
     sys.exit(3)
 """

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from flows.cli.run_flags import command_line
-from flows.cli.serve import without_webhook
-from flows.nightly.notify import check_webhook, post, shown
-from flows.processes import is_gone, process_tag
-from retrieval.errors import InputError
+from hopbench.flows.cli.run_flags import command_line
+from hopbench.flows.cli.serve import without_webhook
+from hopbench.flows.nightly.notify import check_webhook, post, shown
+from hopbench.flows.processes import is_gone, process_tag
+from hopbench.retrieval.errors import InputError
 
 SECRET = "sk-planted-0123456789"
 

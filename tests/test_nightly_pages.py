@@ -11,13 +11,13 @@ import click
 import pandas as pd
 import pytest
 
-from flows.home import Home
-from flows.nightly.ending import ending, exit_code_of
-from flows.nightly.nights import write_night
-from flows.nightly.pages import OURS, link, report_of, routes
-from flows.prefect_runtime import PrefectRuntime
-from flows.prefect_server import staying_here
-from retrieval.errors import IncompleteError, InputError, RegressionError
+from hopbench.flows.home import Home
+from hopbench.flows.nightly.ending import ending, exit_code_of
+from hopbench.flows.nightly.nights import write_night
+from hopbench.flows.nightly.pages import OURS, link, report_of, routes
+from hopbench.flows.prefect_runtime import PrefectRuntime
+from hopbench.flows.prefect_server import staying_here
+from hopbench.retrieval.errors import IncompleteError, InputError, RegressionError
 
 NIGHT = "made-2026-01-02T020000Z"
 

@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from eval.benchmarks.place import Place
-from eval.benchmarks.source import read_source
-from eval.benchmarks.validation import read_passage
-from eval.explain import Placed
-from flows.cli.explain_words import place_words
-from retrieval.chunking import chunk_passages
-from retrieval.errors import InputError
-from retrieval.index import Batch
-from retrieval.strategies.baselines import BM25
-from retrieval.strategies.registry import make, registry
-from retrieval.types import UNKNOWN_SOURCE, Counters, Passage, Source
 from tests.graphs import ASKED, WORLD, built_index, plan_of
+
+from hopbench.eval.benchmarks.place import Place
+from hopbench.eval.benchmarks.source import read_source
+from hopbench.eval.benchmarks.validation import read_passage
+from hopbench.eval.explain import Placed
+from hopbench.flows.cli.explain_words import place_words
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.baselines import BM25
+from hopbench.retrieval.strategies.registry import make, registry
+from hopbench.retrieval.types import UNKNOWN_SOURCE, Counters, Passage, Source
 
 PLACE = Place("corpus.jsonl", "line", 3)
 MANUAL = Source(12, "d7", "manual.pdf")

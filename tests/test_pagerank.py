@@ -12,13 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-
-from retrieval.graph import cypher
-from retrieval.graph.adjacency import Adjacency, adjacency
-from retrieval.index import Batch, Index
-from retrieval.strategies.pagerank import PageRank, power_iteration, transitions
-from retrieval.strategies.registry import make
-from retrieval.types import Counters, Question
 from tests.graphs import (
     ASKED,
     WORLD,
@@ -30,6 +23,13 @@ from tests.graphs import (
     plain_graphs,
     plan_of,
 )
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.pagerank import PageRank, power_iteration, transitions
+from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.types import Counters, Question
 
 # Two chunks and two entities: x is in both chunks, y in b only; x and y are related, a and b similar.
 SMALL = graph_tables(
@@ -146,7 +146,7 @@ def test_seeds_sum_to_one(index: Index, monkeypatch: pytest.MonkeyPatch, label: 
         seen.append(seeds)
         return power_iteration(walk, seeds, restart, steps)
 
-    monkeypatch.setattr("retrieval.strategies.pagerank.power_iteration", noted)
+    monkeypatch.setattr("hopbench.retrieval.strategies.pagerank.power_iteration", noted)
     make(label).rank(Batch(index, ASKED[:3]), Counters())
 
     assert np.allclose(1.0, np.concatenate(seen, axis=1).sum(axis=0))

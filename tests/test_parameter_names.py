@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-
-from eval.sweep.plan import read_sweep
-from retrieval.errors import InputError, ParameterError, UnknownNameError
-from retrieval.spelling import meant
-from retrieval.strategies.base import param
-from retrieval.strategies.baselines import Vector
-from retrieval.strategies.naming import aliases, field_named
-from retrieval.strategies.registry import canonical_label, make, registry, resolve
 from tests.sweeps import write_benchmark, write_sweep
+
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.retrieval.errors import InputError, ParameterError, UnknownNameError
+from hopbench.retrieval.spelling import meant
+from hopbench.retrieval.strategies.base import param
+from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.strategies.naming import aliases, field_named
+from hopbench.retrieval.strategies.registry import canonical_label, make, registry, resolve
 
 # Every parameter that a document names, and the field that has it; where both have one name, there is no alias.
 DOCUMENTS = {

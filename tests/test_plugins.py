@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from eval.evaluate import Plan
-from eval.sweep.plan import read_sweep
-from eval.types import Benchmark, BenchmarkQuestion
-from eval.version import plugin_code, plugin_settings, plugin_warnings
-from flows import sweep as sweep_module
-from flows.nightly.suspects import changed
-from flows.scale_work import code_here, same_code
-from flows.sweep import Swept, sweep
-from retrieval.errors import InputError
-from retrieval.strategies.registry import make, registry, resolve
 from tests import plugins
 from tests.graphs import ASKED, WORLD, built_index, plan_of
 from tests.plugins import FILES, forget, install, install_editable
 from tests.sweeps import QuietTracker, write_benchmark, write_sweep
+
+from hopbench.eval.evaluate import Plan
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.version import plugin_code, plugin_settings, plugin_warnings
+from hopbench.flows import sweep as sweep_module
+from hopbench.flows.nightly.suspects import changed
+from hopbench.flows.scale_work import code_here, same_code
+from hopbench.flows.sweep import Swept, sweep
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.registry import make, registry, resolve
 
 REVERSED = {**FILES, "hopbench_mine/rule.py": "REVERSED = True\n"}
 
@@ -184,7 +184,7 @@ def test_an_interrupted_run_does_again_what_a_changed_plugin_ranked(site: Path, 
 
 def test_a_night_names_the_plugin_whose_code_changed(site: Path) -> None:
     def circumstances() -> dict[str, object]:
-        from flows.nightly.suspects import _plugins
+        from hopbench.flows.nightly.suspects import _plugins
 
         graph = {"fingerprint": "f", "build_key": "k"}
         return {
@@ -218,7 +218,7 @@ def test_a_plugin_that_cannot_be_read_is_told_and_its_trials_are_nobodys(
         "the plug-in again"
     ]
     here = plugin_settings(mine)
-    monkeypatch.setattr("eval.version._THIS_PROCESS", "another")
+    monkeypatch.setattr("hopbench.eval.version._THIS_PROCESS", "another")
     assert plugin_settings(mine) != here
     assert plugin_settings(make("bm25")) == {}
 

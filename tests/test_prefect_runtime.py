@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pytest
 
-from flows.home import Home
-from flows.prefect_runtime import PrefectRuntime, PrefectUnavailableError, Steps, plain_steps, run_flow
-from flows.processes import process_tag
-from retrieval.errors import InputError
+from hopbench.flows.home import Home
+from hopbench.flows.prefect_runtime import PrefectRuntime, PrefectUnavailableError, Steps, plain_steps, run_flow
+from hopbench.flows.processes import process_tag
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun, TaskRun
@@ -78,7 +78,7 @@ def is_running(pid: int) -> bool:
 def test_without_a_runtime_the_body_is_called_and_prefect_is_not_imported() -> None:
     code = """
         import sys
-        from flows.prefect_runtime import PrefectRuntime, run_flow
+        from hopbench.flows.prefect_runtime import PrefectRuntime, run_flow
         print(run_flow("plain", lambda step: step("add", lambda a, b: a + b, 1, b=2), runtime=None))
         print("prefect" in sys.modules)
     """
@@ -168,8 +168,8 @@ def test_a_given_server_is_used_quietly_and_only_the_home_is_touched(
 ) -> None:
     code = """
         import sys
-        from flows.home import Home
-        from flows.prefect_runtime import PrefectRuntime, run_flow
+        from hopbench.flows.home import Home
+        from hopbench.flows.prefect_runtime import PrefectRuntime, run_flow
         home = Home.resolve()
         with PrefectRuntime.start(home) as runtime:
             print(run_flow("given", lambda step: step("len", len, "four"), runtime=runtime))
@@ -204,8 +204,8 @@ def test_the_server_ends_with_its_parent(ending: signal.Signals, tmp_path: Path)
     code = f"""
         import os, time
         from pathlib import Path
-        from flows.home import Home
-        from flows.prefect_runtime import PrefectRuntime
+        from hopbench.flows.home import Home
+        from hopbench.flows.prefect_runtime import PrefectRuntime
         runtime = PrefectRuntime.start(Home(Path({str(tmp_path)!r})))
         print(runtime._server.pid, flush=True)
         time.sleep(60)

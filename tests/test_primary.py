@@ -7,13 +7,22 @@ from typing import Any
 
 import pytest
 
-from eval.compare import best_baseline
-from eval.evaluate import Plan, _compared
-from eval.metrics import best_value, get_metric, lacking, primary_metric, primary_of, rank_key, score, summarise
-from eval.report.charts import pareto
-from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from flows.nightly.champion import _best
-from retrieval.types import Passage
+from hopbench.eval.compare import best_baseline
+from hopbench.eval.evaluate import Plan, _compared
+from hopbench.eval.metrics import (
+    best_value,
+    get_metric,
+    lacking,
+    primary_metric,
+    primary_of,
+    rank_key,
+    score,
+    summarise,
+)
+from hopbench.eval.report.charts import pareto
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.flows.nightly.champion import _best
+from hopbench.retrieval.types import Passage
 
 PASSAGES = tuple(Passage(f"p{i:02}", f"Title {i}", "nothing" if i else "It is Burbank.") for i in range(20))
 
@@ -85,8 +94,8 @@ def test_a_night_crowns_no_label_that_was_tuned_on_its_questions() -> None:
 
 
 def test_a_plan_knows_kinds_and_its_own_questions() -> None:
-    from retrieval.fitted import FittedOn, question_hash
-    from retrieval.strategies.registry import make
+    from hopbench.retrieval.fitted import FittedOn, question_hash
+    from hopbench.retrieval.strategies.registry import make
 
     asked = benchmark("Burbank")
     known = FittedOn("mine", "0" * 64, frozenset({question_hash("which city is 3")}))

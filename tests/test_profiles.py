@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.chunking import chunk_passages
-from retrieval.graph.joined import with_triples
-from retrieval.graph.profiles import LONGEST, profiles
-from retrieval.graph.rules import rule_tables
-from retrieval.graph.schema import ENTITY
-from retrieval.graph.triples import triple_tables, triples_by_passage
-from retrieval.text import Tagger, shortened
-from retrieval.types import Passage, Triple
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.joined import with_triples
+from hopbench.retrieval.graph.profiles import LONGEST, profiles
+from hopbench.retrieval.graph.rules import rule_tables
+from hopbench.retrieval.graph.schema import ENTITY
+from hopbench.retrieval.graph.triples import triple_tables, triples_by_passage
+from hopbench.retrieval.text import Tagger, shortened
+from hopbench.retrieval.types import Passage, Triple
 
 PASSAGES = (
     Passage("a", "Ed Wood (film)", "Ed Wood is a film by Tim Burton. It was shot in 1993."),

@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from eval.batch_work import Unit, merged, run_unit
-from eval.estimate import summary_line
-from eval.trial import batches, run_trial
-from retrieval.budget import Budget
-from retrieval.errors import IncompleteError
-from retrieval.index import Index
-from retrieval.llm import LLM, CallLedger, Endpoint, Settings
-from retrieval.question_model import QuestionModel
-from retrieval.strategies.base import Strategy
-from retrieval.strategies.dual_level import DualLevel
-from retrieval.strategies.entity_expansion import EntityExpansion
-from retrieval.types import Question
 from tests.graphs import ASKED, WORLD, built_index, plan_of
 from tests.llm_servers.scripted import Body, ScriptedServer
+
+from hopbench.eval.batch_work import Unit, merged, run_unit
+from hopbench.eval.estimate import summary_line
+from hopbench.eval.trial import batches, run_trial
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.errors import IncompleteError
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
+from hopbench.retrieval.question_model import QuestionModel
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.dual_level import DualLevel
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.types import Question
 
 NAMED = {"director of Ed Wood": ["Ed Wood", "Tim Burton", "Nobody known"], "Johnny Depp": ["Johnny Depp"]}
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from retrieval.errors import InputError, ParameterError, UnknownNameError
-from retrieval.strategies import registry as module
-from retrieval.strategies.base import Bounds, Strategy
-from retrieval.strategies.baselines import Vector
-from retrieval.strategies.graph_expansion import GraphExpansion
-from retrieval.strategies.pagerank import PageRank
-from retrieval.strategies.registry import (
+from hopbench.retrieval.errors import InputError, ParameterError, UnknownNameError
+from hopbench.retrieval.strategies import registry as module
+from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
+from hopbench.retrieval.strategies.pagerank import PageRank
+from hopbench.retrieval.strategies.registry import (
     BASELINES,
     WITHOUT_SOURCE,
     Registry,

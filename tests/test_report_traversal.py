@@ -5,16 +5,16 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-
-from eval.explain import Answer, Names, Placed
-from eval.report.traversal import MOST_NODES, Node, Traversal, place, traversal
-from eval.report.traversal_svg import draw
-from eval.types import BenchmarkQuestion
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Index
-from retrieval.strategies.baselines import Vector
-from retrieval.types import Hit, Step
 from tests.graphs import graph_tables, hand_index
+
+from hopbench.eval.explain import Answer, Names, Placed
+from hopbench.eval.report.traversal import MOST_NODES, Node, Traversal, place, traversal
+from hopbench.eval.report.traversal_svg import draw
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.types import Hit, Step
 
 CHUNKS = ["lost", "seed", "way", *(f"z{number:02}" for number in range(20))]
 QUESTION = BenchmarkQuestion("q", "Who wrote <Ada> & Bo?", gold=("seed", "way", "lost"))

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.files import write_atomically
-from flows.cli.faults import plain, refuse_unreadable_words
-from flows.home import Home
-from retrieval.errors import HopBenchError, IncompleteError, InputError
-from retrieval.resources import exhausted, exhausted_as_told
+from hopbench.eval.files import write_atomically
+from hopbench.flows.cli.faults import plain, refuse_unreadable_words
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError
+from hopbench.retrieval.resources import exhausted, exhausted_as_told
 
 GOES_ON = "What is finished is kept, and the same command goes on"
 LACKS = [
@@ -76,8 +76,8 @@ def test_the_words_of_another_process_are_understood() -> None:
 def test_a_full_disk_is_no_bad_input(tmp_path: Path) -> None:
     # A limit on the size of files stands for a full disk: the system says so by another number.
     program = (
-        "import resource, signal, sys; from pathlib import Path; from eval.files import write_atomically\n"
-        "from retrieval.errors import IncompleteError\n"
+        "import resource, signal, sys; from pathlib import Path; from hopbench.eval.files import write_atomically\n"
+        "from hopbench.retrieval.errors import IncompleteError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
         "try: write_atomically(Path(sys.argv[1]), b'x' * 100)\n"
         "except IncompleteError as error: sys.exit(0 if sys.argv[1] in str(error) else 9)"
@@ -94,7 +94,7 @@ def test_too_little_memory_is_one_message(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000, 1_500_000_000))
 
     program = (
-        "import sys, typer; from flows.cli import main\n"
+        "import sys, typer; from hopbench.flows.cli import main\n"
         "import numpy as np\n"
         "main.app = lambda: np.ones((50_000, 50_000))\n"  # 20 GB
         "sys.argv = ['hopbench']; main.main()"

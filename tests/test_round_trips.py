@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.schema import EDGE_ENDS
-from retrieval.index import Batch, Index
-from retrieval.strategies.registry import make, registry
-from retrieval.types import Counters, Ranking
 from tests.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
+
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.schema import EDGE_ENDS
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.registry import make, registry
+from hopbench.retrieval.types import Counters, Ranking
 
 NAMES = registry().names()
 GRAPH = [name for name in NAMES if registry().get(name).edges]

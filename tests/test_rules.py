@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 from hypothesis import given
-
-from retrieval.chunking import chunk_passages
-from retrieval.graph.rules import rule_tables
-from retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO
-from retrieval.text import Tagger
-from retrieval.types import Passage
 from tests.graphs import WORLD, corpora
+
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.rules import rule_tables
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Passage
 
 
 def extract(*passages: Passage) -> dict[str, pd.DataFrame]:

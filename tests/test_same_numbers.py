@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.same_numbers import KERNELS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,7 +85,7 @@ def test_nothing_depends_on_the_kernels_on_hotpotqa(benchmarks_dir: Path) -> Non
 def test_edges_above_the_floor_do_not_depend_on_the_kernels() -> None:
     # Hundreds of thousands of cosines, of which a few lie within a float32's last bit of the sixth decimal's half.
     program = (
-        "import hashlib, numpy as np; from retrieval.graph.similarity import nearest_pairs;"
+        "import hashlib, numpy as np; from hopbench.retrieval.graph.similarity import nearest_pairs;"
         "drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0;"
         "drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:]);"
         "found = nearest_pairs(drawn.astype(np.float32), top_k=50, floor=0.5);"

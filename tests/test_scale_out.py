@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from eval.batch_work import Unit, UnitOutcome, merged, shared_seconds
-from eval.trial import TrialOutcome
-from eval.types import PassageRanking
-from eval.unfinished import Unfinished
-from flows.home import Home
-from flows.options import RunOptions
-from flows.scale_out import ScaledOut
-from flows.scale_work import Failed
-from flows.task_pool import Pool
-from retrieval.errors import IncompleteError, InputError, StoreError, UnknownNameError
-from retrieval.types import Counters
 from tests.test_cli.conftest import write_benchmark
 
+from hopbench.eval.batch_work import Unit, UnitOutcome, merged, shared_seconds
+from hopbench.eval.trial import TrialOutcome
+from hopbench.eval.types import PassageRanking
+from hopbench.eval.unfinished import Unfinished
+from hopbench.flows.home import Home
+from hopbench.flows.options import RunOptions
+from hopbench.flows.scale_out import ScaledOut
+from hopbench.flows.scale_work import Failed
+from hopbench.flows.task_pool import Pool
+from hopbench.retrieval.errors import IncompleteError, InputError, StoreError, UnknownNameError
+from hopbench.retrieval.types import Counters
+
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation
-    from flows.prefect_runtime import PrefectRuntime
+    from hopbench.eval.evaluate import Evaluation
+    from hopbench.flows.prefect_runtime import PrefectRuntime
 
 LABELS = "bm25,graph_expansion,pagerank"
 
@@ -86,10 +86,10 @@ Evaluate = Callable[..., "tuple[Evaluation, Unfinished]"]
 @pytest.fixture
 def evaluated(home: Home, dataset: Path, prefect_runtime: PrefectRuntime, tmp_path: Path) -> Evaluate:
     """Evaluates the tiny benchmark, two questions a batch, on a runner; the graph is built once."""
-    from eval.evaluate import Plan, evaluate
-    from flows.build_graph import built_graph, open_index
-    from flows.steps import plain_steps
-    from retrieval.strategies.registry import resolve
+    from hopbench.eval.evaluate import Plan, evaluate
+    from hopbench.flows.build_graph import built_graph, open_index
+    from hopbench.flows.steps import plain_steps
+    from hopbench.retrieval.strategies.registry import resolve
 
     def run(runner: str, kept: Unfinished | None = None) -> tuple[Evaluation, Unfinished]:
         options = RunOptions(
@@ -163,12 +163,12 @@ def test_pools_that_always_break_end_with_what_to_do(
     def lost(*_: object) -> None:
         raise OSError("the worker is gone")
 
-    monkeypatch.setattr("flows.task_pool.work", lost)
+    monkeypatch.setattr("hopbench.flows.task_pool.work", lost)
     with pytest.raises(IncompleteError, match=r"3 pools of workers ended .* fewer --workers"):
         evaluated("threads")
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.task_pool.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("hopbench.flows.task_pool.CONNECT_SECONDS", 1)
     with pytest.raises(InputError, match=r"--runner dask:tcp://127.0.0.1:9: no Dask scheduler answers there"):
         Pool("dask:tcp://127.0.0.1:9", None, Home(Path("nowhere"))).check_address()

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from retrieval.fusion import min_max, ordered, reciprocal_rank, weighted
-from retrieval.search import LexicalIndex, best_rows, cosines, dense_top
+from hopbench.retrieval.fusion import min_max, ordered, reciprocal_rank, weighted
+from hopbench.retrieval.search import LexicalIndex, best_rows, cosines, dense_top
 
 
 def test_a_total_order_is_by_rounded_score_then_id() -> None:

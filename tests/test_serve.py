@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-
 from tests.test_cli.conftest import call
 
 if TYPE_CHECKING:
-    from flows.prefect_runtime import PrefectRuntime
+    from hopbench.flows.prefect_runtime import PrefectRuntime
 
 ROOT = Path(__file__).resolve().parents[1]
 CRON = "0 2 1 1 *"  # no night is due while the test runs
@@ -61,7 +60,7 @@ def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: Pre
     seen = []
     for ending in (signal.SIGKILL, signal.SIGTERM):
         with subprocess.Popen(
-            [sys.executable, "-m", "flows.cli.main", "serve", *flags],
+            [sys.executable, "-m", "hopbench.flows.cli.main", "serve", *flags],
             env=environment,
             cwd=ROOT,
             stdout=subprocess.PIPE,
@@ -92,8 +91,8 @@ def wait_for(condition: Any) -> None:
 KILLED = """
 import os, signal
 from pathlib import Path
-from flows.home import Home
-from flows.prefect_runtime import PrefectRuntime, run_flow
+from hopbench.flows.home import Home
+from hopbench.flows.prefect_runtime import PrefectRuntime, run_flow
 with PrefectRuntime.start(Home.resolve()) as runtime:
     run_flow("killed-night", lambda step: os.kill(os.getpid(), signal.SIGKILL), runtime=runtime)
 """
@@ -105,8 +104,8 @@ def test_a_killed_run_is_marked_as_crashed_by_the_next_start(prefect_runtime: Pr
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 
-    from flows.prefect_crashed import mark_crashed
-    from flows.steps import run_flow
+    from hopbench.flows.prefect_crashed import mark_crashed
+    from hopbench.flows.steps import run_flow
 
     environment = {**os.environ, "PREFECT_API_URL": prefect_runtime.api_url, "HOPBENCH_HOME": str(tmp_path)}
     done = subprocess.run(

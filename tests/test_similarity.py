@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from retrieval.graph import similarity
-from retrieval.graph.similarity import kth_at_least, nearest_pairs, similar_table, top_columns
-from retrieval.text import Tagger
-from retrieval.types import Chunk
+from hopbench.retrieval.graph import similarity
+from hopbench.retrieval.graph.similarity import kth_at_least, nearest_pairs, similar_table, top_columns
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
 
 
 def unit(*rows: tuple[float, ...]) -> NDArray[np.float32]:

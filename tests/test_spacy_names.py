@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from retrieval.chunking import chunk_passages
-from retrieval.entities import ReadChunk, alias_table, read_chunk
-from retrieval.errors import InputError, MissingExtraError
-from retrieval.graph.build import build_graph
-from retrieval.graph.fingerprint import export
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.rules import rule_tables
-from retrieval.graph.schema import ENTITY, MENTIONED_IN
-from retrieval.graph.spacy_names import MODEL_VARIABLE, SpacyNames, recogniser
-from retrieval.text import Tagger
-from retrieval.types import Passage
 from tests.graphs import plain, plan_of
 
-PLACE = "retrieval.graph.spacy_names"
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.entities import ReadChunk, alias_table, read_chunk
+from hopbench.retrieval.errors import InputError, MissingExtraError
+from hopbench.retrieval.graph.build import build_graph
+from hopbench.retrieval.graph.fingerprint import export
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.rules import rule_tables
+from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN
+from hopbench.retrieval.graph.spacy_names import MODEL_VARIABLE, SpacyNames, recogniser
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Passage
+
+PLACE = "hopbench.retrieval.graph.spacy_names"
 
 
 @dataclass(frozen=True)

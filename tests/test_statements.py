@@ -8,28 +8,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from eval.explain import Names, pairs_of, stated
-from retrieval.communities import descriptions
-from retrieval.context import context_blocks
-from retrieval.graph import cypher
-from retrieval.graph.adjacency import adjacency
-from retrieval.graph.copy import copy_graph
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.kglite_store import KgliteStore
-from retrieval.graph.mapped_store import MappedStore
-from retrieval.graph.mapping import GraphMapping, Property
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.neo4j_store import Neo4jStore
-from retrieval.graph.schema import RELATED_TO, GraphTables
-from retrieval.graph.statements import Statement, encoded, statements_of
-from retrieval.index import Batch, Index, ReadCache
-from retrieval.linking import linker
-from retrieval.recognition import read_cards
-from retrieval.strategies.neighborhood import Neighborhood
-from retrieval.types import Counters, Passage, Question, Step, Triple
 from tests.entity_graphs import index_of, with_names
 from tests.graphs import WORLD, built_index, graph_tables, plan_of
+
+from hopbench.eval.explain import Names, pairs_of, stated
+from hopbench.retrieval.communities import descriptions
+from hopbench.retrieval.context import context_blocks
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.adjacency import adjacency
+from hopbench.retrieval.graph.copy import copy_graph
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.kglite_store import KgliteStore
+from hopbench.retrieval.graph.mapped_store import MappedStore
+from hopbench.retrieval.graph.mapping import GraphMapping, Property
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore
+from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
+from hopbench.retrieval.graph.statements import Statement, encoded, statements_of
+from hopbench.retrieval.index import Batch, Index, ReadCache
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.recognition import read_cards
+from hopbench.retrieval.strategies.neighborhood import Neighborhood
+from hopbench.retrieval.types import Counters, Passage, Question, Step, Triple
 
 DEPENDS = Statement("e:auth", "depends_on", "e:oauth", "Auth delegates to OAuth.", 8.0)
 OWNED = Statement("e:oauth", "owned by", "e:auth", "", 3.0)

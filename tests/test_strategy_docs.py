@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from eval.strategy_docs import alias_table, parameter_table, written
-from retrieval.errors import UnknownNameError
-from retrieval.strategies.base import param
-from retrieval.strategies.baselines import Vector
-from retrieval.strategies.registry import registry
+from hopbench.eval.strategy_docs import alias_table, parameter_table, written
+from hopbench.retrieval.errors import UnknownNameError
+from hopbench.retrieval.strategies.base import param
+from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.strategies.registry import registry
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "strategies.md").read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def test_a_block_of_an_unknown_strategy_is_an_error() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert written(PAGE) == PAGE, "run: python -m eval.strategy_docs docs/strategies.md"
+    assert written(PAGE) == PAGE, "run: python -m hopbench.eval.strategy_docs docs/strategies.md"
 
 
 @pytest.mark.parametrize("name", registry().names())

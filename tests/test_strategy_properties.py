@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from eval.trial import run_trial
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.budget import Budget
-from retrieval.chunking import count_tokens
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.index import Batch, Index
-from retrieval.strategies.base import FILL_TO, KEEP
-from retrieval.strategies.registry import make, registry
-from retrieval.types import Counters, Passage, Question, Ranking
 from tests.graphs import ASKED, WORLD, built_index, corpora, plan_of, question_lists
+
+from hopbench.eval.trial import run_trial
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.base import FILL_TO, KEEP
+from hopbench.retrieval.strategies.registry import make, registry
+from hopbench.retrieval.types import Counters, Passage, Question, Ranking
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = registry().names()

@@ -18,27 +18,27 @@ import pandas as pd
 import pytest
 import yaml
 from click.testing import Result as ClickResult
+from tests.sweeps import QuietTracker, write_benchmark, write_sweep
 from typer.testing import CliRunner
 
-from eval.benchmarks import load_benchmark
-from eval.fitted import fitted_on
-from eval.ledger import Ledger, TrialRecord
-from eval.sweep.arena import sampled
-from eval.sweep.candidate import Candidate
-from eval.sweep.model import Objective
-from eval.sweep.plan import read_sweep
-from eval.sweep.results import Cell, Result, ranked
-from flows.cli.main import app
-from flows.sweep import identity, sweep
-from flows.sweep_given import load_benchmarks, warnings_before
-from flows.sweep_identity import Identity
-from retrieval.errors import IncompleteError, InputError
-from retrieval.fitted import FittedOn
-from retrieval.strategies.pagerank import PageRank
-from tests.sweeps import QuietTracker, write_benchmark, write_sweep
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.fitted import fitted_on
+from hopbench.eval.ledger import Ledger, TrialRecord
+from hopbench.eval.sweep.arena import sampled
+from hopbench.eval.sweep.candidate import Candidate
+from hopbench.eval.sweep.model import Objective
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.eval.sweep.results import Cell, Result, ranked
+from hopbench.flows.cli.main import app
+from hopbench.flows.sweep import identity, sweep
+from hopbench.flows.sweep_given import load_benchmarks, warnings_before
+from hopbench.flows.sweep_identity import Identity
+from hopbench.retrieval.errors import IncompleteError, InputError
+from hopbench.retrieval.fitted import FittedOn
+from hopbench.retrieval.strategies.pagerank import PageRank
 
 ROOT = Path(__file__).resolve().parent.parent
-HOPBENCH = [sys.executable, "-m", "flows.cli.main"]
+HOPBENCH = [sys.executable, "-m", "hopbench.flows.cli.main"]
 Run = Callable[..., ClickResult]
 NewHome = Callable[[Path], Path]
 
@@ -181,7 +181,7 @@ class Crowns(QuietTracker):
 def test_a_winner_is_champion_only_of_a_set_that_did_not_choose_it(
     tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.sweep.Tracker", Crowns)
+    monkeypatch.setattr("hopbench.flows.sweep.Tracker", Crowns)
     chosen_on, other = write_benchmark(tmp_path / "tiny"), write_other_questions(tmp_path / "other")
     command = ("--out", str(tmp_path / "o"), "--no-prefect", "--champion")
     alone = in_process("sweep", str(write_sweep(tmp_path)), *command)
@@ -206,8 +206,8 @@ def test_a_winner_is_champion_only_of_a_set_that_did_not_choose_it(
 def test_best_yaml_says_on_which_questions_it_was_tuned_and_run_reads_it(
     tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.sweep.Tracker", QuietTracker)
-    monkeypatch.setattr("flows.evaluate.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweep.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.evaluate.Tracker", QuietTracker)
     benchmark = load_benchmark(write_benchmark(tmp_path / "tiny"))
     part = write_benchmark(tmp_path / "part", count=3)
     swept = in_process("sweep", str(write_sweep(tmp_path)), "--out", str(tmp_path / "o"), "--no-prefect")
@@ -252,7 +252,7 @@ class Counting:
 def test_progress_reaches_its_total_and_never_passes_it_also_after_a_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("flows.sweep.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweep.Tracker", QuietTracker)
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
     write_benchmark(tmp_path / "tiny")
     write_other_questions(tmp_path / "other")
@@ -403,7 +403,7 @@ def test_a_sweep_is_another_one_when_choice_and_report_change_places(tmp_path: P
 def test_a_trial_that_failed_is_told_not_kept_and_done_again(
     tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.sweep.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweep.Tracker", QuietTracker)
     write_benchmark(tmp_path / "tiny")
     command = ("sweep", str(write_sweep(tmp_path)), "--out", str(tmp_path / "o"), "--no-prefect")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.benchmarks import load_benchmark
-from eval.sweep.plan import read_sweep
-from retrieval.strategies.registry import make
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.retrieval.strategies.registry import make
 
 SWEEPS = Path(__file__).resolve().parent.parent / "flows" / "sweeps"
 # Document → strategy, and the settings that the document names with a value or a range.

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from eval.ledger import Champion, Ledger, TrialRecord, trial_id
-from retrieval.errors import InputError
+from hopbench.eval.ledger import Champion, Ledger, TrialRecord, trial_id
+from hopbench.retrieval.errors import InputError
 
 SETTINGS = {"strategy": "pagerank", "parameters": {"restart": 0.15}, "questions": ["q1", "q2"], "seed": 0}
 
@@ -113,7 +113,7 @@ def test_a_trial_is_one_process_s_until_it_ends(tmp_path: Path) -> None:
 def test_what_a_process_gives_up_or_is_killed_at_is_taken_over(tmp_path: Path) -> None:
     path, name = tmp_path / "ledger.db", trial_id(**SETTINGS)
     program = (
-        "import os, signal, sys; from pathlib import Path; from eval.ledger import Ledger\n"
+        "import os, signal, sys; from pathlib import Path; from hopbench.eval.ledger import Ledger\n"
         "with Ledger.open(Path(sys.argv[1])) as ledger:\n"
         "    assert ledger.claim(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -132,7 +132,7 @@ def test_a_ledger_opens_while_another_process_writes(tmp_path: Path) -> None:
         writer = sqlite3.connect(path, isolation_level=None)
         writer.execute("BEGIN IMMEDIATE")
         program = (
-            "import sys; from pathlib import Path; from eval.ledger import Ledger\n"
+            "import sys; from pathlib import Path; from hopbench.eval.ledger import Ledger\n"
             "with Ledger.open(Path(sys.argv[1])) as ledger: assert ledger.get('unknown') is None; print('read')"
         )
         # Opening and reading need no turn of a writer; only closing gives back what is claimed.

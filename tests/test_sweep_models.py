@@ -18,22 +18,22 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from typer.testing import CliRunner
-
-from eval.judge import open_judge
-from eval.judge.store import JudgementStore
-from eval.ledger import Ledger
-from eval.reading import Reading
-from eval.sweep.plan import read_sweep
-from flows.cli.main import app
-from flows.sweep import sweep
-from flows.sweep_models import model_lines, questions_read
-from retrieval.embedding import get_embedder
-from retrieval.errors import InputError
-from retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint
 from tests.judging import scripted_model
 from tests.llm_servers.scripted import ScriptedServer
 from tests.sweeps import QuietTracker, write_benchmark, write_sweep
+from typer.testing import CliRunner
+
+from hopbench.eval.judge import open_judge
+from hopbench.eval.judge.store import JudgementStore
+from hopbench.eval.ledger import Ledger
+from hopbench.eval.reading import Reading
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.flows.cli.main import app
+from hopbench.flows.sweep import sweep
+from hopbench.flows.sweep_models import model_lines, questions_read
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint
 
 METRICS = ["context_precision", "faithfulness"]
 CONTEXTS = ["context_precision", "context_recall"]
@@ -69,7 +69,7 @@ def home(folder: Path) -> Iterator[Path]:
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps without MLflow."""
-    monkeypatch.setattr("flows.sweep.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweep.Tracker", QuietTracker)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_kill_9_while_judging_then_again_repeats_no_finished_call(
         arguments = ["sweep", str(file), "--out", str(tmp_path / "out"), "--no-prefect"]
         tracking = f"sqlite:///{home / 'mlflow.db'}"  # making one takes longer than the sweep
         env = {**os.environ, "HOPBENCH_HOME": str(tmp_path / "home"), "MLFLOW_TRACKING_URI": tracking}
-        command = [sys.executable, "-m", "flows.cli.main", *arguments]
+        command = [sys.executable, "-m", "hopbench.flows.cli.main", *arguments]
         process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         deadline = time.monotonic() + 120
         while _count(tmp_path / "home" / "judgements.db", "judgements") < 2:
@@ -280,7 +280,7 @@ def test_dry_run_counts_what_models_would_be_asked(folder: Path, home: Path, ser
     done = CliRunner().invoke(app, ["sweep", str(file), "--dry-run"])
     assert 0 == done.exit_code, done.output
     assert before == len(server.requests)
-    from flows.sweep_given import load_benchmarks
+    from hopbench.flows.sweep_given import load_benchmarks
 
     lines = {line.purpose: line for line in model_lines(plan, load_benchmarks(plan))}
     # 2 configurations × 5 questions; the compact profile asks once for each metric where there is a context, and BM25,

@@ -8,13 +8,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-
-from eval.sweep.model import schema
-from eval.sweep.plan import read_sweep
-from retrieval.errors import InputError
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.strategies.registry import make, registry
 from tests.sweeps import write_benchmark, write_sweep
+
+from hopbench.eval.sweep.model import schema
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.strategies.registry import make, registry
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / "flows" / "sweeps").glob("*.yaml"))

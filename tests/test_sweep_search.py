@@ -9,22 +9,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from eval.ledger import TrialRecord
-from eval.sweep.arena import first_drawn
-from eval.sweep.candidate import Build, Candidate
-from eval.sweep.figures import front
-from eval.sweep.model import Objective
-from eval.sweep.plan import SweepPlan, read_sweep
-from eval.sweep.response import responses
-from eval.sweep.results import Cell, Result, eligible, ranked
-from eval.sweep.search import search_of
-from eval.sweep.selection import selection
-from retrieval.index import Batch, Index
-from retrieval.strategies.registry import make
-from retrieval.types import Counters
 from tests.graphs import ASKED, WORLD, built_index, plan_of
 from tests.sweeps import write_benchmark, write_sweep
+
+from hopbench.eval.ledger import TrialRecord
+from hopbench.eval.sweep.arena import first_drawn
+from hopbench.eval.sweep.candidate import Build, Candidate
+from hopbench.eval.sweep.figures import front
+from hopbench.eval.sweep.model import Objective
+from hopbench.eval.sweep.plan import SweepPlan, read_sweep
+from hopbench.eval.sweep.response import responses
+from hopbench.eval.sweep.results import Cell, Result, eligible, ranked
+from hopbench.eval.sweep.search import search_of
+from hopbench.eval.sweep.selection import selection
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.types import Counters
 
 SPACE = {"grid": {"seed_chunks": [1, 3]}, "space": {"restart": {"low": 0.05, "high": 0.5}}}
 
@@ -135,7 +135,7 @@ def test_halving_keeps_the_best_third_for_three_times_the_questions(tiny: Path) 
 
 
 def test_a_larger_round_contains_the_questions_of_the_smaller(tiny: Path) -> None:
-    from eval.benchmarks import load_benchmark
+    from hopbench.eval.benchmarks import load_benchmark
 
     benchmark = load_benchmark(tiny / "tiny")
     small, large = ({q.id for q in first_drawn(benchmark, count, 3).questions} for count in (2, 4))
@@ -179,7 +179,7 @@ def test_configurations_that_tie_share_their_wins(tiny: Path) -> None:
 
 
 def test_where_less_is_better_the_lowest_wins(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from eval.metrics import registry
+    from hopbench.eval.metrics import registry
 
     lower = replace(registry.get_metric("all_gold@10"), higher_is_better=False, worst=1.0)
     monkeypatch.setitem(registry._METRICS, "all_gold@10", lower)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from flows.build_graph import built_graph, open_index
-from flows.home import Home
-from flows.options import GraphOptions
-from flows.steps import plain_steps
-from retrieval.index import Batch, Index
-from retrieval.strategies.activation import Activation
-from retrieval.strategies.base import Strategy
-from retrieval.strategies.graph_expansion import GraphExpansion
-from retrieval.strategies.pagerank import PageRank
-from retrieval.types import Counters, Question, Ranking
+from hopbench.flows.build_graph import built_graph, open_index
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions
+from hopbench.flows.steps import plain_steps
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.activation import Activation
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
+from hopbench.retrieval.strategies.pagerank import PageRank
+from hopbench.retrieval.types import Counters, Question, Ranking
 
 FLOORS = {
     (name, kind): floor

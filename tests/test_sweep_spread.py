@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-
-from eval.ledger import TrialRecord
-from eval.sweep.arena import Arena
-from eval.sweep.plan import read_sweep
-from flows.build_graph import built_graph, open_index
-from flows.home import Home
-from flows.options import GraphOptions, Spread
-from flows.scale_work import work
-from flows.steps import plain_steps
-from flows.sweep import sweep
-from flows.sweep_spread import rank_on_workers, units_of
-from retrieval.errors import InputError
-from retrieval.strategies.base import Strategy
 from tests.sweeps import write_benchmark, write_sweep
 
+from hopbench.eval.ledger import TrialRecord
+from hopbench.eval.sweep.arena import Arena
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.flows.build_graph import built_graph, open_index
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions, Spread
+from hopbench.flows.scale_work import work
+from hopbench.flows.steps import plain_steps
+from hopbench.flows.sweep import sweep
+from hopbench.flows.sweep_spread import rank_on_workers, units_of
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.base import Strategy
+
 if TYPE_CHECKING:
-    from eval.trial import TrialOutcome
-    from flows.prefect_runtime import PrefectRuntime
-    from retrieval.graph.plan import GraphPlan
+    from hopbench.eval.trial import TrialOutcome
+    from hopbench.flows.prefect_runtime import PrefectRuntime
+    from hopbench.retrieval.graph.plan import GraphPlan
 
 ENTRIES = [
     {"strategy": "pagerank", "grid": {"restart": [0.15, 0.5], "seed_chunks": [1, 3]}},
@@ -130,7 +130,7 @@ def test_what_a_lost_worker_was_at_is_ranked_again(
             raise OSError("the worker is gone")
         return work(job, unit)
 
-    monkeypatch.setattr("flows.task_pool.work", lost_once)
+    monkeypatch.setattr("hopbench.flows.task_pool.work", lost_once)
     with prefect_runtime.flow_settings():
         same(stage.alone(), stage.on("threads"))
     assert 1 == len(lost)
@@ -214,7 +214,7 @@ def test_a_runner_without_prefect_is_refused(folder: Path, tmp_path: Path) -> No
 def test_a_cluster_that_is_not_there_is_refused_before_a_sweep_begins(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.task_pool.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("hopbench.flows.task_pool.CONNECT_SECONDS", 1)
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
     with pytest.raises(InputError, match="no Dask scheduler answers there"):
         sweep(read_sweep(folder / "sweep.yaml"), tmp_path / "out", spread=Spread("dask:tcp://127.0.0.1:9"))

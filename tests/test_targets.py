@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.targets import Target, check_targets, parse_targets, refuse_unmeasured, targets_entry
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.targets import Target, check_targets, parse_targets, refuse_unmeasured, targets_entry
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 ENTRIES = {
     "bm25": {"metrics": {"all_gold@10": 0.5, "id_based_context_precision": 0.2}, "latency_ms_p95": 120.0},

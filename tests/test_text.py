@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.text import STOP_WORDS, Tagger, fold, name_key, sentences, split_qualifier, tokens
+from hopbench.retrieval.text import STOP_WORDS, Tagger, fold, name_key, sentences, split_qualifier, tokens
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from retrieval.timing import stage
-from retrieval.types import Counters
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters
 
 
 @pytest.fixture

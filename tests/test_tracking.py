@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flows.home import Home
-from flows.tracking import Artifact, Dataset, RunPayload, Tracker, TrackingError, tracking_uri, writers_lock
-from flows.tracking_payload import CHAMPION_TAG, KEY_TAG, MAX_PARAM, mlflow_name, redact, secrets, to_message
-from flows.tracking_writer import Writer, answer, serve
-from retrieval.errors import InputError
+from hopbench.flows.home import Home
+from hopbench.flows.tracking import Artifact, Dataset, RunPayload, Tracker, TrackingError, tracking_uri, writers_lock
+from hopbench.flows.tracking_payload import CHAMPION_TAG, KEY_TAG, MAX_PARAM, mlflow_name, redact, secrets, to_message
+from hopbench.flows.tracking_writer import Writer, answer, serve
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -188,8 +188,8 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
     code = f"""
         import time
         from pathlib import Path
-        from flows.home import Home
-        from flows.tracking import RunPayload, Tracker
+        from hopbench.flows.home import Home
+        from hopbench.flows.tracking import RunPayload, Tracker
         tracker = Tracker.start(Home(Path({str(home.root)!r})), "killed")
         tracker.log(RunPayload("open", "open", status="RUNNING"))
         while not tracker.run_ids:
@@ -226,7 +226,7 @@ def test_two_first_starts_share_one_database(tmp_path: Path, monkeypatch: pytest
 
 
 def test_only_the_writer_imports_mlflow() -> None:
-    code = "import sys, flows.tracking; print('mlflow' in sys.modules)"
+    code = "import sys, hopbench.flows.tracking; print('mlflow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
@@ -235,8 +235,8 @@ def test_an_error_stays_itself_and_nothing_is_left_outside_the_home(
     home: Home, client: MlflowClient, tmp_path: Path
 ) -> None:
     code = """
-        from flows.home import Home
-        from flows.tracking import RunPayload, Tracker
+        from hopbench.flows.home import Home
+        from hopbench.flows.tracking import RunPayload, Tracker
         try:
             with Tracker.start(Home.resolve(), "failed") as tracker:
                 tracker.log(RunPayload("done", "done", metrics={"m": 1.0}))

@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-
-from eval.evaluate import Evaluation, Plan, evaluate
-from eval.metrics import measured_shares, summarise, with_coverage
-from eval.types import Benchmark, BenchmarkQuestion
-from eval.unfinished import Unfinished
-from flows import sweep as sweep_module
-from flows.home import Home
-from flows.options import RunOptions
-from flows.run_record import tracked_trials
-from flows.steps import plain_steps
-from flows.sweep import sweep
-from flows.tracking import tracking_uri, writers_lock
-from flows.tracking_payload import to_message
-from flows.tracking_writer import Writer
-from retrieval.fusion import Scored
-from retrieval.index import Batch
-from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.registry import make
-from retrieval.types import Counters, Hit, Ranking
 from tests.graphs import ASKED, WORLD, built_index, plan_of
 from tests.sweeps import GOLD, QuietTracker, write_benchmark, write_sweep
+
+from hopbench.eval.evaluate import Evaluation, Plan, evaluate
+from hopbench.eval.metrics import measured_shares, summarise, with_coverage
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.unfinished import Unfinished
+from hopbench.flows import sweep as sweep_module
+from hopbench.flows.home import Home
+from hopbench.flows.options import RunOptions
+from hopbench.flows.run_record import tracked_trials
+from hopbench.flows.steps import plain_steps
+from hopbench.flows.sweep import sweep
+from hopbench.flows.tracking import tracking_uri, writers_lock
+from hopbench.flows.tracking_payload import to_message
+from hopbench.flows.tracking_writer import Writer
+from hopbench.retrieval.fusion import Scored
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.types import Counters, Hit, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ def test_the_shares_alone_are_those_of_the_summary(evaluation: Evaluation) -> No
 
 
 def test_a_sweeps_trial_has_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from eval.sweep.plan import read_sweep
+    from hopbench.eval.sweep.plan import read_sweep
 
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(sweep_module, "Tracker", QuietTracker)

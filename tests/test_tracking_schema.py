@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from flows.home import Home
-from flows.tracking import RunPayload, Tracker, TrackingError, tracking_uri
-from flows.tracking_reader import TrackingReader
-from flows.tracking_schema import bring_up_to_date
-from retrieval.errors import InputError
+from hopbench.flows.home import Home
+from hopbench.flows.tracking import RunPayload, Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking_reader import TrackingReader
+from hopbench.flows.tracking_schema import bring_up_to_date
+from hopbench.retrieval.errors import InputError
 
 OLDER = "acf3f17fdcc7"  # MLflow 2.8 to 2.13
 RUN = "a" * 32

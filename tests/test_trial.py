@@ -10,21 +10,21 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-
-from eval import trial as module
-from eval.evaluate import Plan
-from eval.graph_reach import expansion_factors, reach_columns
-from eval.latency import measure_latency
-from eval.trial import batches, prepare, run_trial, to_passages
-from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from retrieval.budget import Budget
-from retrieval.errors import ParameterError, StoreError
-from retrieval.fusion import Scored
-from retrieval.index import Batch, Index
-from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.registry import make
-from retrieval.types import Counters, Hit, Passage, Question, Ranking
 from tests.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
+
+from hopbench.eval import trial as module
+from hopbench.eval.evaluate import Plan
+from hopbench.eval.graph_reach import expansion_factors, reach_columns
+from hopbench.eval.latency import measure_latency
+from hopbench.eval.trial import batches, prepare, run_trial, to_passages
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.errors import ParameterError, StoreError
+from hopbench.retrieval.fusion import Scored
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.types import Counters, Hit, Passage, Question, Ranking
 
 DEFAULT = Budget()
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.chunking import chunk_passages
-from retrieval.graph.fingerprint import fingerprint
-from retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, GraphTables
-from retrieval.graph.triples import triple_tables
-from retrieval.text import Tagger
-from retrieval.types import Passage, Triple
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.fingerprint import fingerprint
+from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, GraphTables
+from hopbench.retrieval.graph.triples import triple_tables
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Passage, Triple
 
 PASSAGES = (
     Passage("a", "Ed Wood (film)", "Tim Burton directed Ed Wood. Burton loved it."),

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-
-from retrieval.graph.plan import GraphPlan
-from retrieval.index import Batch, Index
-from retrieval.linking import linker
-from retrieval.strategies.entity_expansion import EntityExpansion
-from retrieval.types import Counters, Passage, Question, Triple
 from tests.graphs import built_index, plan_of
+
+from hopbench.retrieval.graph.plan import GraphPlan
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.types import Counters, Passage, Question, Triple
 
 CORPUS = [
     Passage("p1", "Web servers", "Programs such as uvicorn run FastAPI. The server reloads by watchfiles."),

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.batch_work import UnitOutcome
-from eval.trial import TrialOutcome
-from eval.types import PassageRanking
-from eval.unfinished import Unfinished
-from retrieval.types import Counters, Hit, Step
+from hopbench.eval.batch_work import UnitOutcome
+from hopbench.eval.trial import TrialOutcome
+from hopbench.eval.types import PassageRanking
+from hopbench.eval.unfinished import Unfinished
+from hopbench.retrieval.types import Counters, Hit, Step
 
 ROOT = Path(__file__).parent.parent
 # What reads objects from bytes by running what the bytes say.

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from flows.home import Home
-from flows.tracking import Tracker, tracking_uri, writers_lock
-from flows.tracking_writer import Writer, answer
+from hopbench.flows.home import Home
+from hopbench.flows.tracking import Tracker, tracking_uri, writers_lock
+from hopbench.flows.tracking_writer import Writer, answer
 
 
 class WriterHere:

@@ -1,7 +1,7 @@
-from eval.benchmarks.loader import FORMATS, load_benchmark
-from eval.benchmarks.published import load_run
-from eval.benchmarks.registry import ShippedBenchmark, benchmark_names, shipped_benchmarks
-from eval.benchmarks.triples import load_triples
+from hopbench.eval.benchmarks.loader import FORMATS, load_benchmark
+from hopbench.eval.benchmarks.published import load_run
+from hopbench.eval.benchmarks.registry import ShippedBenchmark, benchmark_names, shipped_benchmarks
+from hopbench.eval.benchmarks.triples import load_triples
 
 __all__ = [
     "FORMATS",

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.benchmarks.place import Rows
-from eval.benchmarks.qrels import find_qrels, read_qrels
-from eval.benchmarks.records import read_records
-from eval.benchmarks.validation import attach_gold, read_passages, read_question, read_questions
-from eval.types import BenchmarkQuestion
-from retrieval.errors import InputError
-from retrieval.input_files import regular
-from retrieval.types import Passage
+from hopbench.eval.benchmarks.place import Rows
+from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
+from hopbench.eval.benchmarks.records import read_records
+from hopbench.eval.benchmarks.validation import attach_gold, read_passages, read_question, read_questions
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.input_files import regular
+from hopbench.retrieval.types import Passage
 
 SUFFIXES = (".jsonl", ".parquet", ".csv", ".tsv")
 Parsed = tuple[tuple[Passage, ...], tuple[BenchmarkQuestion, ...]]

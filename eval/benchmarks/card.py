@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Any, get_args
 
-from eval.benchmarks.files import read_lines
-from eval.types import Role
-from retrieval.errors import InputError
-from retrieval.yaml_file import YamlError, parse_yaml
+from hopbench.eval.benchmarks.files import read_lines
+from hopbench.eval.types import Role
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.yaml_file import YamlError, parse_yaml
 
 # "hotpotqa-train200" and "hopworld-tune" are for tuning; "fortune" and "constraints" are not.
 _TUNING_NAME = re.compile(r"(?<![a-z])(train|training|tune|tuning)(?![a-z])", re.IGNORECASE)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 from unicodedata import category
 
-from eval.benchmarks.place import Place, Record
+from hopbench.eval.benchmarks.place import Place, Record
 
 ID_LIMIT = 2000  # characters: a long web address
 TEXT_LIMIT = 1024 * 1024  # bytes of UTF-8; a passage of this size is hundreds of times what an embedder reads

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eval.benchmarks.fields import kind
-from eval.benchmarks.place import Place, Record
-from retrieval.errors import InputError
-from retrieval.input_files import regular, unreadable
+from hopbench.eval.benchmarks.fields import kind
+from hopbench.eval.benchmarks.place import Place, Record
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.input_files import regular, unreadable
 
 _BOM = b"\xef\xbb\xbf"
 LINE_LIMIT = 16 * 1024 * 1024  # bytes: a passage may have 1 MiB, its metadata as much as it likes

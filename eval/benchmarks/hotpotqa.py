@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eval.benchmarks.beir import Parsed
-from eval.benchmarks.fields import required
-from eval.benchmarks.place import Place, Record, Rows
-from eval.benchmarks.pool import Pool, pooled_id, read_context, read_facts
-from eval.benchmarks.validation import keep_judged, make_question, read_questions
-from eval.types import BenchmarkQuestion
+from hopbench.eval.benchmarks.beir import Parsed
+from hopbench.eval.benchmarks.fields import required
+from hopbench.eval.benchmarks.place import Place, Record, Rows
+from hopbench.eval.benchmarks.pool import Pool, pooled_id, read_context, read_facts
+from hopbench.eval.benchmarks.validation import keep_judged, make_question, read_questions
+from hopbench.eval.types import BenchmarkQuestion
 
 _READ = frozenset({"_id", "id", "question", "context", "supporting_facts"})
 

@@ -10,12 +10,12 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from eval.benchmarks.beir import Parsed, read_query_rows
-from eval.benchmarks.fields import id_value, required
-from eval.benchmarks.official import detect
-from eval.benchmarks.place import Place, Rows
-from eval.benchmarks.validation import attach_gold, read_passages
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks.beir import Parsed, read_query_rows
+from hopbench.eval.benchmarks.fields import id_value, required
+from hopbench.eval.benchmarks.official import detect
+from hopbench.eval.benchmarks.place import Place, Rows
+from hopbench.eval.benchmarks.validation import attach_gold, read_passages
+from hopbench.retrieval.errors import InputError
 
 _EVALUATION_SPLITS = ("validation", "dev", "test", "train")  # multi-hop test splits have no public gold
 _GOLD_SPLITS = ("test", "validation", "dev", "train")

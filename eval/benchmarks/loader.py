@@ -7,14 +7,14 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from eval.benchmarks.beir import Parsed, read_folder
-from eval.benchmarks.card import role_of
-from eval.benchmarks.official import READERS, detect
-from eval.benchmarks.records import read_records
-from eval.benchmarks.registry import shipped_folders
-from eval.types import Benchmark
-from retrieval.errors import InputError, UnknownNameError
-from retrieval.input_files import unreadable
+from hopbench.eval.benchmarks.beir import Parsed, read_folder
+from hopbench.eval.benchmarks.card import role_of
+from hopbench.eval.benchmarks.official import READERS, detect
+from hopbench.eval.benchmarks.records import read_records
+from hopbench.eval.benchmarks.registry import shipped_folders
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.input_files import unreadable
 
 FORMATS = ("beir", *READERS)
 NAME_LIMIT = 150  # bytes; a system takes 255, and times, keys and endings are added
@@ -68,7 +68,7 @@ def _load(name: str, format: str | None) -> Benchmark:
     if name.strip() and os.path.exists(path):
         return _load_folder(path, format) if path.is_dir() else _load_file(path, format)
     if _HUB_NAME.fullmatch(name) and not path.suffix.startswith(".json") and not path.parent.is_dir():
-        from eval.benchmarks.hub import load_hub  # `datasets` takes seconds to import
+        from hopbench.eval.benchmarks.hub import load_hub  # `datasets` takes seconds to import
 
         return make_benchmark(*load_hub(name, format))
     if path.suffix or "/" in name or os.sep in name:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eval.benchmarks.beir import Parsed
-from eval.benchmarks.fields import kind, list_field, required, text_value
-from eval.benchmarks.place import Place, Record, Rows
-from eval.benchmarks.pool import Pool, pooled_id
-from eval.benchmarks.validation import keep_judged, make_question, read_questions
-from eval.types import BenchmarkQuestion
+from hopbench.eval.benchmarks.beir import Parsed
+from hopbench.eval.benchmarks.fields import kind, list_field, required, text_value
+from hopbench.eval.benchmarks.place import Place, Record, Rows
+from hopbench.eval.benchmarks.pool import Pool, pooled_id
+from hopbench.eval.benchmarks.validation import keep_judged, make_question, read_questions
+from hopbench.eval.types import BenchmarkQuestion
 
 _READ = frozenset({"_id", "id", "question", "paragraphs", "question_decomposition"})
 

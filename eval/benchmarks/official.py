@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from eval.benchmarks.beir import Parsed
-from eval.benchmarks.hotpotqa import read_hotpotqa
-from eval.benchmarks.musique import read_musique
-from eval.benchmarks.place import Record, Rows
-from eval.benchmarks.wiki2 import read_2wiki
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks.beir import Parsed
+from hopbench.eval.benchmarks.hotpotqa import read_hotpotqa
+from hopbench.eval.benchmarks.musique import read_musique
+from hopbench.eval.benchmarks.place import Record, Rows
+from hopbench.eval.benchmarks.wiki2 import read_2wiki
+from hopbench.retrieval.errors import InputError
 
 READERS: dict[str, Callable[[str, Rows], Parsed]] = {
     "hotpotqa": read_hotpotqa,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from eval.benchmarks.fields import content_id, has_id, kind, list_field, record_id, required, text_value
-from eval.benchmarks.place import Place, Record, refuse_unknown
-from retrieval.errors import InputError
-from retrieval.types import Passage
+from hopbench.eval.benchmarks.fields import content_id, has_id, kind, list_field, record_id, required, text_value
+from hopbench.eval.benchmarks.place import Place, Record, refuse_unknown
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.types import Passage
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.benchmarks.files import read_lines
-from eval.benchmarks.place import Place
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks.files import read_lines
+from hopbench.eval.benchmarks.place import Place
+from hopbench.retrieval.errors import InputError
 
 _HEADERS = frozenset({"query-id", "query_id", "queryid", "question_id", "qid", "query"})
 

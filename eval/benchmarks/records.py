@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.benchmarks.files import first_character, read_json_array, read_jsonl
-from eval.benchmarks.place import Rows
-from eval.benchmarks.tables import TABLES, read_table
+from hopbench.eval.benchmarks.files import first_character, read_json_array, read_jsonl
+from hopbench.eval.benchmarks.place import Rows
+from hopbench.eval.benchmarks.tables import TABLES, read_table
 
 
 def read_records(path: Path) -> Rows:

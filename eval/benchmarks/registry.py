@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.benchmarks.beir import find_table, is_folder_of_tables
-from eval.benchmarks.card import read_card, role_of
-from eval.benchmarks.qrels import find_qrels
-from eval.benchmarks.records import read_records
-from eval.types import Role
+from hopbench.eval.benchmarks.beir import find_table, is_folder_of_tables
+from hopbench.eval.benchmarks.card import read_card, role_of
+from hopbench.eval.benchmarks.qrels import find_qrels
+from hopbench.eval.benchmarks.records import read_records
+from hopbench.eval.types import Role
 
 _HERE = Path(__file__).resolve().parent
 

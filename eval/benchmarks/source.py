@@ -5,9 +5,9 @@ Other fields of a row are not read: what a corpus says about its passages may te
 
 from __future__ import annotations
 
-from eval.benchmarks.fields import kind, text_value
-from eval.benchmarks.place import Place, Record
-from retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Source
+from hopbench.eval.benchmarks.fields import kind, text_value
+from hopbench.eval.benchmarks.place import Place, Record
+from hopbench.retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Source
 
 LONGEST = 200  # characters
 

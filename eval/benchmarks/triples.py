@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.benchmarks.fields import TEXT_LIMIT, id_value, kind, required, text_value
-from eval.benchmarks.files import read_jsonl
-from eval.benchmarks.place import Place, Record, refuse_unknown
-from retrieval.errors import InputError
-from retrieval.types import Triple
+from hopbench.eval.benchmarks.fields import TEXT_LIMIT, id_value, kind, required, text_value
+from hopbench.eval.benchmarks.files import read_jsonl
+from hopbench.eval.benchmarks.place import Place, Record, refuse_unknown
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.types import Triple
 
 MAX_TYPE = 80  # characters of a type, as many as a language model may write
 WEIGHTS = 10

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from eval.benchmarks.fields import kind, record_id, required, text_value
-from eval.benchmarks.place import Place, Record, Rows, refuse_unknown
-from eval.benchmarks.source import read_source
-from eval.types import BenchmarkQuestion
-from retrieval.errors import InputError
-from retrieval.types import Passage
+from hopbench.eval.benchmarks.fields import kind, record_id, required, text_value
+from hopbench.eval.benchmarks.place import Place, Record, Rows, refuse_unknown
+from hopbench.eval.benchmarks.source import read_source
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.types import Passage
 
 _log = logging.getLogger(__name__)
 _NORMALISED = frozenset({"answer", "answer_aliases", "type"})

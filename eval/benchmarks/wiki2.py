@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eval.benchmarks.beir import Parsed
-from eval.benchmarks.fields import kind, list_field
-from eval.benchmarks.hotpotqa import read_hotpotqa
-from eval.benchmarks.place import Place, Record, Rows
+from hopbench.eval.benchmarks.beir import Parsed
+from hopbench.eval.benchmarks.fields import kind, list_field
+from hopbench.eval.benchmarks.hotpotqa import read_hotpotqa
+from hopbench.eval.benchmarks.place import Place, Record, Rows
 
 
 def read_2wiki(source: str, rows: Rows) -> Parsed:

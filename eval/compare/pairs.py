@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.compare.statistics import (
+from hopbench.eval.compare.statistics import (
     ALPHA,
     DECIMALS,
     RESAMPLES,
@@ -27,9 +27,9 @@ from eval.compare.statistics import (
     minimum_detectable,
     sign_flip_p,
 )
-from eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
-from eval.metrics.registry import PRIMARY, get_metric, rank_key
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
+from hopbench.eval.metrics.registry import PRIMARY, get_metric, rank_key
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd

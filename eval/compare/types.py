@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from eval.compare.statistics import Interval
+from hopbench.eval.compare.statistics import Interval
 
 Verdict = Literal["better", "worse", "not distinguishable"]
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from eval.trial import to_passages
-from eval.types import PassageRanking
-from retrieval.budget import Budget
-from retrieval.errors import HopBenchError
-from retrieval.index import Batch, Index
-from retrieval.strategies.base import Strategy
-from retrieval.types import Counters, Hit
+from hopbench.eval.trial import to_passages
+from hopbench.eval.types import PassageRanking
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.types import Counters, Hit
 
 FILL = "fill"
 

@@ -11,11 +11,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eval.explain.answer import Placed, places
-from retrieval.errors import InputError
-from retrieval.index import Batch
-from retrieval.strategies.base import Bounds, Strategy
-from retrieval.types import Counters
+from hopbench.eval.explain.answer import Placed, places
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.types import Counters
 
 TIERS = (10, 20)
 NOT_A_LIMIT = "fill"  # it completes rankings, which makes nothing a candidate

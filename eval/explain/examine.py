@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from eval.explain.answer import Answer, Placed
-from eval.explain.changes import Outcome, helpful, outcomes_of
-from eval.explain.fates import Fate, rivals
-from eval.explain.routes import EVERY_KIND, Routes
-from retrieval.index import Batch
-from retrieval.strategies.base import KEEP
+from hopbench.eval.explain.answer import Answer, Placed
+from hopbench.eval.explain.changes import Outcome, helpful, outcomes_of
+from hopbench.eval.explain.fates import Fate, rivals
+from hopbench.eval.explain.routes import EVERY_KIND, Routes
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.base import KEEP
 
 
 @dataclass(eq=False)

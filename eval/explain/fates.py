@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.explain.answer import Answer, Placed
-from eval.explain.changes import Helped
-from eval.explain.routes import Route
+from hopbench.eval.explain.answer import Answer, Placed
+from hopbench.eval.explain.changes import Helped
+from hopbench.eval.explain.routes import Route
 
 Kind = Literal[
     "seed",

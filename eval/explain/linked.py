@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from retrieval.graph.adjacency import adjacency
-from retrieval.index import Batch, Index
-from retrieval.linking import linker
-from retrieval.text import tokens
-from retrieval.types import Counters
+from hopbench.retrieval.graph.adjacency import adjacency
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.text import tokens
+from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from retrieval.graph.store import GraphStore, Record
-from retrieval.index import Batch, Index, ReadCache
-from retrieval.strategies.base import Strategy
-from retrieval.types import Counters, Question
+from hopbench.retrieval.graph.store import GraphStore, Record
+from hopbench.retrieval.index import Batch, Index, ReadCache
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.types import Counters, Question
 
 _SPECIAL = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
 _ESCAPES = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t"}

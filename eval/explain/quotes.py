@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from retrieval.text import sentences, split_qualifier
+from hopbench.retrieval.text import sentences, split_qualifier
 
 LONGEST = 240  # characters shown on either side of the mention
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eval.metrics.reach import ExpansionFactors
-from eval.metrics.reach_metrics import MAX_HOPS
-from retrieval.graph.adjacency import Adjacency, adjacency
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.index import Batch, Index
-from retrieval.types import Counters, Step
+from hopbench.eval.metrics.reach import ExpansionFactors
+from hopbench.eval.metrics.reach_metrics import MAX_HOPS
+from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.types import Counters, Step
 
 EVERY_KIND = (SIMILAR_TO, MENTIONED_IN, RELATED_TO)
 Matrix = Any  # scipy.sparse.csr_array, whose stubs want a shape

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from retrieval.context import Relationship, relation_words
-from retrieval.graph import cypher
-from retrieval.graph.schema import RELATED_TO, RULE_RELATIONS
-from retrieval.graph.statements import statements_of
-from retrieval.index import Index
-from retrieval.types import Step
+from hopbench.retrieval.context import Relationship, relation_words
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS
+from hopbench.retrieval.graph.statements import statements_of
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.types import Step
 
 MOST = 3  # relations told of one pair, strongest first
 Pair = tuple[str, str]

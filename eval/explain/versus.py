@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.explain.answer import Placed
-from eval.explain.examine import Examiner
-from eval.explain.fates import Fate
+from hopbench.eval.explain.answer import Placed
+from hopbench.eval.explain.examine import Examiner
+from hopbench.eval.explain.fates import Fate
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from eval.judge.asker import Limits
-    from eval.judge.schedule import Judging
-    from eval.judge.store import JudgementStore
-    from retrieval.embedding.base import Embedder
-    from retrieval.llm import LLM
+    from hopbench.eval.judge.asker import Limits
+    from hopbench.eval.judge.schedule import Judging
+    from hopbench.eval.judge.store import JudgementStore
+    from hopbench.retrieval.embedding.base import Embedder
+    from hopbench.retrieval.llm import LLM
 
 __all__ = ["open_judge"]
 
@@ -18,10 +18,10 @@ def open_judge(
     profile: str, llm: LLM, embedder: Embedder, store: JudgementStore, limits: Limits | None = None
 ) -> Judging:
     """A judge of the profile `full` or `compact` over a model."""
-    from eval.judge.asker import LIMITS, ModelAsker
-    from eval.judge.compact import CompactJudge
-    from eval.judge.full import FullJudge
-    from eval.judge.schedule import Judging, Scorer
+    from hopbench.eval.judge.asker import LIMITS, ModelAsker
+    from hopbench.eval.judge.compact import CompactJudge
+    from hopbench.eval.judge.full import FullJudge
+    from hopbench.eval.judge.schedule import Judging, Scorer
 
     limits = limits or LIMITS[profile]
     asker = ModelAsker(llm, limits)

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from retrieval.llm import LLM, Call, LLMError
-from retrieval.llm.batch import chat_arguments
-from retrieval.llm.faults import parsed
-from retrieval.llm.structured import wire_schema
+from hopbench.retrieval.llm import LLM, Call, LLMError
+from hopbench.retrieval.llm.batch import chat_arguments
+from hopbench.retrieval.llm.faults import parsed
+from hopbench.retrieval.llm.structured import wire_schema
 
 Output = TypeVar("Output", bound=BaseModel)
 Asker = Callable[[str, type[BaseModel]], Awaitable[BaseModel]]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.judge.sample import Sample
-from eval.judge.schedule import Judging, jobs_of
-from eval.judge.store import Judgement
+from hopbench.eval.judge.sample import Sample
+from hopbench.eval.judge.schedule import Judging, jobs_of
+from hopbench.eval.judge.store import Judgement
 
 RESAMPLES = 2_000
 FEWEST = 5  # samples for a rank correlation: chance ranks five alike in 1 of 120 cases, three in 1 of 6

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from eval.judge import compact_prompts as prompts
-from eval.judge.asker import Asker
-from eval.judge.compact_prompts import Checked, Prompt
-from eval.judge.sample import Sample
-from eval.metrics.normalise import contains_answer, normalise_answer
-from retrieval.embedding.base import Embedder
+from hopbench.eval.judge import compact_prompts as prompts
+from hopbench.eval.judge.asker import Asker
+from hopbench.eval.judge.compact_prompts import Checked, Prompt
+from hopbench.eval.judge.sample import Sample
+from hopbench.eval.metrics.normalise import contains_answer, normalise_answer
+from hopbench.retrieval.embedding.base import Embedder
 
 PROMPTS: dict[str, Prompt] = {
     "context_precision": prompts.USEFUL,

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from eval.judge.sample import Input, Sample
+from hopbench.eval.judge.sample import Input, Sample
 
 Verdict = Literal[0, 1]
 Text = Annotated[str, Field(max_length=160)]

@@ -7,9 +7,9 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
-from eval.judge.asker import Asker
-from eval.judge.sample import Sample
-from retrieval.embedding.base import Embedder
+from hopbench.eval.judge.asker import Asker
+from hopbench.eval.judge.sample import Sample
+from hopbench.retrieval.embedding.base import Embedder
 
 RAGAS_NAMES = {"question": "user_input", "contexts": "retrieved_contexts"}  # the others are called alike
 

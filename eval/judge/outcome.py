@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eval.judge.sample import INPUTS, Sample
-from eval.judge.schedule import Judging, jobs_of
-from eval.judge.store import Judgement
-from eval.metrics.registry import get_metric
+from hopbench.eval.judge.sample import INPUTS, Sample
+from hopbench.eval.judge.schedule import Judging, jobs_of
+from hopbench.eval.judge.store import Judgement
+from hopbench.eval.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     import pandas as pd

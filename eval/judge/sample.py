@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from eval.answers import Answer
-from eval.types import BenchmarkQuestion, PassageRanking
+from hopbench.eval.answers import Answer
+from hopbench.eval.types import BenchmarkQuestion, PassageRanking
 
 Input = Literal["question", "contexts", "reference", "response"]
 

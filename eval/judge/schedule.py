@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
-from eval.judge.asker import Limits
-from eval.judge.sample import EMBEDDING, INPUTS, Sample
-from eval.judge.store import Judgement, JudgementStore, judgement_key
-from retrieval.errors import HopBenchError
-from retrieval.llm import LLM, LLMError, calling
+from hopbench.eval.judge.asker import Limits
+from hopbench.eval.judge.sample import EMBEDDING, INPUTS, Sample
+from hopbench.eval.judge.store import Judgement, JudgementStore, judgement_key
+from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.llm import LLM, LLMError, calling
 
 if TYPE_CHECKING:
-    from retrieval.embedding.base import Embedder
+    from hopbench.retrieval.embedding.base import Embedder
 
 WORKERS = 16  # judgements in progress; how many calls are in flight the gate decides
 NO_SCORE = "no score: the judge found nothing to score (NaN)"

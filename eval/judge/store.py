@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrieval.llm.cache import connect, explained
-from retrieval.notice import notice
-from retrieval.sqlite_files import seal, sealed
+from hopbench.retrieval.llm.cache import connect, explained
+from hopbench.retrieval.notice import notice
+from hopbench.retrieval.sqlite_files import seal, sealed
 
 _TABLE = """CREATE TABLE IF NOT EXISTS judgements (key TEXT PRIMARY KEY, judge TEXT NOT NULL, metric TEXT NOT NULL,
 question_id TEXT NOT NULL, repeat INTEGER NOT NULL, value REAL, failure TEXT, calls INTEGER NOT NULL,

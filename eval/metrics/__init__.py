@@ -1,9 +1,9 @@
 """Scores: a registry of self-describing metrics, rows per question, and summaries beside their ceilings."""
 
-from eval.metrics.base import Batch, GoldFacts, Metric
-from eval.metrics.normalise import normalise_answer
-from eval.metrics.primary import lacking, primary_metric, primary_of
-from eval.metrics.registry import (
+from hopbench.eval.metrics.base import Batch, GoldFacts, Metric
+from hopbench.eval.metrics.normalise import normalise_answer
+from hopbench.eval.metrics.primary import lacking, primary_metric, primary_of
+from hopbench.eval.metrics.registry import (
     PRIMARY,
     all_metrics,
     best_value,
@@ -15,8 +15,8 @@ from eval.metrics.registry import (
     sign_of,
     worst_of,
 )
-from eval.metrics.scoring import score
-from eval.metrics.summary import measured_shares, summarise, with_coverage
+from hopbench.eval.metrics.scoring import score
+from hopbench.eval.metrics.summary import measured_shares, summarise, with_coverage
 
 __all__ = [
     "PRIMARY",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from eval.metrics.base import Metric
-from eval.metrics.normalise import UNSHOWABLE, normalise_answer
+from hopbench.eval.metrics.base import Metric
+from hopbench.eval.metrics.normalise import UNSHOWABLE, normalise_answer
 
 CITATION = "`exact_match_score` and `f1_score` of hotpot_evaluate_v1.py (Yang et al., EMNLP 2018)"
 

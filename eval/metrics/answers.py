@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from eval.metrics.base import Batch, FloatArray, Metric
-from eval.metrics.normalise import contains_answer, normalise_answer
-from retrieval.budget import counted, first_tokens
+from hopbench.eval.metrics.base import Batch, FloatArray, Metric
+from hopbench.eval.metrics.normalise import contains_answer, normalise_answer
+from hopbench.retrieval.budget import counted, first_tokens
 
 CITATION = "top-k retrieval accuracy (DPR, Karpukhin et al., EMNLP 2020), normalised as hotpot_evaluate_v1.py does"
 ANSWER_CUTOFFS = (5, 10)

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from eval.metrics.normalise import scorable_answers
-from eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from retrieval.types import Passage
+from hopbench.eval.metrics.normalise import scorable_answers
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.retrieval.types import Passage
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -1,8 +1,8 @@
-"""RAGAS's metrics that a language model judges; their values come from `eval.judge` and are joined to the rows."""
+"""RAGAS's metrics that a language model judges; `hopbench.eval.judge` gives the values, which are joined to the rows."""
 
 from __future__ import annotations
 
-from eval.metrics.base import Metric, Need
+from hopbench.eval.metrics.base import Metric, Need
 
 CITATION = "RAGAS 0.4 collections (Es et al., EACL 2024, arXiv 2309.15217), https://docs.ragas.io"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from eval.metrics.registry import PRIMARY, get_metric
-from eval.types import Benchmark
+from hopbench.eval.metrics.registry import PRIMARY, get_metric
+from hopbench.eval.types import Benchmark
 
 PRIMARIES = (PRIMARY, "has_answer@10")
 """The primary metric is the first of these that applies to a question of the benchmark."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
+from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
 
 CITATION = "RAGAS 0.4 (Es et al., EACL 2024, arXiv 2309.15217), https://docs.ragas.io, context metrics without LLM"
 THRESHOLD = 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval.metrics.base import CUTOFFS, Batch, FloatArray, GoldFacts, Metric
+from hopbench.eval.metrics.base import CUTOFFS, Batch, FloatArray, GoldFacts, Metric
 
 TREC = "trec_eval via ir_measures (MacAvaney et al., ECIR 2022, https://ir-measur.es)"
 FULL_EVIDENCE = "full-evidence retrieval as in MDR (Xiong et al., ICLR 2021, arXiv 2009.12756: 'P EM')"

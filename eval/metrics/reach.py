@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from eval.metrics.base import FloatArray
-from eval.metrics.reach_metrics import MAX_HOPS
-from retrieval.errors import InputError, ParameterError
+from hopbench.eval.metrics.base import FloatArray
+from hopbench.eval.metrics.reach_metrics import MAX_HOPS
+from hopbench.retrieval.errors import InputError, ParameterError
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Rows: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"

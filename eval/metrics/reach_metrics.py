@@ -1,8 +1,8 @@
-"""The graph's own ceiling as metrics; their values come from `eval.metrics.reach.reach` and are joined to the rows."""
+"""The graph's own ceiling as metrics; `hopbench.eval.metrics.reach` gives the values, which are joined to the rows."""
 
 from __future__ import annotations
 
-from eval.metrics.base import Metric
+from hopbench.eval.metrics.base import Metric
 
 MAX_HOPS = 3
 CITATION = "HopBench docs, metrics: reach@h"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from eval.metrics import answer_match, answers, judged, ragas_context, ranking, reach_metrics, titles
-from eval.metrics.base import Group, Metric
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.metrics import answer_match, answers, judged, ragas_context, ranking, reach_metrics, titles
+from hopbench.eval.metrics.base import Group, Metric
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 PRIMARY = "all_gold@10"
 """The metric on which comparisons, baselines and nightly verdicts stand unless told otherwise."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.metrics.base import Batch, FloatArray
-from eval.metrics.registry import all_metrics
-from eval.types import Benchmark, PassageRanking
-from retrieval.errors import InputError
+from hopbench.eval.metrics.base import Batch, FloatArray
+from hopbench.eval.metrics.registry import all_metrics
+from hopbench.eval.types import Benchmark, PassageRanking
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

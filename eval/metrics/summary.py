@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.metrics.base import CONTEXT_PASSAGES, FloatArray, GoldFacts, Metric
-from eval.metrics.registry import all_metrics
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.errors import InputError
+from hopbench.eval.metrics.base import CONTEXT_PASSAGES, FloatArray, GoldFacts, Metric
+from hopbench.eval.metrics.registry import all_metrics
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

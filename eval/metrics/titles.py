@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
+from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
 
 CITATION = "`update_sp` of hotpot_evaluate_v1.py (Yang et al., EMNLP 2018), on titles"
 

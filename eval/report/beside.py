@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.metrics import best_value, ragas_metrics
-from eval.report.data import ReportData
+from hopbench.eval.metrics import best_value, ragas_metrics
+from hopbench.eval.report.data import ReportData
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from eval.metrics import ragas_metrics, worst_of
-from eval.report.data import ReportData
-from eval.types import BenchmarkQuestion
+from hopbench.eval.metrics import ragas_metrics, worst_of
+from hopbench.eval.report.data import ReportData
+from hopbench.eval.types import BenchmarkQuestion
 
 METRICS = (
     "all_gold@2",

@@ -9,9 +9,9 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from eval.metrics import sign_of
-from eval.report.breakdown import Breakdown
-from eval.report.data import ReportData, is_hop_free
+from hopbench.eval.metrics import sign_of
+from hopbench.eval.report.breakdown import Breakdown
+from hopbench.eval.report.data import ReportData, is_hop_free
 
 DEPTHS = (2, 5, 10, 20)
 Figure = dict[str, Any]

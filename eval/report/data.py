@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from eval.metrics import primary_of, rank_key
-from eval.types import Benchmark
-from retrieval.errors import InputError
+from hopbench.eval.metrics import primary_of, rank_key
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from eval.explain.notes import note_words
-from eval.explain.quotes import quote
-from eval.metrics import sign_of
-from eval.report.data import ReportData
-from eval.types import BenchmarkQuestion
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.eval.explain.notes import note_words
+from hopbench.eval.explain.quotes import quote
+from hopbench.eval.metrics import sign_of
+from hopbench.eval.report.data import ReportData
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 
 BATCH = 20  # questions unpacked together: about 100 kB
 TOP = 10  # hits shown for each label, and gold below them

@@ -7,11 +7,11 @@ import json
 import zlib
 from pathlib import Path
 
-from eval.files import write_atomically
-from eval.report.data import ReportData
-from eval.traces import TRACES_FILE
-from eval.types import Benchmark
-from retrieval.errors import InputError
+from hopbench.eval.files import write_atomically
+from hopbench.eval.report.data import ReportData
+from hopbench.eval.traces import TRACES_FILE
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.errors import InputError
 
 DETAILS_SCHEMA = "hopbench.details/1"
 DETAILS_FILE = "details.json.gz"

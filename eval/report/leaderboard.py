@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eval.metrics import ragas_metrics
-from eval.report.data import ReportData, is_hop_free, shown_interval
+from hopbench.eval.metrics import ragas_metrics
+from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
 
 METRIC_COLUMNS = ("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR", "has_answer")
 COST_COLUMNS = {

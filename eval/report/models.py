@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.report.data import ReportData
+from hopbench.eval.report.data import ReportData
 
 ANSWERS = ("answer_em", "answer_f1")
 

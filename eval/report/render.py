@@ -10,16 +10,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from eval.files import write_atomically
-from eval.metrics import best_value, lacking, sign_of
-from eval.report.beside import ragas_rows, target_rows
-from eval.report.breakdown import breakdowns
-from eval.report.charts import figures
-from eval.report.data import ReportData, shown_interval
-from eval.report.drilldown import packed_batches, question_index
-from eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach, stages
-from eval.report.models import models
-from eval.report.summary import conclusion, in_sample_words, points, points_limit
+from hopbench.eval.files import write_atomically
+from hopbench.eval.metrics import best_value, lacking, sign_of
+from hopbench.eval.report.beside import ragas_rows, target_rows
+from hopbench.eval.report.breakdown import breakdowns
+from hopbench.eval.report.charts import figures
+from hopbench.eval.report.data import ReportData, shown_interval
+from hopbench.eval.report.drilldown import packed_batches, question_index
+from hopbench.eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach, stages
+from hopbench.eval.report.models import models
+from hopbench.eval.report.summary import conclusion, in_sample_words, points, points_limit
 
 SCRIPTS = ("page.js", "charts.js", "questions.js")
 
@@ -62,7 +62,7 @@ def render_page(template: str, **context: Any) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("eval.report", "assets"),
+        loader=PackageLoader("hopbench.eval.report", "assets"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -84,7 +84,7 @@ def render_page(template: str, **context: Any) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return files("eval.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return files("hopbench.eval.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @cache

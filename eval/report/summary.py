@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eval.metrics import sign_of
-from eval.report.data import ReportData, is_hop_free, shown_interval
+from hopbench.eval.metrics import sign_of
+from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
 
 MINUS = "\N{MINUS SIGN}"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from eval.explain import Answer, Names, Placed
-from eval.types import BenchmarkQuestion
-from retrieval.types import Step
+from hopbench.eval.explain import Answer, Names, Placed
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.types import Step
 
 MOST_NODES, MOST_ARROWS = 14, 15  # beyond that a picture cannot be read
 BEST_HITS = 10

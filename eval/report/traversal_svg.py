@@ -7,7 +7,7 @@ from html import escape
 from itertools import pairwise
 from textwrap import wrap
 
-from eval.report.traversal import CHUNK, ENTITY, Arrow, Node, Placement, Traversal, place
+from hopbench.eval.report.traversal import CHUNK, ENTITY, Arrow, Node, Placement, Traversal, place
 
 WIDTH, HEIGHT = 176, 40  # of a node
 PITCH_X, PITCH_Y = WIDTH + 128, HEIGHT + 22  # from one layer to the next, from one node to the next

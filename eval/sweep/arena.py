@@ -10,19 +10,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from eval.latency import measure_latency
-from eval.ledger import TrialRecord, trial_id
-from eval.metrics import score, summarise
-from eval.reading import Reading, read
-from eval.sweep.readers import with_readers
-from eval.trial import TrialOutcome, batches, prepare, run_trial
-from eval.types import Benchmark
-from eval.version import code_version, plugin_settings
-from retrieval.budget import Budget, counted
-from retrieval.collector import collector_paused
-from retrieval.index import Batch, Index
-from retrieval.question_entities import MODEL
-from retrieval.strategies.base import Strategy
+from hopbench.eval.latency import measure_latency
+from hopbench.eval.ledger import TrialRecord, trial_id
+from hopbench.eval.metrics import score, summarise
+from hopbench.eval.reading import Reading, read
+from hopbench.eval.sweep.readers import with_readers
+from hopbench.eval.trial import TrialOutcome, batches, prepare, run_trial
+from hopbench.eval.types import Benchmark
+from hopbench.eval.version import code_version, plugin_settings
+from hopbench.retrieval.budget import Budget, counted
+from hopbench.retrieval.collector import collector_paused
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.question_entities import MODEL
+from hopbench.retrieval.strategies.base import Strategy
 
 KEPT_RANKS = 20
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from eval.sweep.range import Scalar
-from retrieval.strategies.base import Strategy
+from hopbench.eval.sweep.range import Scalar
+from hopbench.retrieval.strategies.base import Strategy
 
 BUILD = "build."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eval.sweep.range import Range, Scalar
-from retrieval.errors import InputError
-from retrieval.strategies.base import Strategy
+from hopbench.eval.sweep.range import Range, Scalar
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.base import Strategy
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from eval.metrics import rank_key, sign_of
-from eval.sweep.response import Response
-from eval.sweep.results import Result
+from hopbench.eval.metrics import rank_key, sign_of
+from hopbench.eval.sweep.response import Response
+from hopbench.eval.sweep.results import Result
 
 Figure = dict[str, Any]
 CURVES = 12

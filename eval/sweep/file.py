@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from eval.benchmarks import benchmark_names
-from eval.sweep.model import BuildValues, Entry, Halving, Objective, SweepFile
-from eval.sweep.range import Range
-from eval.sweep.section import Section
-from retrieval.errors import InputError
-from retrieval.yaml_file import read_yaml
+from hopbench.eval.benchmarks import benchmark_names
+from hopbench.eval.sweep.model import BuildValues, Entry, Halving, Objective, SweepFile
+from hopbench.eval.sweep.range import Range
+from hopbench.eval.sweep.section import Section
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.yaml_file import read_yaml
 
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from eval.metrics import PRIMARY, all_metrics
-from eval.sweep.model_fields import OBJECTIVES, ModelFields
-from eval.sweep.names import with_own_names
-from eval.sweep.range import MOST, MOST_VALUES, Range, Scalar
-from eval.sweep.section import Section
-from retrieval.errors import UnknownNameError
+from hopbench.eval.metrics import PRIMARY, all_metrics
+from hopbench.eval.sweep.model_fields import OBJECTIVES, ModelFields
+from hopbench.eval.sweep.names import with_own_names
+from hopbench.eval.sweep.range import MOST, MOST_VALUES, Range, Scalar
+from hopbench.eval.sweep.section import Section
+from hopbench.retrieval.errors import UnknownNameError
 
 
 class Objective(Section):

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from eval.judge.sample import INPUTS
-from eval.metrics import Metric, all_metrics
-from eval.reading import applicable, finalists_named
-from eval.sweep.section import Section
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.judge.sample import INPUTS
+from hopbench.eval.metrics import Metric, all_metrics
+from hopbench.eval.reading import applicable, finalists_named
+from hopbench.eval.sweep.section import Section
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 
 class ModelFields(Section):

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.sweep.candidate import Build, Candidate
-from eval.sweep.dimension import Dimension
-from eval.sweep.file import dataset_of, expanded_path, read_file
-from eval.sweep.model import SweepFile
-from eval.sweep.range import MOST, MOST_TRIALS, Range, Scalar
-from eval.sweep.space import Space
-from retrieval.errors import HopBenchError, InputError
-from retrieval.strategies.base import Strategy
-from retrieval.strategies.registry import changed_label
+from hopbench.eval.sweep.candidate import Build, Candidate
+from hopbench.eval.sweep.dimension import Dimension
+from hopbench.eval.sweep.file import dataset_of, expanded_path, read_file
+from hopbench.eval.sweep.model import SweepFile
+from hopbench.eval.sweep.range import MOST, MOST_TRIALS, Range, Scalar
+from hopbench.eval.sweep.space import Space
+from hopbench.retrieval.errors import HopBenchError, InputError
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.registry import changed_label
 
 ATTEMPTS = 50  # draws for each configuration wanted, before a random search takes the space for exhausted
 

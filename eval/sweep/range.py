@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from eval.sweep.section import Section
+from hopbench.eval.sweep.section import Section
 
 Scalar = bool | int | float | str
 MOST_VALUES = 10_000

@@ -9,17 +9,17 @@ from typing import Any
 
 import yaml
 
-from eval.files import write_atomically
-from eval.report import render_page
-from eval.sweep.figures import curves, front, pareto_figure, varied
-from eval.sweep.model import SweepFile
-from eval.sweep.plan import SweepPlan, ablated
-from eval.sweep.readers import readers_of, said_columns, said_of
-from eval.sweep.response import responses
-from eval.sweep.results import Result
-from eval.sweep.selection import Selection
-from retrieval.fitted import FittedOn
-from retrieval.strategies.registry import parts_of
+from hopbench.eval.files import write_atomically
+from hopbench.eval.report import render_page
+from hopbench.eval.sweep.figures import curves, front, pareto_figure, varied
+from hopbench.eval.sweep.model import SweepFile
+from hopbench.eval.sweep.plan import SweepPlan, ablated
+from hopbench.eval.sweep.readers import readers_of, said_columns, said_of
+from hopbench.eval.sweep.response import responses
+from hopbench.eval.sweep.results import Result
+from hopbench.eval.sweep.selection import Selection
+from hopbench.retrieval.fitted import FittedOn
+from hopbench.retrieval.strategies.registry import parts_of
 
 SHOWN = 200
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.metrics import rank_key
-from eval.sweep.candidate import BUILD
-from eval.sweep.range import Scalar
-from eval.sweep.results import Result
-from eval.sweep.selection import Array, question_scores
-from retrieval.arithmetic import summable
+from hopbench.eval.metrics import rank_key
+from hopbench.eval.sweep.candidate import BUILD
+from hopbench.eval.sweep.range import Scalar
+from hopbench.eval.sweep.results import Result
+from hopbench.eval.sweep.selection import Array, question_scores
+from hopbench.retrieval.arithmetic import summable
 
 RESAMPLES = 1_000
 BINS = 6

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from eval.ledger import TrialRecord
-from eval.metrics import all_metrics, rank_key
-from eval.sweep.candidate import Candidate
-from eval.sweep.model import Objective
-from retrieval.errors import InputError
-from retrieval.strategies.base import Strategy
+from hopbench.eval.ledger import TrialRecord
+from hopbench.eval.metrics import all_metrics, rank_key
+from hopbench.eval.sweep.candidate import Candidate
+from hopbench.eval.sweep.model import Objective
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.strategies.base import Strategy
 
 if TYPE_CHECKING:
     import pandas as pd

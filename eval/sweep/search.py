@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from eval.metrics import sign_of
-from eval.sweep.candidate import Candidate
-from eval.sweep.dimension import Dimension
-from eval.sweep.plan import SweepPlan
-from eval.sweep.range import Range, Scalar
-from eval.sweep.results import Result, ranked
-from eval.sweep.space import Space
+from hopbench.eval.metrics import sign_of
+from hopbench.eval.sweep.candidate import Candidate
+from hopbench.eval.sweep.dimension import Dimension
+from hopbench.eval.sweep.plan import SweepPlan
+from hopbench.eval.sweep.range import Range, Scalar
+from hopbench.eval.sweep.results import Result, ranked
+from hopbench.eval.sweep.space import Space
 
 if TYPE_CHECKING:
     import optuna

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from eval.metrics import sign_of, worst_of
-from eval.sweep.results import Result
-from retrieval.arithmetic import summable
+from hopbench.eval.metrics import sign_of, worst_of
+from hopbench.eval.sweep.results import Result
+from hopbench.retrieval.arithmetic import summable
 
 RESAMPLES = 1_000
 PRINTED = 3  # decimals of a metric, wherever it is shown

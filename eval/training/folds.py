@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from eval.compare import mean_ci
-from eval.training.hoprank import Trainer
-from eval.training.lessons import Lesson
-from retrieval.strategies.hoprank.weights import Weights
+from hopbench.eval.compare import mean_ci
+from hopbench.eval.training.hoprank import Trainer
+from hopbench.eval.training.lessons import Lesson
+from hopbench.retrieval.strategies.hoprank.weights import Weights
 
 SEED = 0
 T = TypeVar("T")

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.training.lessons import Lesson, balance
-from eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
-from retrieval.errors import UnknownNameError
-from retrieval.strategies.hoprank import HopRank
-from retrieval.strategies.hoprank.edges import KINDS, TRIPLE
-from retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
-from retrieval.strategies.hoprank.scoring import passes, pool_ranking, with_paths
-from retrieval.strategies.hoprank.weights import EdgeModel, Weights, feature_names, score_names
+from hopbench.eval.training.lessons import Lesson, balance
+from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
+from hopbench.retrieval.errors import UnknownNameError
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
+from hopbench.retrieval.strategies.hoprank.scoring import passes, pool_ranking, with_paths
+from hopbench.retrieval.strategies.hoprank.weights import EdgeModel, Weights, feature_names, score_names
 
 PASSES = 2
 LEAST_GOLD = 3  # edges to gold that a kind's model needs; with fewer, the kind says nothing

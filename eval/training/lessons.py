@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.errors import InputError
-from retrieval.index import Batch, Index
-from retrieval.strategies.hoprank import HopRank
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.paths import Reached
-from retrieval.types import Counters
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.paths import Reached
+from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from flows.cli import complete
-from flows.cli.panels import DATA, STRATEGIES, option
-from retrieval.errors import InputError
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.panels import DATA, STRATEGIES, option
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
-    from flows.bench import Built, Cost
-    from flows.home import Home
-    from retrieval.strategies.base import Strategy
+    from hopbench.flows.bench import Built, Cost
+    from hopbench.flows.home import Home
+    from hopbench.retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
     "milliseconds a question": lambda cost: cost.ms,
@@ -42,9 +42,9 @@ def bench_command(
     ] = None,
 ) -> None:
     """Measure seconds, round trips and rows of every strategy on worlds of growing size (hopworld's generator)."""
-    from flows.home import Home
-    from flows.options import GraphOptions
-    from retrieval.strategies.registry import resolve
+    from hopbench.flows.home import Home
+    from hopbench.flows.options import GraphOptions
+    from hopbench.retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
     home = Home.resolve()
@@ -58,8 +58,8 @@ def bench_command(
 
 
 def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int) -> None:
-    from flows.bench import Built, growth
-    from flows.cli.output import console
+    from hopbench.flows.bench import Built, growth
+    from hopbench.flows.cli.output import console
 
     screen = console()
     found: list[Built | Cost] = []
@@ -74,8 +74,8 @@ def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: in
 
 
 def _trials(dataset: str, home: Home) -> None:
-    from flows.cli.output import add_row, console, table
-    from flows.sweep_cost import GRIDS, marginal_cost
+    from hopbench.flows.cli.output import add_row, console, table
+    from hopbench.flows.sweep_cost import GRIDS, marginal_cost
 
     heads = ("first", "one more", "longest")
     rows = table("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))
@@ -99,7 +99,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print_costs(costs: Sequence[Cost], sizes: Sequence[int]) -> None:
-    from flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.output import add_row, console, table
 
     screen = console()
     heads = [f"{size:,}" for size in sizes]

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli import complete
-from flows.cli.output import add_row, console, number, print_json, table
-from flows.cli.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
-from retrieval.errors import InputError
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.output import add_row, console, number, print_json, table
+from hopbench.flows.cli.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from eval.compare import Comparison, PairResult
-    from flows.cli.compare_sides import Side
-    from flows.cli.compare_sources import Source
+    from hopbench.eval.compare import Comparison, PairResult
+    from hopbench.flows.cli.compare_sides import Side
+    from hopbench.flows.cli.compare_sources import Source
 
 
 def compare_command(
@@ -45,11 +45,11 @@ def compare_command(
     seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
-    from eval.compare import compare
-    from flows.cli.compare_sides import choose_baseline, refuse_unmeasured, resolve_sides
-    from flows.cli.compare_sources import Sources
-    from flows.cli.run_folder import RunFolder
-    from flows.home import Home
+    from hopbench.eval.compare import compare
+    from hopbench.flows.cli.compare_sides import choose_baseline, refuse_unmeasured, resolve_sides
+    from hopbench.flows.cli.compare_sources import Sources
+    from hopbench.flows.cli.run_folder import RunFolder
+    from hopbench.flows.home import Home
 
     sources = Sources(Home.resolve(), dataset)
     found = resolve_sides(sides, sources)
@@ -81,7 +81,7 @@ def compare_command(
 
 def _primary(sides: list[Side]) -> str:
     """The primary metric of the sides' benchmark. Raises InputError where it has none."""
-    from eval.metrics import PRIMARY, lacking, primary_of
+    from hopbench.eval.metrics import PRIMARY, lacking, primary_of
 
     results = [side.run.results for side in sides]
     told = [one for one in results if "primary_metric" in one["benchmark"]]
@@ -103,8 +103,8 @@ def _print_ragas(
     screen: Console, rows: Mapping[str, pd.DataFrame], baseline: str | None, metric: str, seed: int
 ) -> None:
     """The same pairs on those of RAGAS's metrics that all labels have, each metric a family of its own."""
-    from eval.compare import BREAKDOWN_RESAMPLES, compare
-    from eval.metrics import ragas_metrics
+    from hopbench.eval.compare import BREAKDOWN_RESAMPLES, compare
+    from hopbench.eval.metrics import ragas_metrics
 
     shared = set.intersection(*(set(one.columns) for one in rows.values()))
     names = [name for name in ragas_metrics(shared) if name != metric]
@@ -162,7 +162,7 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
 
 def _print_kinds(screen: Console, sides: list[Side]) -> None:
     """Like with like: where each label's numbers come from, and which are scored on what chose them."""
-    from eval.report.summary import in_sample_words
+    from hopbench.eval.report.summary import in_sample_words
 
     known = {side.name: side.about for side in sides if side.about}
     kinds: dict[str, list[str]] = {}
@@ -179,7 +179,7 @@ def _print_kinds(screen: Console, sides: list[Side]) -> None:
 
 def _interval(pair: PairResult) -> str:
     """The interval that holds together with those of the whole family."""
-    from eval.compare import limit
+    from hopbench.eval.compare import limit
 
     return f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from eval.metrics import get_metric
-from flows.cli.compare_sources import Source, Sources
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.metrics import get_metric
+from hopbench.flows.cli.compare_sources import Source, Sources
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from eval.benchmarks import load_benchmark
-from eval.types import Benchmark
-from flows.cli.ledger_trial import LedgerTrial
-from flows.cli.run_folder import RunFolder
-from flows.home import Home
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.types import Benchmark
+from hopbench.flows.cli.ledger_trial import LedgerTrial
+from hopbench.flows.cli.run_folder import RunFolder
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from flows.tracking_reader import TrackedRun, TrackingReader
+    from hopbench.flows.tracking_reader import TrackedRun, TrackingReader
 
 CHAMPION = "champion"
 
@@ -60,7 +60,7 @@ class Sources:
     @cached_property
     def tracked(self) -> TrackingReader:
         """MLflow, asked only when an argument is no folder."""
-        from flows.tracking_reader import TrackingReader
+        from hopbench.flows.tracking_reader import TrackingReader
 
         return TrackingReader(self.home)
 
@@ -71,7 +71,7 @@ class Sources:
 
     def ordered(self, texts: Sequence[str]) -> list[str]:
         """Folders and run ids first, then labels, the champion last: what comes later may need the benchmark."""
-        from flows.tracking_reader import RUN_ID
+        from hopbench.flows.tracking_reader import RUN_ID
 
         def rank(text: str) -> int:
             if text == CHAMPION:
@@ -88,7 +88,7 @@ class Sources:
         return self._found[text]
 
     def _find(self, text: str) -> tuple[Source, str]:
-        from flows.tracking_reader import RUN_ID
+        from hopbench.flows.tracking_reader import RUN_ID
 
         if (inside := self._in_folder(text)) is not None:
             folder, label = inside
@@ -119,7 +119,7 @@ class Sources:
 
     @staticmethod
     def _labelled(run: RunFolder, label: str) -> tuple[Source, str]:
-        from retrieval.strategies.registry import canonical_label
+        from hopbench.retrieval.strategies.registry import canonical_label
 
         label = canonical_label(label)
         if label and label not in run.labels:
@@ -136,8 +136,8 @@ class Sources:
         return self._tracked(run), ""
 
     def _label(self, label: str) -> tuple[Source, str] | None:
-        from retrieval.errors import ParameterError
-        from retrieval.strategies.registry import canonical_label, make
+        from hopbench.retrieval.errors import ParameterError
+        from hopbench.retrieval.strategies.registry import canonical_label, make
 
         label = canonical_label(label)
         try:
@@ -156,7 +156,7 @@ class Sources:
         return self._tracked(self.tracked.run(run.parent)), label
 
     def _champion(self) -> tuple[Source, str]:
-        from eval.ledger import Ledger
+        from hopbench.eval.ledger import Ledger
 
         digest = self._known_digest()
         if digest is None:
@@ -170,7 +170,7 @@ class Sources:
         return self._trial(champion.trial_id, champion.label, CHAMPION)
 
     def _trial(self, trial_id: str, label: str, name: str) -> tuple[Source, str]:
-        from eval.ledger import Ledger
+        from hopbench.eval.ledger import Ledger
 
         with Ledger.open(self.home.ledger) as ledger:
             trial = ledger.get(trial_id)

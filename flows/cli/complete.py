@@ -19,21 +19,21 @@ def one_of(*names: str) -> Callable[[str], list[str]]:
 
 def datasets(incomplete: str) -> list[str]:
     """The shipped benchmarks."""
-    from eval.benchmarks.registry import shipped_folders
+    from hopbench.eval.benchmarks.registry import shipped_folders
 
     return _fitting(incomplete, shipped_folders())
 
 
 def stores(incomplete: str) -> list[str]:
     """The graph stores."""
-    from flows.names import STORES
+    from hopbench.flows.names import STORES
 
     return _fitting(incomplete, STORES)
 
 
 def extractors(incomplete: str) -> list[str]:
     """Who reads passages."""
-    from flows.names import EXTRACTORS
+    from hopbench.flows.names import EXTRACTORS
 
     return _fitting(incomplete, EXTRACTORS)
 
@@ -45,14 +45,14 @@ def embedders(incomplete: str) -> list[str]:
 
 def names(incomplete: str) -> list[str]:
     """The strategies' own names."""
-    from retrieval.strategies.names import strategy_names
+    from hopbench.retrieval.strategies.names import strategy_names
 
     return _fitting(incomplete, strategy_names())
 
 
 def label(incomplete: str) -> list[str]:
     """A label: a strategy, or its tuned preset."""
-    from retrieval.strategies.names import strategy_names, tuned_names
+    from hopbench.retrieval.strategies.names import strategy_names, tuned_names
 
     tuned = (f"{name}:tuned" for name in tuned_names())
     return _fitting(incomplete, (*strategy_names(), *tuned))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from retrieval.errors import InputError, UnknownNameError
-from retrieval.yaml_file import read_yaml
+from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.yaml_file import read_yaml
 
 
 def read_config(context: typer.Context, file: Path | None) -> Path | None:

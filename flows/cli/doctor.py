@@ -6,8 +6,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from rich.text import Text
 
-from flows.cli.output import console, print_json, table
-from flows.cli.panels import OUTPUT, option
+from hopbench.flows.cli.output import console, print_json, table
+from hopbench.flows.cli.panels import OUTPUT, option
 
 Status = Literal["ok", "warn", "fail", "off"]
 
@@ -30,9 +30,9 @@ def doctor_command(
     ] = False,
 ) -> None:
     """Check what is installed, reachable, writable and sound; exit code 2 where something required fails."""
-    from flows.cli.doctor_checks import every_check
-    from flows.home import Home
-    from retrieval.errors import InputError
+    from hopbench.flows.cli.doctor_checks import every_check
+    from hopbench.flows.home import Home
+    from hopbench.retrieval.errors import InputError
 
     home = Home.resolve()
     home.apply_environment()

@@ -12,10 +12,10 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.cli.doctor import Check, Status
-from flows.cli.doctor_home import home_checks
-from flows.cli.doctor_servers import server_checks
-from flows.home import Home
+from hopbench.flows.cli.doctor import Check, Status
+from hopbench.flows.cli.doctor_home import home_checks
+from hopbench.flows.cli.doctor_servers import server_checks
+from hopbench.flows.home import Home
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -137,8 +137,8 @@ def _disk(home: Home) -> Iterator[Check]:
 
 
 def _embedder() -> Iterator[Check]:
-    from retrieval.embedding import get_embedder
-    from retrieval.errors import HopBenchError
+    from hopbench.retrieval.embedding import get_embedder
+    from hopbench.retrieval.errors import HopBenchError
 
     try:
         vectors = get_embedder("wordllama").embed(["a question"])
@@ -149,8 +149,8 @@ def _embedder() -> Iterator[Check]:
 
 
 def _plugins() -> Iterator[Check]:
-    from retrieval.strategies.plugins import unreadable_lines
-    from retrieval.strategies.registry import registry
+    from hopbench.retrieval.strategies.plugins import unreadable_lines
+    from hopbench.retrieval.strategies.registry import registry
 
     found = registry()
     for name in found.names():
@@ -163,8 +163,8 @@ def _plugins() -> Iterator[Check]:
 
 
 def _benchmarks() -> Iterator[Check]:
-    from eval.benchmarks import benchmark_names, load_benchmark
-    from retrieval.errors import HopBenchError
+    from hopbench.eval.benchmarks import benchmark_names, load_benchmark
+    from hopbench.retrieval.errors import HopBenchError
 
     for name in benchmark_names():
         try:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from flows.cli.doctor import Check
-from flows.home import Home
-from retrieval.errors import HopBenchError
-from retrieval.sqlite_files import MAGIC, damage, heal, unsound
+from hopbench.flows.cli.doctor import Check
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.sqlite_files import MAGIC, damage, heal, unsound
 
 REPAIR = "hopbench doctor --repair"
 _JUDGED = ("metric", "question_id", "repeat", "value", "failure", "calls", "tokens_in", "tokens_out", "seconds")
@@ -82,7 +82,7 @@ def _replies(home: Home) -> Path:
 
 
 def _stamp(home: Home) -> Iterator[Finding]:
-    from flows.home_version import STAMP, bring_up_to_date
+    from hopbench.flows.home_version import STAMP, bring_up_to_date
 
     file = home.root / STAMP
     if not file.is_file():
@@ -122,7 +122,7 @@ def _rows(home: Home) -> Iterator[Finding]:
 
 def _trials(home: Home) -> Iterator[Finding]:
     """Rows of the ledger that do not read."""
-    from eval.ledger import Ledger, unreadable
+    from hopbench.eval.ledger import Ledger, unreadable
 
     if not home.ledger.is_file() or damage(home.ledger) is not None:
         return
@@ -140,7 +140,7 @@ def _trials(home: Home) -> Iterator[Finding]:
 
 
 def _graphs(home: Home) -> Iterator[Finding]:
-    from retrieval.graph.kglite_store import KgliteStore
+    from hopbench.retrieval.graph.kglite_store import KgliteStore
 
     for file in sorted(home.graphs.glob("*.kgl")):
         if not file.is_file():
@@ -157,7 +157,7 @@ def _graphs(home: Home) -> Iterator[Finding]:
 
 
 def _reads(note: Path) -> bool:
-    from flows.build_graph import noted
+    from hopbench.flows.build_graph import noted
 
     try:
         noted(note)
@@ -167,7 +167,7 @@ def _reads(note: Path) -> bool:
 
 
 def _stages(home: Home) -> Iterator[Finding]:
-    from retrieval.graph.staging import read_stage
+    from hopbench.retrieval.graph.staging import read_stage
 
     for stage in sorted((home.root / "staging").glob("*/*")):
         if stage.is_dir() and not stage.name.endswith(".partial") and read_stage(stage) is None:
@@ -175,7 +175,7 @@ def _stages(home: Home) -> Iterator[Finding]:
 
 
 def _nights(home: Home) -> Iterator[Finding]:
-    from flows.nightly.nights import damaged_nights, set_aside
+    from hopbench.flows.nightly.nights import damaged_nights, set_aside
 
     for file in damaged_nights(home.nights):
         yield file.parent.name, f"{file}: does not read as it was written", partial(set_aside, file)

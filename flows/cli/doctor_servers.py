@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
-from flows.cli.doctor import Check
-from flows.tracking_payload import redact, secrets
+from hopbench.flows.cli.doctor import Check
+from hopbench.flows.tracking_payload import redact, secrets
 
 SECONDS = 2.0
 BOLT = 7687

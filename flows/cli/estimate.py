@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flows.cli.output import add_row, console, table
+from hopbench.flows.cli.output import add_row, console, table
 
 if TYPE_CHECKING:
-    from flows.estimate import Estimate, Priced
+    from hopbench.flows.estimate import Estimate, Priced
 
 NUMBERS = ("calls", "tokens in", "tokens out", "USD", "minutes")
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import complete
-from flows.cli.flag_groups import takes
-from flows.cli.graph_flags import Config, StoredGraphFlags
-from flows.cli.panels import DATA, OUTPUT, STRATEGIES, argument, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.flag_groups import takes
+from hopbench.flows.cli.graph_flags import Config, StoredGraphFlags
+from hopbench.flows.cli.panels import DATA, OUTPUT, STRATEGIES, argument, option
 
 
 @takes(StoredGraphFlags)
@@ -45,11 +45,11 @@ def explain_command(
     passage can be named. The graph must have been built. The model of a --run is not asked again: its replies come
     from the cache, unless --llm names a model to ask.
     """
-    from flows.cli.explain_json import explanation_json
-    from flows.cli.explain_model import with_model
-    from flows.cli.explain_print import print_explanation, print_versus
-    from flows.cli.explain_target import open_target
-    from retrieval.strategies.registry import canonical_label
+    from hopbench.flows.cli.explain_json import explanation_json
+    from hopbench.flows.cli.explain_model import with_model
+    from hopbench.flows.cli.explain_print import print_explanation, print_versus
+    from hopbench.flows.cli.explain_target import open_target
+    from hopbench.retrieval.strategies.registry import canonical_label
 
     strategy, against = canonical_label(strategy), against and canonical_label(against)
     asked, llm = flags.graph_options(dataset=dataset or "hopworld"), flags.llm

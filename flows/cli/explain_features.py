@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from eval.explain import Placed, quote
-from flows.cli.output import add_row, table
-from retrieval.graph.schema import MENTIONED_IN
-from retrieval.types import Step
+from hopbench.eval.explain import Placed, quote
+from hopbench.flows.cli.output import add_row, table
+from hopbench.retrieval.graph.schema import MENTIONED_IN
+from hopbench.retrieval.types import Step
 
 if TYPE_CHECKING:
-    from flows.cli.explain_target import Target
-    from flows.cli.grid import Grid
+    from hopbench.flows.cli.explain_target import Target
+    from hopbench.flows.cli.grid import Grid
 
 FIRST = 3  # hits shown beside the gold passages
 

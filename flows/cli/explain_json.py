@@ -6,13 +6,13 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from eval.explain import Examiner, Fate, Placed, linked_entities
-from eval.traces import plain
-from flows.cli.explain_words import fate_words, rank_words
-from retrieval.budget import counted
+from hopbench.eval.explain import Examiner, Fate, Placed, linked_entities
+from hopbench.eval.traces import plain
+from hopbench.flows.cli.explain_words import fate_words, rank_words
+from hopbench.retrieval.budget import counted
 
 if TYPE_CHECKING:
-    from flows.cli.explain_target import Target
+    from hopbench.flows.cli.explain_target import Target
 
 
 def explanation_json(target: Target, examiners: list[Examiner]) -> str:

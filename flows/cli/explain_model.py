@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from flows.home import Home
-from flows.models import ModelOptions
+from hopbench.flows.home import Home
+from hopbench.flows.models import ModelOptions
 
 if TYPE_CHECKING:
-    from flows.cli.explain_target import Target
+    from hopbench.flows.cli.explain_target import Target
 
 
 @contextmanager
@@ -23,8 +23,8 @@ def with_model(target: Target, named: str | None) -> Iterator[str]:
     if named is None and told is None:
         yield ""
         return
-    from retrieval.llm import LLM, CallLedger, Endpoint, Settings
-    from retrieval.question_model import QuestionModel
+    from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
+    from hopbench.retrieval.question_model import QuestionModel
 
     home = Home.resolve()
     if named is not None:

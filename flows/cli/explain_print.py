@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 from rich.text import Text
 
-from eval.explain import Examiner, Fate, Placed, linked_entities, versus
-from eval.explain.notes import note_words
-from flows.cli.explain_features import feature_table, quoted
-from flows.cli.explain_words import fate_words, path_words, place_words, rank_words, score_words
-from flows.cli.output import add_row, console, table
-from retrieval.budget import counted
+from hopbench.eval.explain import Examiner, Fate, Placed, linked_entities, versus
+from hopbench.eval.explain.notes import note_words
+from hopbench.flows.cli.explain_features import feature_table, quoted
+from hopbench.flows.cli.explain_words import fate_words, path_words, place_words, rank_words, score_words
+from hopbench.flows.cli.output import add_row, console, table
+from hopbench.retrieval.budget import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flows.cli.explain_target import Target
-    from retrieval.types import Step
+    from hopbench.flows.cli.explain_target import Target
+    from hopbench.retrieval.types import Step
 
 
 WITH_A_PATH = ("reached", "out-ranked", "pruned", "not followed", "other edges")

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.explain import (
+from hopbench.eval.explain import (
     Examiner,
     Names,
     answer,
@@ -20,19 +20,19 @@ from eval.explain import (
     queries_of,
     stated,
 )
-from eval.files import write_atomically
-from eval.types import Benchmark, BenchmarkQuestion
-from flows.build_graph import open_index
-from flows.cli.run_folder import RunFolder
-from flows.home import Home
-from flows.options import GraphOptions, build_command
-from retrieval.errors import InputError
-from retrieval.index import Batch, Index
-from retrieval.strategies.registry import make, registry
+from hopbench.eval.files import write_atomically
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.flows.build_graph import open_index
+from hopbench.flows.cli.run_folder import RunFolder
+from hopbench.flows.home import Home
+from hopbench.flows.options import GraphOptions, build_command
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.registry import make, registry
 
 if TYPE_CHECKING:
-    from retrieval.strategies.base import Strategy
-    from retrieval.types import Step
+    from hopbench.retrieval.strategies.base import Strategy
+    from hopbench.retrieval.types import Step
 
 FREE_TEXT = "(free text)"
 
@@ -86,8 +86,8 @@ class Target:
 
     def draw(self, examiner: Examiner, file: Path) -> None:
         """Write the picture of a label's traversal."""
-        from eval.report.traversal import traversal
-        from eval.report.traversal_svg import draw
+        from hopbench.eval.report.traversal import traversal
+        from hopbench.eval.report.traversal_svg import draw
 
         linked = {one.entity for one in linked_entities(self.batch)}
         picture = draw(traversal(self.question, examiner.answer, self.names, linked))

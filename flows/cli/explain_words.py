@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval.explain import Fate, Helped, Placed, Rival
-from eval.explain.notes import Name
-from eval.metrics.reach_metrics import MAX_HOPS
-from retrieval.types import Step
+from hopbench.eval.explain import Fate, Helped, Placed, Rival
+from hopbench.eval.explain.notes import Name
+from hopbench.eval.metrics.reach_metrics import MAX_HOPS
+from hopbench.retrieval.types import Step
 
 MAX_CHANGES = 4
 

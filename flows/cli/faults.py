@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from retrieval.errors import HopBenchError, IncompleteError, InputError
-from retrieval.resources import exhausted
+from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError
+from hopbench.retrieval.resources import exhausted
 
 # Each says something of a path, not of the program.
 _OF_PATHS = {

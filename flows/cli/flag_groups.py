@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, fields
 from inspect import Parameter, signature
 from typing import Any, get_args, get_type_hints
 
-from flows.cli.panels import ORDER
+from hopbench.flows.cli.panels import ORDER
 
 
 def takes(flags: type[Any], **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.flag_groups import takes
-from flows.cli.graph_copy import copy_command
-from flows.cli.graph_flags import Config, Dataset, NoPrefect, StoredGraphFlags
-from flows.cli.graph_list import list_command
-from flows.cli.panels import EXECUTION, OUTPUT, option
+from hopbench.flows.cli.flag_groups import takes
+from hopbench.flows.cli.graph_copy import copy_command
+from hopbench.flows.cli.graph_flags import Config, Dataset, NoPrefect, StoredGraphFlags
+from hopbench.flows.cli.graph_list import list_command
+from hopbench.flows.cli.panels import EXECUTION, OUTPUT, option
 
 app = typer.Typer(
     help="Build a benchmark's graph, look at one or all, or copy one to another store.", no_args_is_help=True
@@ -31,10 +31,10 @@ def build_command(
     config: Config = None,
 ) -> None:
     """Build the graph of a benchmark; an interrupted build goes on where it stopped."""
-    from flows.cli.graph_info import graph_lines
-    from flows.cli.progress import terminal_progress
-    from flows.graph_commands import build
-    from flows.home import Home
+    from hopbench.flows.cli.graph_info import graph_lines
+    from hopbench.flows.cli.progress import terminal_progress
+    from hopbench.flows.graph_commands import build
+    from hopbench.flows.home import Home
 
     options = flags.graph_options(dataset=dataset)
     with terminal_progress() as progress:
@@ -50,9 +50,9 @@ def build_command(
 @takes(StoredGraphFlags)
 def info_command(flags: StoredGraphFlags, dataset: Dataset = "hopworld", config: Config = None) -> None:
     """Print a graph's fingerprint, counts, degrees, similarities and isolated chunks."""
-    from flows.cli.graph_info import print_info
-    from flows.graph_commands import inspect
-    from flows.home import Home
+    from hopbench.flows.cli.graph_info import print_info
+    from hopbench.flows.graph_commands import inspect
+    from hopbench.flows.home import Home
 
     print_info(inspect(flags.graph_options(dataset=dataset), Home.resolve()))
 

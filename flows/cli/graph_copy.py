@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import complete
-from flows.cli.flag_groups import takes
-from flows.cli.graph_flags import Config, Dataset, GraphFlags
-from flows.cli.panels import DATA, option
-from retrieval.errors import InputError
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.flag_groups import takes
+from hopbench.flows.cli.graph_flags import Config, Dataset, GraphFlags
+from hopbench.flows.cli.panels import DATA, option
+from hopbench.retrieval.errors import InputError
 
 From = Annotated[
     str, option(DATA, "--from", help="The store that holds the graph: kglite or neo4j.", complete=complete.stores)
@@ -23,8 +23,8 @@ def copy_command(
     flags: GraphFlags, source: From, target: To, dataset: Dataset = "hopworld", config: Config = None
 ) -> None:
     """Copy a built graph to another store and verify counts and fingerprint."""
-    from flows.home import Home
-    from flows.options import check_store, open_store
+    from hopbench.flows.home import Home
+    from hopbench.flows.options import check_store, open_store
 
     if source == target:
         raise InputError(f"--from and --to are both {source!r}: name two stores")
@@ -34,7 +34,7 @@ def copy_command(
     home.apply_environment()
     options = flags.graph_options(dataset=dataset, store=source)
     plan = options.graph_plan(options.benchmark(), home.prepare())
-    from retrieval.graph.copy import copy_graph
+    from hopbench.retrieval.graph.copy import copy_graph
 
     stores = [open_store(engine, plan.namespace, home) for engine in (source, target)]
     try:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from flows.cli import complete
-from flows.cli.config import read_config
-from flows.cli.model_flags import Gleaning, Llm
-from flows.cli.panels import DATA, EXECUTION, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.config import read_config
+from hopbench.flows.cli.model_flags import Gleaning, Llm
+from hopbench.flows.cli.panels import DATA, EXECUTION, option
 
 if TYPE_CHECKING:
-    from flows.options import GraphOptions
+    from hopbench.flows.options import GraphOptions
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class GraphFlags:
 
     def graph_options(self, **said: Any) -> GraphOptions:
         """The options of the graph; `said` are those that are no flags here."""
-        from flows.options import GraphOptions
+        from hopbench.flows.options import GraphOptions
 
         return GraphOptions(**self.alike(GraphOptions, **said))
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from eval.extraction import Overlap
-from flows.graph_commands import QUANTILES, Built, GraphInfo
+from hopbench.eval.extraction import Overlap
+from hopbench.flows.graph_commands import QUANTILES, Built, GraphInfo
 
 MAX_LISTED = 10
 

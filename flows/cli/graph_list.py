@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli import complete
-from flows.cli.output import console, print_json
-from flows.cli.panels import DATA, OUTPUT, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.output import console, print_json
+from hopbench.flows.cli.panels import DATA, OUTPUT, option
 
 if TYPE_CHECKING:
-    from flows.graph_list import StoredGraph
+    from hopbench.flows.graph_list import StoredGraph
 
 DIGITS = 12
 Only = Annotated[
@@ -25,8 +25,8 @@ def list_command(
     as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """List every graph that is kept, in the home's files and in Neo4j: of what, how built, how large, since when."""
-    from flows.graph_list import graphs
-    from flows.home import Home
+    from hopbench.flows.graph_list import graphs
+    from hopbench.flows.home import Home
 
     home = Home.resolve()
     found, notes = graphs(home, store)

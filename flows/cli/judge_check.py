@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli import complete
-from flows.cli.graph_flags import Config, Embedder
-from flows.cli.model_flags import BudgetUsd, JudgeMetrics, Llm, metric_names
-from flows.cli.panels import DATA, EXECUTION, MODELS, OUTPUT, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.graph_flags import Config, Embedder
+from hopbench.flows.cli.model_flags import BudgetUsd, JudgeMetrics, Llm, metric_names
+from hopbench.flows.cli.panels import DATA, EXECUTION, MODELS, OUTPUT, option
 
 if TYPE_CHECKING:
-    from eval.judge.check import Estimated
-    from flows.judge_check import Checked
+    from hopbench.eval.judge.check import Estimated
+    from hopbench.flows.judge_check import Checked
 
 
 def judge_check_command(
@@ -32,9 +32,9 @@ def judge_check_command(
     config: Config = None,
 ) -> None:
     """Compare the compact judge profile with RAGAS's full prompts on your own model: cost and agreement."""
-    from flows.judge_check import judge_check
-    from flows.models import ModelOptions
-    from flows.options import GraphOptions
+    from hopbench.flows.judge_check import judge_check
+    from hopbench.flows.models import ModelOptions
+    from hopbench.flows.options import GraphOptions
 
     models = ModelOptions(llm=llm, judge=judge, judge_metrics=metric_names(judge_metrics), budget=budget)
     _print(judge_check(GraphOptions(dataset=dataset, embedder=embedder), models, samples, out, seed))
@@ -43,7 +43,7 @@ def judge_check_command(
 
 
 def _print(checked: Checked) -> None:
-    from flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.output import add_row, console, table
 
     costs = ("prompt tokens", "calls", "seconds", "faster")
     rows = table("metric", "samples", *costs, "Spearman", "mean difference", "failed", right=("samples", *costs))

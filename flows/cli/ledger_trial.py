@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from eval.benchmarks import load_benchmark
-from eval.types import Benchmark
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from eval.ledger import TrialRecord
+    from hopbench.eval.ledger import TrialRecord
 
 
 @dataclass(frozen=True)

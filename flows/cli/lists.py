@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from flows.cli import complete
-from flows.cli.output import add_row, console, print_json, table
-from flows.cli.panels import OUTPUT, argument, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.output import add_row, console, print_json, table
+from hopbench.flows.cli.panels import OUTPUT, argument, option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from retrieval.strategies.base import Strategy
+    from hopbench.retrieval.strategies.base import Strategy
 
 FOLDED = ("takes", "meaning")
 Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
@@ -26,7 +26,7 @@ def strategies_command(
     as_json: Json = False,
 ) -> None:
     """List the strategies with their parameters, bounds, defaults and presets."""
-    from retrieval.strategies.registry import registry
+    from hopbench.retrieval.strategies.registry import registry
 
     known = registry()
     chosen = [known.get(name)] if name else [known.get(each) for each in known.names()]
@@ -48,8 +48,8 @@ def _print_strategies(described: Mapping[str, dict[str, Any]]) -> None:
 
 def describe(strategy: type[Strategy]) -> dict[str, Any]:
     """A strategy as plain values: what it does, its edges, its parameters, its presets and where they come from."""
-    from retrieval.strategies.kinds import kind_of
-    from retrieval.strategies.registry import WITHOUT_SOURCE, make, preset, registry
+    from hopbench.retrieval.strategies.kinds import kind_of
+    from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE, make, preset, registry
 
     tuned = preset(strategy.name)
     values = tuned.parameters if tuned else {}
@@ -83,7 +83,7 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
 
 
 def _presets(name: str, tuned: bool) -> list[str]:
-    from retrieval.strategies.registry import WITHOUT_SOURCE
+    from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE
 
     return ([] if name in WITHOUT_SOURCE else ["documented"]) + (["tuned"] if tuned else [])
 
@@ -127,7 +127,7 @@ def _plain(value: object) -> str:
 
 def benchmarks_command(as_json: Json = False) -> None:
     """List the benchmarks that --dataset knows by name."""
-    from eval.benchmarks import shipped_benchmarks
+    from hopbench.eval.benchmarks import shipped_benchmarks
 
     found = shipped_benchmarks()
     if as_json:

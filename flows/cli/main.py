@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.cli import (
+from hopbench.flows.cli import (
     bench,
     compare,
     doctor,
@@ -26,9 +26,9 @@ from flows.cli import (
     sweep,
     train,
 )
-from flows.cli.faults import plain, refuse_unreadable_words, speak_plainly
-from retrieval.errors import HopBenchError
-from retrieval.notice import harmless
+from hopbench.flows.cli.faults import plain, refuse_unreadable_words, speak_plainly
+from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.notice import harmless
 
 INTERRUPTED = 130
 LONG_WORD = re.compile(r"\S{1000,}")

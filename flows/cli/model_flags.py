@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from flows.cli import complete
-from flows.cli.panels import EXECUTION, MODELS, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.panels import EXECUTION, MODELS, option
 
 Llm = Annotated[str | None, option(MODELS, "--llm", help="Model of reader, strategies and extractor llm: MODEL[@URL].")]
 Gleaning = Annotated[int, option(MODELS, min=0, max=3, help="Extractor llm: how often it is asked what it missed.")]

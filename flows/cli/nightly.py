@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.flag_groups import takes
-from flows.cli.graph_flags import Dataset
-from flows.cli.panels import NIGHT, OUTPUT, option
-from flows.cli.run_flags import RunFlags, estimate
+from hopbench.flows.cli.flag_groups import takes
+from hopbench.flows.cli.graph_flags import Dataset
+from hopbench.flows.cli.panels import NIGHT, OUTPUT, option
+from hopbench.flows.cli.run_flags import RunFlags, estimate
 
 if TYPE_CHECKING:
-    from flows.nightly.options import NightlyOptions
-    from flows.options import RunOptions
+    from hopbench.flows.nightly.options import NightlyOptions
+    from hopbench.flows.options import RunOptions
 
 
 EVERYTHING = "all,all:tuned"
@@ -45,7 +45,7 @@ def nightly_command(
     ] = False,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
-    from flows.nightly.options import NightlyOptions
+    from hopbench.flows.nightly.options import NightlyOptions
 
     night = NightlyOptions(keep=keep, latency_factor=latency_factor, webhook=webhook, accept=accept)
     options = flags.options("nightly", dataset=dataset, out=out or Path())
@@ -56,9 +56,9 @@ def nightly_command(
 
 
 def _execute(options: RunOptions, night: NightlyOptions, out: Path | None) -> None:
-    from flows.cli.progress import terminal_progress
-    from flows.cli.table import print_finished
-    from flows.nightly.run import nightly
+    from hopbench.flows.cli.progress import terminal_progress
+    from hopbench.flows.cli.table import print_finished
+    from hopbench.flows.nightly.run import nightly
 
     with terminal_progress() as progress:
         done = nightly(options, night, progress, out)

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.segment import Segment
 
-from flows.cli.grid import Grid
-from retrieval.notice import harmless
+from hopbench.flows.cli.grid import Grid
+from hopbench.retrieval.notice import harmless
 
 WIDTH = 120
 

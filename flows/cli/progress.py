@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import TimeRemainingColumn as Remaining
 
-from flows.report_progress import Report, Silent
+from hopbench.flows.report_progress import Report, Silent
 
 
 class Bar:

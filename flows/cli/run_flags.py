@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from flows.cli import complete
-from flows.cli.graph_flags import Config, NoPrefect, StoredGraphFlags
-from flows.cli.model_flags import (
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.graph_flags import Config, NoPrefect, StoredGraphFlags
+from hopbench.flows.cli.model_flags import (
     BudgetUsd,
     DryRun,
     Judge,
@@ -19,11 +19,11 @@ from flows.cli.model_flags import (
     Repeats,
     metric_names,
 )
-from flows.cli.panels import EXECUTION, STRATEGIES, option
-from flows.cli.runner_flags import Batch, Runner, Workers
+from hopbench.flows.cli.panels import EXECUTION, STRATEGIES, option
+from hopbench.flows.cli.runner_flags import Batch, Runner, Workers
 
 if TYPE_CHECKING:
-    from flows.options import RunOptions
+    from hopbench.flows.options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +80,8 @@ class RunFlags(StoredGraphFlags):
 
     def options(self, command: str, *, dataset: str, out: Path) -> RunOptions:
         """The run's options; a flag is the option of the same name where nothing else is said here."""
-        from flows.models import ModelOptions
-        from flows.options import RunOptions
+        from hopbench.flows.models import ModelOptions
+        from hopbench.flows.options import RunOptions
 
         said = {
             "dataset": dataset,
@@ -98,8 +98,8 @@ class RunFlags(StoredGraphFlags):
 
 def estimate(options: RunOptions) -> None:
     """Print what the models of a run will take, in place of the run."""
-    from flows.cli.estimate import print_estimate
-    from flows.estimate import estimate_run
+    from hopbench.flows.cli.estimate import print_estimate
+    from hopbench.flows.estimate import estimate_run
 
     print_estimate(estimate_run(options))
 

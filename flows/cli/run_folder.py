@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.benchmarks import load_benchmark
-from eval.report.data import RESULTS_SCHEMA
-from eval.report.folder import DETAILS_FILE
-from eval.types import Benchmark
-from flows.options import BUILD_NUMBERS, GraphOptions
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.report.data import RESULTS_SCHEMA
+from hopbench.eval.report.folder import DETAILS_FILE
+from hopbench.eval.types import Benchmark
+from hopbench.flows.options import BUILD_NUMBERS, GraphOptions
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from flows.cli import complete
-from flows.cli.panels import EXECUTION, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.panels import EXECUTION, option
 
 Runner = Annotated[
     str,

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.panels import EXECUTION, option
-from retrieval.errors import InputError
+from hopbench.flows.cli.panels import EXECUTION, option
+from hopbench.retrieval.errors import InputError
 
 
 def serve_command(
@@ -22,7 +22,7 @@ def serve_command(
     ] = 4200,
 ) -> None:
     """Run `hopbench nightly` on a schedule until stopped; all further flags are nightly's own."""
-    from flows.serve import check_schedule, serve
+    from hopbench.flows.serve import check_schedule, serve
 
     check_schedule(cron, timezone)
     arguments = without_webhook(context.args)
@@ -53,10 +53,10 @@ def _check_nightly(arguments: list[str]) -> None:
     """Refuse now what would fail at night: unknown flags and labels, values that cannot be meant, no such data set."""
     from typer.main import get_command
 
-    from flows.cli.main import app
-    from flows.cli.run_flags import RunFlags
-    from flows.nightly.options import NightlyOptions
-    from retrieval.strategies.registry import resolve
+    from hopbench.flows.cli.main import app
+    from hopbench.flows.cli.run_flags import RunFlags
+    from hopbench.flows.nightly.options import NightlyOptions
+    from hopbench.retrieval.strategies.registry import resolve
 
     group: Any = get_command(app)
     given = group.commands["nightly"].make_context("hopbench nightly", list(arguments)).params

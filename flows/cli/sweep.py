@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.graph_flags import NoPrefect
-from flows.cli.model_flags import BudgetUsd, Judge, Llm
-from flows.cli.panels import EXECUTION, OUTPUT, argument, option
-from flows.cli.runner_flags import Batch, Runner, Workers
-from retrieval.errors import IncompleteError, InputError
+from hopbench.flows.cli.graph_flags import NoPrefect
+from hopbench.flows.cli.model_flags import BudgetUsd, Judge, Llm
+from hopbench.flows.cli.panels import EXECUTION, OUTPUT, argument, option
+from hopbench.flows.cli.runner_flags import Batch, Runner, Workers
+from hopbench.retrieval.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
-    from eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.plan import SweepPlan
 
 
 def sweep_command(
@@ -43,14 +43,14 @@ def sweep_command(
     --llm, --judge and --budget take the place of the file's fields of these names.
     """
     if schema:
-        from eval.sweep.model import schema as sweep_schema
+        from hopbench.eval.sweep.model import schema as sweep_schema
 
         typer.echo(json.dumps(sweep_schema(), indent=2))
         return
     if file is None:
         raise InputError("FILE is missing: name a sweep file (flows/sweeps has examples), or ask for its --schema")
-    from eval.sweep.plan import read_sweep
-    from flows.options import Spread
+    from hopbench.eval.sweep.plan import read_sweep
+    from hopbench.flows.options import Spread
 
     if out is None and not dry_run:
         raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")
@@ -62,10 +62,10 @@ def sweep_command(
     if dry_run or out is None:
         _estimate(plan)
         return
-    from flows.cli.progress import terminal_progress
-    from flows.cli.sweep_print import print_swept
-    from flows.completeness import MAX_FAILED
-    from flows.sweep import sweep
+    from hopbench.flows.cli.progress import terminal_progress
+    from hopbench.flows.cli.sweep_print import print_swept
+    from hopbench.flows.completeness import MAX_FAILED
+    from hopbench.flows.sweep import sweep
 
     with terminal_progress() as progress:
         swept = sweep(plan, out, prefect=not no_prefect, champion=champion, report=progress, spread=spread)
@@ -89,11 +89,11 @@ def _extent(plan: SweepPlan) -> str:
 
 
 def _estimate(plan: SweepPlan) -> None:
-    from flows.cli.estimate import print_estimate
-    from flows.home import Home
-    from flows.sweep_estimate import estimate
-    from flows.sweep_given import load_benchmarks, open_embedders, warnings_before
-    from flows.sweep_models import estimate_models
+    from hopbench.flows.cli.estimate import print_estimate
+    from hopbench.flows.home import Home
+    from hopbench.flows.sweep_estimate import estimate
+    from hopbench.flows.sweep_given import load_benchmarks, open_embedders, warnings_before
+    from hopbench.flows.sweep_models import estimate_models
 
     benchmarks = load_benchmarks(plan)
     open_embedders(plan, Home.resolve())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eval.sweep.plan import ablated
-from eval.sweep.readers import Said, coverage_of, said_columns, said_of
-from eval.sweep.results import Result
-from flows.cli.output import add_row, console, number, table
+from hopbench.eval.sweep.plan import ablated
+from hopbench.eval.sweep.readers import Said, coverage_of, said_columns, said_of
+from hopbench.eval.sweep.results import Result
+from hopbench.flows.cli.output import add_row, console, number, table
 
 if TYPE_CHECKING:
-    from flows.cli.grid import Grid
-    from flows.sweep import Swept
+    from hopbench.flows.cli.grid import Grid
+    from hopbench.flows.sweep import Swept
 
 SHOWN = 10
 

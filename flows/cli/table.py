@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from eval.compare import limit
-from eval.metrics import all_metrics, lacking, rank_key
-from eval.report.data import shown_interval
-from eval.report.summary import in_sample_words
-from eval.results import comparisons, results
-from eval.targets import TargetResult, check_targets
-from flows.cli.grid import Grid
-from flows.cli.output import add_row, number, table
+from hopbench.eval.compare import limit
+from hopbench.eval.metrics import all_metrics, lacking, rank_key
+from hopbench.eval.report.data import shown_interval
+from hopbench.eval.report.summary import in_sample_words
+from hopbench.eval.results import comparisons, results
+from hopbench.eval.targets import TargetResult, check_targets
+from hopbench.flows.cli.grid import Grid
+from hopbench.flows.cli.output import add_row, number, table
 
 if TYPE_CHECKING:
-    from flows.evaluate import Finished
+    from hopbench.flows.evaluate import Finished
 
 Entries = Mapping[str, Mapping[str, Any]]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli import complete
-from flows.cli.panels import DATA, EXECUTION, OUTPUT, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.panels import DATA, EXECUTION, OUTPUT, option
 
 if TYPE_CHECKING:
-    from flows.train import Trained
+    from hopbench.flows.train import Trained
 
 app = typer.Typer(help="Learn the weights of a strategy from questions with gold passages.", no_args_is_help=True)
 
@@ -48,9 +48,9 @@ def hoprank_command(
     ] = None,
 ) -> None:
     """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""
-    from flows.cli.progress import terminal_progress
-    from flows.train import TrainOptions
-    from flows.train import train as run
+    from hopbench.flows.cli.progress import terminal_progress
+    from hopbench.flows.train import TrainOptions
+    from hopbench.flows.train import train as run
 
     options = TrainOptions(
         datasets=dataset,
@@ -68,7 +68,7 @@ def hoprank_command(
 
 
 def _print(trained: Trained) -> None:
-    from flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.output import add_row, console, table
 
     rows = table("tested on", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",))
     for one in trained.figures:

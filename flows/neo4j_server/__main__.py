@@ -1,4 +1,4 @@
-"""`python -m flows.neo4j_server start|stop`: what `make neo4j` and `make neo4j-stop` do."""
+"""`python -m hopbench.flows.neo4j_server start|stop`: what `make neo4j` and `make neo4j-stop` do."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import sys
 from pathlib import Path
 
-from flows.home import Home
-from flows.neo4j_server.server import Neo4jServer, start
-from retrieval.errors import HopBenchError
-from retrieval.locking import exclusive
+from hopbench.flows.home import Home
+from hopbench.flows.neo4j_server.server import Neo4jServer, start
+from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.locking import exclusive
 
 
 def main(command: str, parent: int) -> None:

@@ -8,10 +8,10 @@ import subprocess
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from flows.home import Home
-from retrieval.errors import InputError
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import InputError
 
-PACKAGE = files("flows.neo4j_server")
+PACKAGE = files("hopbench.flows.neo4j_server")
 MIN_JAVA = 17
 
 

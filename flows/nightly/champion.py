@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from eval.ledger import Champion, Ledger, TrialRecord, trial_id
-from eval.metrics import rank_key
-from eval.version import code_version, plugin_settings
-from flows.home import Home
+from hopbench.eval.ledger import Champion, Ledger, TrialRecord, trial_id
+from hopbench.eval.metrics import rank_key
+from hopbench.eval.version import code_version, plugin_settings
+from hopbench.flows.home import Home
 
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation
-    from flows.nightly.verdict import Verdict
+    from hopbench.eval.evaluate import Evaluation
+    from hopbench.flows.nightly.verdict import Verdict
 
 NIGHT = "night"
 
@@ -42,7 +42,7 @@ def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | No
         return None
     if known is None:
         return best
-    from eval.compare import compare
+    from hopbench.eval.compare import compare
 
     metric = evaluation.plan.primary
     if metric is None or metric not in known.questions.columns:

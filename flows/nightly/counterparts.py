@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flows.nightly.nights import Night, last_good
+from hopbench.flows.nightly.nights import Night, last_good
 
 Parameters = Mapping[str, Any]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from flows.home import Home
-from flows.nightly.nights import Night, nights
-from flows.nightly.pages import REPORT, link
-from retrieval.errors import HopBenchError, IncompleteError, InputError, RegressionError
+from hopbench.flows.home import Home
+from hopbench.flows.nightly.nights import Night, nights
+from hopbench.flows.nightly.pages import REPORT, link
+from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError, RegressionError
 
 MEANING = {
     0: "good",

@@ -1,7 +1,7 @@
 """Whether a label has become slower, or only the machine busier.
 
-A label's pace is its time beside a yardstick that ran between its calls (`eval.latency`). Tonight's pace over that of
-the last good night is what the machine does not explain. With several yardsticks (a graph on a server has its own) the
+A label's pace is its time beside a yardstick that ran between its calls (`hopbench.eval.latency`). Tonight's pace over
+that of the last good night is what the machine does not explain. With several yardsticks (a graph on a server has its own) the
 kindest one counts: load on the server slows that part alone.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flows.nightly.nights import Night
+from hopbench.flows.nightly.nights import Night
 
 LEAST_MS = 0.25
 """A label slower by less of its own time than this is not called slower, whatever the factor."""

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from retrieval.errors import IncompleteError
-from retrieval.locking import open_lock
+from hopbench.retrieval.errors import IncompleteError
+from hopbench.retrieval.locking import open_lock
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.files import write_atomically
-from retrieval.errors import InputError
-from retrieval.notice import notice
+from hopbench.eval.files import write_atomically
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.notice import notice
 
 if TYPE_CHECKING:
     import pandas as pd

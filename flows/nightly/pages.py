@@ -12,7 +12,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.nightly.nights import RECORD_FILE
+from hopbench.flows.nightly.nights import RECORD_FILE
 
 if TYPE_CHECKING:
     from starlette.responses import Response

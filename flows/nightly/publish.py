@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from eval.compare import limit
-from flows.nightly.latency import lines as latency_lines
-from flows.nightly.pages import link
-from flows.nightly.verdict import Verdict, as_dict, describe
+from hopbench.eval.compare import limit
+from hopbench.flows.nightly.latency import lines as latency_lines
+from hopbench.flows.nightly.pages import link
+from hopbench.flows.nightly.verdict import Verdict, as_dict, describe
 
 
 def lines(verdict: Verdict) -> list[str]:

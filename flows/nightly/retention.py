@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows.home import Home
-from flows.nightly.nights import STAMP, Night, last_good, remove
-from flows.options import open_store
-from retrieval.errors import HopBenchError
+from hopbench.flows.home import Home
+from hopbench.flows.nightly.nights import STAMP, Night, last_good, remove
+from hopbench.flows.options import open_store
+from hopbench.retrieval.errors import HopBenchError
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flows.completeness import MAX_FAILED, missed, refuse_missed
-from flows.evaluate import Finished, run
-from flows.home import Home
-from flows.nightly.lock import only_nightly
-from flows.nightly.nights import unfinished
-from flows.nightly.notify import post
-from flows.nightly.options import NightlyOptions
-from flows.nightly.pages import REPORT
-from flows.options import RunOptions
-from flows.report_progress import Report
-from retrieval.errors import IncompleteError, RegressionError
+from hopbench.flows.completeness import MAX_FAILED, missed, refuse_missed
+from hopbench.flows.evaluate import Finished, run
+from hopbench.flows.home import Home
+from hopbench.flows.nightly.lock import only_nightly
+from hopbench.flows.nightly.nights import unfinished
+from hopbench.flows.nightly.notify import post
+from hopbench.flows.nightly.options import NightlyOptions
+from hopbench.flows.nightly.pages import REPORT
+from hopbench.flows.options import RunOptions
+from hopbench.flows.report_progress import Report
+from hopbench.retrieval.errors import IncompleteError, RegressionError
 
 LOCK_FILE = ".lock"
 
@@ -67,10 +67,10 @@ def nightly(
 def _night(
     options: RunOptions, night: NightlyOptions, report: Report | None, home: Home, out: Path | None, left: str | None
 ) -> Nightly:
-    from flows.nightly.publish import lines
-    from flows.nightly.verdict import as_dict
-    from flows.nightly.watch import Watch, default_out, night_name
-    from flows.tracking import TrackingError
+    from hopbench.flows.nightly.publish import lines
+    from hopbench.flows.nightly.verdict import as_dict
+    from hopbench.flows.nightly.watch import Watch, default_out, night_name
+    from hopbench.flows.tracking import TrackingError
 
     begun = datetime.now(UTC)
     name = Path(options.dataset).name

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from eval.version import source_digests
+from hopbench.eval.version import source_digests
 
 if TYPE_CHECKING:
-    from eval.evaluate import Evaluation
+    from hopbench.eval.evaluate import Evaluation
 
 # What computes vectors, graphs, rankings or scores; another release may compute something else.
 PACKAGES = ("bm25s", "igraph", "ir-measures", "kglite", "neo4j", "numpy", "onnxruntime", "pystemmer", "ragas", "scipy")
@@ -86,7 +86,7 @@ def _code(what: str, now: Mapping[str, str], then: Mapping[str, str]) -> list[st
 
 
 def _plugins(strategy: str) -> dict[str, Any]:
-    from retrieval.strategies.registry import registry  # loads scipy
+    from hopbench.retrieval.strategies.registry import registry  # loads scipy
 
     found = registry().code_named(strategy)
     return {one.distribution: {"version": one.version, "files": dict(one.files)} for one in found}

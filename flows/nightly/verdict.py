@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
-from eval.metrics import PRIMARY, ragas_metrics
-from flows.nightly.counterparts import Counterparts, nearest
-from flows.nightly.latency import Latencies, Slower
-from flows.nightly.nights import Night
-from flows.nightly.suspects import changed, circumstances
+from hopbench.eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
+from hopbench.eval.metrics import PRIMARY, ragas_metrics
+from hopbench.flows.nightly.counterparts import Counterparts, nearest
+from hopbench.flows.nightly.latency import Latencies, Slower
+from hopbench.flows.nightly.nights import Night
+from hopbench.flows.nightly.suspects import changed, circumstances
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from eval.evaluate import Evaluation
-    from eval.ledger import TrialRecord
+    from hopbench.eval.evaluate import Evaluation
+    from hopbench.eval.ledger import TrialRecord
 
 Outcome = Literal["baseline", "good", "regression", "incomplete"]
 

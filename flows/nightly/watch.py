@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eval.evaluate import measured_calls
-from eval.metrics import PRIMARY, ragas_metrics
-from flows.evaluate import Finished, Remarks
-from flows.home import Home
-from flows.nightly import champion, publish, retention
-from flows.nightly.counterparts import counterparts
-from flows.nightly.latency import PACE, WALL, Latencies, judge_latencies
-from flows.nightly.nights import Night, nights, started_as, write_night
-from flows.nightly.suspects import circumstances
-from flows.nightly.verdict import Verdict, as_dict, judge
+from hopbench.eval.evaluate import measured_calls
+from hopbench.eval.metrics import PRIMARY, ragas_metrics
+from hopbench.flows.evaluate import Finished, Remarks
+from hopbench.flows.home import Home
+from hopbench.flows.nightly import champion, publish, retention
+from hopbench.flows.nightly.counterparts import counterparts
+from hopbench.flows.nightly.latency import PACE, WALL, Latencies, judge_latencies
+from hopbench.flows.nightly.nights import Night, nights, started_as, write_night
+from hopbench.flows.nightly.suspects import circumstances
+from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from eval.evaluate import Evaluation
+    from hopbench.eval.evaluate import Evaluation
 
 
 @dataclass

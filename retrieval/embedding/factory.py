@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from retrieval.embedding.base import Embedder
-from retrieval.embedding.cache import EmbeddingCache
-from retrieval.embedding.cached import CachedEmbedder
-from retrieval.embedding.fastembed_model import FastEmbedEmbedder
-from retrieval.embedding.minilm_model import MiniLMEmbedder
-from retrieval.embedding.openai_endpoint import OpenAIEmbedder
-from retrieval.embedding.wordllama_model import WordLlamaEmbedder
-from retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.embedding.base import Embedder
+from hopbench.retrieval.embedding.cache import EmbeddingCache
+from hopbench.retrieval.embedding.cached import CachedEmbedder
+from hopbench.retrieval.embedding.fastembed_model import FastEmbedEmbedder
+from hopbench.retrieval.embedding.minilm_model import MiniLMEmbedder
+from hopbench.retrieval.embedding.openai_endpoint import OpenAIEmbedder
+from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 ALONE: dict[str, Callable[[], Embedder]] = {"minilm": MiniLMEmbedder, "wordllama": WordLlamaEmbedder}
 WITH_MODEL = {"fastembed": "BAAI/bge-small-en-v1.5", "openai": "text-embedding-3-small"}

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from retrieval.embedding.base import Vectors, embed_with
-from retrieval.errors import InputError, MissingExtraError, UnknownNameError
+from hopbench.retrieval.embedding.base import Vectors, embed_with
+from hopbench.retrieval.errors import InputError, MissingExtraError, UnknownNameError
 
 
 @dataclass(frozen=True)

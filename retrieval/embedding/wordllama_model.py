@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from retrieval.embedding.base import Vectors, embed_with
+from hopbench.retrieval.embedding.base import Vectors, embed_with
 
 Sums = NDArray[np.float64]
 # Bounds the tokenizer's memory; has no effect on results.

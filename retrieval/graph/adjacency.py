@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from retrieval.graph import cypher
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.index import Batch
-from retrieval.types import Counters
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,15 +15,15 @@ from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
-from retrieval.chunking import chunk_passages
-from retrieval.collector import collector_paused
-from retrieval.errors import DamagedGraphError, IncompleteError, InputError
-from retrieval.graph.fingerprint import fingerprint
-from retrieval.graph.joined import with_triples
-from retrieval.graph.plan import GraphPlan
-from retrieval.graph.resolution import resolve_names
-from retrieval.graph.rules import rule_tables
-from retrieval.graph.schema import (
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.collector import collector_paused
+from hopbench.retrieval.errors import DamagedGraphError, IncompleteError, InputError
+from hopbench.retrieval.graph.fingerprint import fingerprint
+from hopbench.retrieval.graph.joined import with_triples
+from hopbench.retrieval.graph.plan import GraphPlan
+from hopbench.retrieval.graph.resolution import resolve_names
+from hopbench.retrieval.graph.rules import rule_tables
+from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
     DOCUMENT,
@@ -36,15 +36,15 @@ from retrieval.graph.schema import (
     GraphTables,
     document_id,
 )
-from retrieval.graph.similarity import similar_table
-from retrieval.graph.spacy_names import SpacyNames
-from retrieval.graph.staging import Staging
-from retrieval.graph.store import GraphStore
-from retrieval.graph.triples import triple_tables
-from retrieval.llm.faults import LASTING
-from retrieval.notice import notice
-from retrieval.text import Tagger
-from retrieval.types import Chunk
+from hopbench.retrieval.graph.similarity import similar_table
+from hopbench.retrieval.graph.spacy_names import SpacyNames
+from hopbench.retrieval.graph.staging import Staging
+from hopbench.retrieval.graph.store import GraphStore
+from hopbench.retrieval.graph.triples import triple_tables
+from hopbench.retrieval.llm.faults import LASTING
+from hopbench.retrieval.notice import notice
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
 
 GAPS = "gaps"
 MAX_UNREAD = 0.05  # share of chunks that a graph may lack because a model could not read them

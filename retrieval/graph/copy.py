@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from retrieval.embedding.base import Embedder
-from retrieval.errors import InputError, StoreError
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.schema import CHUNK, ENTITY
-from retrieval.graph.store import GraphStore
+from hopbench.retrieval.embedding.base import Embedder
+from hopbench.retrieval.errors import InputError, StoreError
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.schema import CHUNK, ENTITY
+from hopbench.retrieval.graph.store import GraphStore
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ trip. Values reach a query only as parameters.
 
 from __future__ import annotations
 
-from retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
 
 
 def export_nodes(label: str) -> str:

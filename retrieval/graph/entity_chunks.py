@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.arithmetic import ln
-from retrieval.graph import cypher
-from retrieval.index import Batch
-from retrieval.search import cosines
-from retrieval.types import Counters
+from hopbench.retrieval.arithmetic import ln
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.search import cosines
+from hopbench.retrieval.types import Counters
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

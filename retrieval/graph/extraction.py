@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrieval.chunking import count_tokens
-from retrieval.entities import Key
-from retrieval.graph import resolution
-from retrieval.llm import LLM, Call, Endpoint, Reply, ask
-from retrieval.llm.structured import wire_schema
-from retrieval.text import name_key
-from retrieval.types import Chunk, Triple
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.entities import Key
+from hopbench.retrieval.graph import resolution
+from hopbench.retrieval.llm import LLM, Call, Endpoint, Reply, ask
+from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.text import name_key
+from hopbench.retrieval.types import Chunk, Triple
 
 PROMPT_VERSION = "extract-2"
 TOGETHER, TOGETHER_TOKENS = 4, 400  # passages and their tokens in one call

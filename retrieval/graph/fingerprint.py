@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from retrieval.graph import cypher
-from retrieval.graph.schema import EDGE_COLUMNS, LIST_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
-from retrieval.graph.store import GraphStore
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, LIST_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
+from hopbench.retrieval.graph.store import GraphStore
 
 
 def export(store: GraphStore) -> GraphTables:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from retrieval.entities import Key
-from retrieval.graph.profiles import Profile, profiles
-from retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, RELATED_TO, entity_id
-from retrieval.graph.triples import triple_tables, triples_by_passage
-from retrieval.text import Tagger, name_key
-from retrieval.types import Chunk, Triple
+from hopbench.retrieval.entities import Key
+from hopbench.retrieval.graph.profiles import Profile, profiles
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, RELATED_TO, entity_id
+from hopbench.retrieval.graph.triples import triple_tables, triples_by_passage
+from hopbench.retrieval.text import Tagger, name_key
+from hopbench.retrieval.types import Chunk, Triple
 
 Tables = Mapping[str, pd.DataFrame]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from retrieval.errors import DamagedGraphError, InputError, StoreError
-from retrieval.graph import cypher
-from retrieval.graph.schema import (
+from hopbench.retrieval.errors import DamagedGraphError, InputError, StoreError
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import (
     CHUNK,
     EDGE_COLUMNS,
     EDGE_ENDS,
@@ -26,8 +26,8 @@ from retrieval.graph.schema import (
     SPARSE_COLUMNS,
     GraphTables,
 )
-from retrieval.graph.store import Record
-from retrieval.resources import exhausted
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.resources import exhausted
 
 VECTOR_ROWS = 10_000  # handed over at a time: as Python numbers a vector takes eight times its size
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NoReturn
 
-from retrieval.errors import InputError
-from retrieval.graph.fingerprint import export, fingerprint
-from retrieval.graph.mapping import GraphMapping
-from retrieval.graph.neo4j_connection import Connection
-from retrieval.graph.neo4j_store import Neo4jStore
-from retrieval.graph.schema import CHUNK, GraphTables
-from retrieval.graph.store import Record
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.graph.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.mapping import GraphMapping
+from hopbench.retrieval.graph.neo4j_connection import Connection
+from hopbench.retrieval.graph.neo4j_store import Neo4jStore
+from hopbench.retrieval.graph.schema import CHUNK, GraphTables
+from hopbench.retrieval.graph.store import Record
 
 
 class MappedStore:

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from retrieval.errors import InputError, UnknownNameError
-from retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
+from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
 
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
 ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has

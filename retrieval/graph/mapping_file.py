@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from retrieval.errors import InputError, UnknownNameError
-from retrieval.graph.mapping import GraphMapping, Property
-from retrieval.yaml_file import read_yaml
+from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.graph.mapping import GraphMapping, Property
+from hopbench.retrieval.yaml_file import read_yaml
 
 
 def load_mapping(path: Path) -> GraphMapping:

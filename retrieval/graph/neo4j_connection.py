@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from retrieval.errors import HopBenchError, InputError, StoreError
+from hopbench.retrieval.errors import HopBenchError, InputError, StoreError
 
 if TYPE_CHECKING:
     from neo4j import Driver

@@ -5,7 +5,7 @@ Labels and types come from `schema`; values reach a query only as parameters.
 
 from __future__ import annotations
 
-from retrieval.graph.schema import CHUNK, DOCUMENT, EDGE_ENDS, ENTITY
+from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, EDGE_ENDS, ENTITY
 
 NODE, BUILD, BUILDING = "Node", "Build", "Building"
 UNIQUE = (DOCUMENT, CHUNK, ENTITY, BUILD, BUILDING)

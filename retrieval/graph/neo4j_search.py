@@ -1,18 +1,18 @@
 """Neo4j's own vector index in place of exact search: approximate, so outside the parity of stores.
 
 Its index knows no namespaces: more than is wanted is fetched, what belongs to other graphs is left out, and the rest is
-scored again by the exact cosine, as in `retrieval.search`.
+scored again by the exact cosine, as in `hopbench.retrieval.search`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from retrieval.embedding.base import Vectors
-from retrieval.graph.neo4j_cypher import nearest_nodes
-from retrieval.graph.schema import CHUNK
-from retrieval.index import Index
-from retrieval.search import Candidates, cosines
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph.neo4j_cypher import nearest_nodes
+from hopbench.retrieval.graph.schema import CHUNK
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.search import Candidates, cosines
 
 NATIVE = "neo4j vector index"
 OVERFETCH = 4

@@ -16,11 +16,11 @@ from weakref import finalize
 
 import pandas as pd
 
-from retrieval.graph import cypher
-from retrieval.graph import neo4j_cypher as texts
-from retrieval.graph.neo4j_connection import Connection, explained, explanation
-from retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
-from retrieval.graph.store import Record
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph import neo4j_cypher as texts
+from hopbench.retrieval.graph.neo4j_connection import Connection, explained, explanation
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
+from hopbench.retrieval.graph.store import Record
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session

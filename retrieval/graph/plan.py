@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from retrieval.chunking import MAX_TOKENS
-from retrieval.errors import ParameterError
-from retrieval.types import Passage, Triple
+from hopbench.retrieval.chunking import MAX_TOKENS
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.types import Passage, Triple
 
 if TYPE_CHECKING:
-    from retrieval.embedding.base import Embedder
-    from retrieval.graph.extraction import TripleReader
+    from hopbench.retrieval.embedding.base import Embedder
+    from hopbench.retrieval.graph.extraction import TripleReader
 
 BUILDER_VERSION = 4
 EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")

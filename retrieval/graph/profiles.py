@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from retrieval.entities import Key, title_key
-from retrieval.text import name_key, sentences, shortened, split_qualifier, tokens
-from retrieval.types import Chunk, Triple
+from hopbench.retrieval.entities import Key, title_key
+from hopbench.retrieval.text import name_key, sentences, shortened, split_qualifier, tokens
+from hopbench.retrieval.types import Chunk, Triple
 
 LONGEST = 300  # characters of a description
 

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.arithmetic import on_grid
-from retrieval.embedding.base import Embedder
-from retrieval.llm import LLM, Call, ask
-from retrieval.search import dense_top
-from retrieval.text import name_key
-from retrieval.types import Triple
+from hopbench.retrieval.arithmetic import on_grid
+from hopbench.retrieval.embedding.base import Embedder
+from hopbench.retrieval.llm import LLM, Call, ask
+from hopbench.retrieval.search import dense_top
+from hopbench.retrieval.text import name_key
+from hopbench.retrieval.types import Triple
 
 PROMPT_VERSION = "resolve-1"
 SURE = 0.98

@@ -16,8 +16,8 @@ from typing import Protocol
 
 import pandas as pd
 
-from retrieval.arithmetic import ln
-from retrieval.entities import (
+from hopbench.retrieval.arithmetic import ln
+from hopbench.retrieval.entities import (
     AliasTable,
     Key,
     ReadChunk,
@@ -27,7 +27,7 @@ from retrieval.entities import (
     named_entities,
     read_chunk,
 )
-from retrieval.graph.schema import (
+from hopbench.retrieval.graph.schema import (
     EDGE_COLUMNS,
     ENTITY,
     MENTIONED_IN,
@@ -36,8 +36,8 @@ from retrieval.graph.schema import (
     RULE_RELATIONS,
     entity_id,
 )
-from retrieval.text import Tagger
-from retrieval.types import Chunk
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
 
 SUBJECT_NAMED, SUBJECT_IMPLIED, CO_MENTION = 0.9, 0.8, 0.5
 STATED, IMPLIED, NAMED_TOGETHER = RULE_RELATIONS

@@ -59,9 +59,9 @@ class GraphTables:
     """A whole graph: a DataFrame per node label and edge type, with the columns of `NODE_COLUMNS`/`EDGE_COLUMNS`.
 
     Undirected edges (SIMILAR_TO, RELATED_TO) stand once, with source < target; there are no self-loops. The direction
-    of what is stated of two entities is in `statements` (`retrieval.graph.statements`). `vectors` holds the embeddings
-    of a node label, a row per row of its table; they are no part of the fingerprint, since they follow from the content
-    and the embedder, which the build key names.
+    of what is stated of two entities is in `statements` (`hopbench.retrieval.graph.statements`). `vectors` holds the
+    embeddings of a node label, a row per row of its table; they are no part of the fingerprint, since they follow from
+    the content and the embedder, which the build key names.
     """
 
     nodes: Mapping[str, pd.DataFrame] = field(default_factory=dict)

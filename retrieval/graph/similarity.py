@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from retrieval.arithmetic import on_grid, product_error
-from retrieval.graph.schema import EDGE_COLUMNS, SIMILAR_TO
-from retrieval.text import Tagger
-from retrieval.types import Chunk
+from hopbench.retrieval.arithmetic import on_grid, product_error
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, SIMILAR_TO
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
 
 BLOCK_ROWS = 512
 TILE_COLUMNS = 16_384  # 32 MB of scores, whatever the corpus

@@ -15,9 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from retrieval.entities import MAX_NAME_WORDS, NAME_LABELS, AliasTable, Key, ReadChunk, Span
-from retrieval.errors import InputError, MissingExtraError
-from retrieval.text import STOP_WORDS, Token, tokens
+from hopbench.retrieval.entities import MAX_NAME_WORDS, NAME_LABELS, AliasTable, Key, ReadChunk, Span
+from hopbench.retrieval.errors import InputError, MissingExtraError
+from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 MODEL_VARIABLE, DEFAULT_MODEL = "HOPBENCH_SPACY_MODEL", "en_core_web_sm"
 BATCH = 64  # sentences; 32 to 256 take the same time

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from retrieval.graph.schema import LIST_COLUMNS
-from retrieval.locking import exclusive_and_gone
-from retrieval.notice import notice
+from hopbench.retrieval.graph.schema import LIST_COLUMNS
+from hopbench.retrieval.locking import exclusive_and_gone
+from hopbench.retrieval.notice import notice
 
 SUMS = "sums.json"
 Tables = Mapping[str, pd.DataFrame]

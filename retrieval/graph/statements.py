@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from retrieval.graph.schema import RULE_RELATIONS
+from hopbench.retrieval.graph.schema import RULE_RELATIONS
 
 DIRECTED, SYMMETRIC = "->", "<->"
 INVERSE = "inverse of"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from retrieval.graph.schema import GraphTables
+from hopbench.retrieval.graph.schema import GraphTables
 
 Record = Mapping[str, Any]
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.arithmetic import exp, ln, log
-from retrieval.fusion import DECIMALS
-from retrieval.graph import cypher
-from retrieval.graph.schema import RELATED_TO
-from retrieval.graph.store import Record
-from retrieval.index import Batch
-from retrieval.types import Counters, Step
+from hopbench.retrieval.arithmetic import exp, ln, log
+from hopbench.retrieval.fusion import DECIMALS
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.types import Counters, Step
 
 MOST_MENTIONS = 31  # log2(31 + 1)/5 = 1
 _BOOSTS = 0.7 + 0.3 * log(np.arange(MOST_MENTIONS + 1) + 1.0) / (5.0 * ln(2.0))

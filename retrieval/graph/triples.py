@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from retrieval.entities import ALIAS_WEIGHT, TITLE_WEIGHT, Key, title_key
-from retrieval.graph.profiles import occurrences, profiles
-from retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO, entity_id
-from retrieval.graph.statements import Statement, encoded
-from retrieval.text import Tagger, name_key, sentences, shortened, tokens
-from retrieval.types import Chunk, Triple
+from hopbench.retrieval.entities import ALIAS_WEIGHT, TITLE_WEIGHT, Key, title_key
+from hopbench.retrieval.graph.profiles import occurrences, profiles
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO, entity_id
+from hopbench.retrieval.graph.statements import Statement, encoded
+from hopbench.retrieval.text import Tagger, name_key, sentences, shortened, tokens
+from hopbench.retrieval.types import Chunk, Triple
 
 MAX_DESCRIPTION = 300  # characters of an edge's or a statement's own
 

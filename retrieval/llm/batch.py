@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from retrieval.llm.client import LLM
-from retrieval.llm.faults import LLMError, parsed
-from retrieval.llm.ledger import BudgetReached
-from retrieval.llm.scope import Scope
+from hopbench.retrieval.llm.client import LLM
+from hopbench.retrieval.llm.faults import LLMError, parsed
+from hopbench.retrieval.llm.ledger import BudgetReached
+from hopbench.retrieval.llm.scope import Scope
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion

@@ -14,16 +14,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from retrieval.llm.cache import ReplyCache, request_key
-from retrieval.llm.endpoint import Endpoint
-from retrieval.llm.faults import LLMError
-from retrieval.llm.flights import Flights
-from retrieval.llm.ledger import CallLedger, CallRecord
-from retrieval.llm.loop import LoopThread
-from retrieval.llm.scope import Scope, current_scope
-from retrieval.llm.sending import Sender, openai_client
-from retrieval.llm.settings import Settings
-from retrieval.llm.spending import Spent
+from hopbench.retrieval.llm.cache import ReplyCache, request_key
+from hopbench.retrieval.llm.endpoint import Endpoint
+from hopbench.retrieval.llm.faults import LLMError
+from hopbench.retrieval.llm.flights import Flights
+from hopbench.retrieval.llm.ledger import CallLedger, CallRecord
+from hopbench.retrieval.llm.loop import LoopThread
+from hopbench.retrieval.llm.scope import Scope, current_scope
+from hopbench.retrieval.llm.sending import Sender, openai_client
+from hopbench.retrieval.llm.settings import Settings
+from hopbench.retrieval.llm.spending import Spent
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

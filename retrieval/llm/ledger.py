@@ -1,6 +1,6 @@
 """What calls to language models cost: a row for each in SQLite, totals by purpose, and a cap in dollars.
 
-Prices are those of `retrieval.llm.prices`; the cost of a model without a price is unknown (None), never 0.
+Prices are those of `hopbench.retrieval.llm.prices`; the cost of a model without a price is unknown (None), never 0.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from retrieval.errors import IncompleteError
-from retrieval.llm.cache import connect, explained
-from retrieval.llm.prices import price_of
+from hopbench.retrieval.errors import IncompleteError
+from hopbench.retrieval.llm.cache import connect, explained
+from hopbench.retrieval.llm.prices import price_of
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS calls (run TEXT NOT NULL, at REAL NOT NULL, purpose TEXT NOT NULL,
 sample TEXT NOT NULL, endpoint TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retrieval.llm.faults import CONTENT, PASSING, LLMError
+from hopbench.retrieval.llm.faults import CONTENT, PASSING, LLMError
 
 
 class Retries:

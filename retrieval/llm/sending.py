@@ -8,12 +8,12 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from retrieval.llm.endpoint import Endpoint
-from retrieval.llm.faults import LLMError, content_of, from_openai, shaped
-from retrieval.llm.pacing import Pacer
-from retrieval.llm.settings import Settings
-from retrieval.llm.spending import Spent
-from retrieval.notice import notice
+from hopbench.retrieval.llm.endpoint import Endpoint
+from hopbench.retrieval.llm.faults import LLMError, content_of, from_openai, shaped
+from hopbench.retrieval.llm.pacing import Pacer
+from hopbench.retrieval.llm.settings import Settings
+from hopbench.retrieval.llm.spending import Spent
+from hopbench.retrieval.notice import notice
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from retrieval.llm.patience import Breaker, Retries
+from hopbench.retrieval.llm.patience import Breaker, Retries
 
 
 @dataclass(frozen=True)

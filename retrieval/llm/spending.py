@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from retrieval.llm.ledger import CallRecord
-from retrieval.llm.prices import price_of
+from hopbench.retrieval.llm.ledger import CallRecord
+from hopbench.retrieval.llm.prices import price_of
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion

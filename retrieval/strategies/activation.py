@@ -19,17 +19,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from retrieval.errors import ParameterError
-from retrieval.fusion import Scored, ordered
-from retrieval.graph import cypher
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.index import Batch
-from retrieval.strategies.activation_energy import Branch, Exploration
-from retrieval.strategies.activation_reading import frontier_row, level
-from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.fusion import Scored, ordered
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.activation_energy import Branch, Exploration
+from hopbench.retrieval.strategies.activation_reading import frontier_row, level
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking
 
 NEVER = 2.0  # above every similarity, strength and weight: a threshold that no edge passes
 

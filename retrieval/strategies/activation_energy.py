@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from retrieval.fusion import DECIMALS
-from retrieval.types import Step
+from hopbench.retrieval.fusion import DECIMALS
+from hopbench.retrieval.types import Step
 
 MAX_DEPTH, BELOW_THRESHOLD, DEAD_END = "max_depth", "below_threshold", "dead_end"
 EMPTY_FRONTIER, SEED_NOT_FOUND = "empty_frontier", "seed_not_found"

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.graph.store import GraphStore
-from retrieval.strategies.activation_energy import NOT_COUNTED, Edge, Neighbourhood
-from retrieval.strategies.activation_shelf import KINDS, EdgeShelf, Floats, Ints, ShelfEdges
+from hopbench.retrieval.graph.store import GraphStore
+from hopbench.retrieval.strategies.activation_energy import NOT_COUNTED, Edge, Neighbourhood
+from hopbench.retrieval.strategies.activation_shelf import KINDS, EdgeShelf, Floats, Ints, ShelfEdges
 
 Bools = NDArray[np.bool_]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retrieval.graph import cypher
-from retrieval.graph.store import Record
-from retrieval.index import Batch, Index
-from retrieval.strategies.activation_energy import NOT_COUNTED, Exploration, Neighbourhood, floored_jaccard
-from retrieval.strategies.activation_level import shared_neighbourhoods
-from retrieval.strategies.activation_shelf import EdgeShelf
-from retrieval.types import Counters
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.activation_energy import NOT_COUNTED, Exploration, Neighbourhood, floored_jaccard
+from hopbench.retrieval.strategies.activation_level import shared_neighbourhoods
+from hopbench.retrieval.strategies.activation_shelf import EdgeShelf
+from hopbench.retrieval.types import Counters
 
 COLUMNS = ("source", "degree", "kind", "target", "weight", "tags")
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.graph import cypher
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.graph.store import GraphStore, Record
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.store import GraphStore, Record
 
 KINDS = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
 COLUMNS = ("source", "kind", "target", "weight", "tags")

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from retrieval.errors import ParameterError
-from retrieval.fitted import FittedOn
-from retrieval.fusion import Scored
-from retrieval.index import Batch
-from retrieval.types import Counters, Hit, Ranking, Source
+from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.fitted import FittedOn
+from hopbench.retrieval.fusion import Scored
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.types import Counters, Hit, Ranking, Source
 
 FILL_TO = 20
 KEEP = 100

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from retrieval.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
-from retrieval.index import Batch
-from retrieval.strategies.base import Strategy, param
-from retrieval.types import Counters, Hit, Ranking
+from hopbench.retrieval.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.types import Counters, Hit, Ranking
 
 
 def hybrid_rankings(batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted") -> list[Scored]:

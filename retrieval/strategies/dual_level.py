@@ -23,18 +23,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrieval.communities import Communities, Descriptions, communities, descriptions
-from retrieval.embedding.base import Vectors
-from retrieval.fusion import DECIMALS, Scored, ordered, reciprocal_rank
-from retrieval.graph.adjacency import Adjacency, adjacency
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Batch
-from retrieval.linking import Linker, linker
-from retrieval.question_keywords import KEYWORDS, Keywords, QuestionKeywords, surface_keywords
-from retrieval.search import Candidates, dense_top
-from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.dual_level_levels import (
+from hopbench.retrieval.communities import Communities, Descriptions, communities, descriptions
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.fusion import DECIMALS, Scored, ordered, reciprocal_rank
+from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import Linker, linker
+from hopbench.retrieval.question_keywords import KEYWORDS, Keywords, QuestionKeywords, surface_keywords
+from hopbench.retrieval.search import Candidates, dense_top
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.dual_level_levels import (
     Evidence,
     Floats,
     Level,
@@ -42,8 +42,8 @@ from retrieval.strategies.dual_level_levels import (
     chunks_of_communities,
     chunks_of_entities,
 )
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking
 
 NOTHING_SAID = Descriptions({}, {}, 0)
 BLOCK = 64  # questions compared with all entities at a time

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from retrieval.communities import Communities
-from retrieval.fusion import DECIMALS
-from retrieval.graph.adjacency import Adjacency
-from retrieval.graph.schema import MENTIONED_IN
-from retrieval.index import Batch, Index
-from retrieval.search import DEPTH
-from retrieval.search import cosines as cosines_of
-from retrieval.types import Step
+from hopbench.retrieval.communities import Communities
+from hopbench.retrieval.fusion import DECIMALS
+from hopbench.retrieval.graph.adjacency import Adjacency
+from hopbench.retrieval.graph.schema import MENTIONED_IN
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.search import DEPTH
+from hopbench.retrieval.search import cosines as cosines_of
+from hopbench.retrieval.types import Step
 
 IN_COMMUNITY = "IN_COMMUNITY"  # the step from a community to its entity, which is no edge of the graph
 TOLD = 5  # entities and communities that the notes list

@@ -13,18 +13,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrieval.fusion import DECIMALS, Scored, min_max
-from retrieval.graph import cypher
-from retrieval.graph.entity_chunks import Floats, Ints, Matches, Standing, inverse_frequency, matches, read_standing
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Batch
-from retrieval.linking import linker
-from retrieval.question_entities import question_entities
-from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.entity_stages import Expanded, add_synonyms, expand, nearest_to_question
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking, Step
+from hopbench.retrieval.fusion import DECIMALS, Scored, min_max
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.entity_chunks import (
+    Floats,
+    Ints,
+    Matches,
+    Standing,
+    inverse_frequency,
+    matches,
+    read_standing,
+)
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.question_entities import question_entities
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.entity_stages import Expanded, add_synonyms, expand, nearest_to_question
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from retrieval.fusion import DECIMALS
-from retrieval.graph import cypher
-from retrieval.graph.schema import RELATED_TO
-from retrieval.graph.similarity import exact_cosines
-from retrieval.index import Batch
-from retrieval.linking import Linker
-from retrieval.question_entities import name_vectors, synonyms
-from retrieval.types import Counters, Step
+from hopbench.retrieval.fusion import DECIMALS
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.graph.similarity import exact_cosines
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import Linker
+from hopbench.retrieval.question_entities import name_vectors, synonyms
+from hopbench.retrieval.types import Counters, Step
 
 SYNONYM_SEEDS = 2
 SYNONYM = "SYNONYM"  # the step from a seed to its synonym, which is no edge of the graph

@@ -16,15 +16,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from retrieval.fusion import RRF_K, Scored, ordered, reciprocal_rank
-from retrieval.graph.schema import RELATED_TO
-from retrieval.index import Batch
-from retrieval.linking import linker
-from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.expansion_walk import ExpansionQuery, Walk, expand, expansion_queries
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking, Step
+from hopbench.retrieval.fusion import RRF_K, Scored, ordered, reciprocal_rank
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import linker
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.expansion_walk import ExpansionQuery, Walk, expand, expansion_queries
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 QUERY = "QUERY"
 BLOCK = 512

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from retrieval.fusion import DECIMALS
-from retrieval.graph import cypher
-from retrieval.graph.schema import RELATED_TO
-from retrieval.graph.store import Record
-from retrieval.index import Batch
-from retrieval.types import Counters, Step
+from hopbench.retrieval.fusion import DECIMALS
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.types import Counters, Step
 
 
 def proximity(hops: int) -> float:

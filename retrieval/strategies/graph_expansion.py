@@ -14,15 +14,15 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.fusion import DECIMALS, Scored, ordered, rank_shares
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.index import Batch
-from retrieval.search import cosines
-from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.graph_expansion_walk import NEVER, Expansion, Walk, evidence, walked
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking
+from hopbench.retrieval.fusion import DECIMALS, Scored, ordered, rank_shares
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.search import cosines
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.graph_expansion_walk import NEVER, Expansion, Walk, evidence, walked
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking
 
 FloatArray = NDArray[np.float64]
 Score = TypeVar("Score", float, FloatArray)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.graph.store import Record
-from retrieval.types import Step
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.store import Record
+from hopbench.retrieval.types import Step
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.graph import cypher
-from retrieval.index import Batch
-from retrieval.strategies.graph_expansion_routes import Floats, Found, Hop, Ints, Marks, Reached, steps_to
-from retrieval.types import Counters, Step
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.graph_expansion_routes import Floats, Found, Hop, Ints, Marks, Reached, steps_to
+from hopbench.retrieval.types import Counters, Step
 
 NEVER = 2.0  # above every similarity and strength: a threshold that no edge passes
 SEED = Reached(0, carried=1.0)

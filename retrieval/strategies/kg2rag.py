@@ -28,18 +28,18 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from retrieval.arithmetic import length, summed
-from retrieval.fusion import RRF_K, Scored, ordered
-from retrieval.graph.adjacency import Adjacency, adjacency
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Batch, Index
-from retrieval.search import COSINE_DECIMALS
-from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.kg2rag_expansion import Expansion, Limits, expand, path_to
-from retrieval.strategies.kg2rag_trees import Tree, Triples, spanning_trees, stated_triples
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking
+from hopbench.retrieval.arithmetic import length, summed
+from hopbench.retrieval.fusion import RRF_K, Scored, ordered
+from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.search import COSINE_DECIMALS
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.kg2rag_expansion import Expansion, Limits, expand, path_to
+from hopbench.retrieval.strategies.kg2rag_trees import Tree, Triples, spanning_trees, stated_triples
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking
 
 TREE_RELEVANCE = "tree_relevance"
 

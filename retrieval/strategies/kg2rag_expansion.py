@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrieval.fusion import DECIMALS
-from retrieval.graph.adjacency import Adjacency
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Batch, Index
-from retrieval.search import cosines
-from retrieval.strategies.kg2rag_trees import Floats, Rows, Triples
-from retrieval.types import Step
+from hopbench.retrieval.fusion import DECIMALS
+from hopbench.retrieval.graph.adjacency import Adjacency
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.search import cosines
+from hopbench.retrieval.strategies.kg2rag_trees import Floats, Rows, Triples
+from hopbench.retrieval.types import Step
 
 
 class EntityWay(NamedTuple):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from retrieval.graph.adjacency import Adjacency
+from hopbench.retrieval.graph.adjacency import Adjacency
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]

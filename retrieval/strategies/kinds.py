@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrieval.fitted import FittedOn, sets_of
-from retrieval.strategies.base import Strategy
-from retrieval.strategies.registry import WITHOUT_SOURCE, parts_of, preset
+from hopbench.retrieval.fitted import FittedOn, sets_of
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE, parts_of, preset
 
 DOCUMENTED, TUNED, BY_HAND = "documented", "tuned", "set by hand"
 

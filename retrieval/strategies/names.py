@@ -30,5 +30,5 @@ def strategy_names() -> list[str]:
 
 def tuned_names() -> list[str]:
     """The strategies that have a second preset, which `all:tuned` runs."""
-    folder = files("retrieval.strategies") / "presets"
+    folder = files("hopbench.retrieval.strategies") / "presets"
     return [name for name in BUILT_IN if name not in WITHOUT_SOURCE and (folder / f"{name}.yaml").is_file()]

@@ -14,16 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
-from retrieval.fusion import DECIMALS, Scored, ordered
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.graph.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
-from retrieval.index import Batch
-from retrieval.recognition import MAX_NGRAM, Card, Recognised, recognise
-from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking, Step
+from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
+from hopbench.retrieval.fusion import DECIMALS, Scored, ordered
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.graph.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.recognition import MAX_NGRAM, Card, Recognised, recognise
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from retrieval.arithmetic import log
-from retrieval.fusion import DECIMALS, Scored
-from retrieval.graph.adjacency import Adjacency, adjacency
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from retrieval.index import Batch
-from retrieval.linking import Link, linker
-from retrieval.search import best_rows
-from retrieval.strategies.base import KEEP, Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.timing import stage
-from retrieval.types import Counters, Hit, Ranking, Step
+from hopbench.retrieval.arithmetic import log
+from hopbench.retrieval.fusion import DECIMALS, Scored
+from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import Link, linker
+from hopbench.retrieval.search import best_rows
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 Matrix = NDArray[np.float64]
 BLOCK = 64

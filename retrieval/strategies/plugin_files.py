@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 _RECORDS = (".dist-info", ".egg-info")
-_PROJECT = ("retrieval", "eval", "flows")  # ours has a digest of its own
+_PROJECT = ("hopbench",)  # ours has a digest of its own
 
 
 class Found(Protocol):

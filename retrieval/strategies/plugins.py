@@ -14,7 +14,7 @@ from importlib.metadata import Distribution, EntryPoint, distribution, packages_
 from pathlib import Path
 from typing import Any
 
-from retrieval.strategies.plugin_files import Found, plugin_files
+from hopbench.retrieval.strategies.plugin_files import Found, plugin_files
 
 _OURS = __name__.partition(".")[0]
 DIGITS = 12

@@ -17,22 +17,22 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any
 
-from retrieval.errors import InputError, ParameterError, UnknownNameError
-from retrieval.strategies import names
-from retrieval.strategies.activation import Activation
-from retrieval.strategies.base import Bounds, Strategy
-from retrieval.strategies.baselines import BM25, Hybrid, Vector
-from retrieval.strategies.dual_level import DualLevel
-from retrieval.strategies.entity_expansion import EntityExpansion
-from retrieval.strategies.expansion_queries import ExpansionQueries
-from retrieval.strategies.graph_expansion import GraphExpansion
-from retrieval.strategies.hoprank import HopRank
-from retrieval.strategies.kg2rag import KG2RAG
-from retrieval.strategies.naming import aliases, by_field, field_named
-from retrieval.strategies.neighborhood import Neighborhood
-from retrieval.strategies.pagerank import PageRank
-from retrieval.strategies.plugins import PluginCode, plugin_code
-from retrieval.yaml_file import YamlError, parse_yaml
+from hopbench.retrieval.errors import InputError, ParameterError, UnknownNameError
+from hopbench.retrieval.strategies import names
+from hopbench.retrieval.strategies.activation import Activation
+from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.strategies.baselines import BM25, Hybrid, Vector
+from hopbench.retrieval.strategies.dual_level import DualLevel
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.strategies.expansion_queries import ExpansionQueries
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.kg2rag import KG2RAG
+from hopbench.retrieval.strategies.naming import aliases, by_field, field_named
+from hopbench.retrieval.strategies.neighborhood import Neighborhood
+from hopbench.retrieval.strategies.pagerank import PageRank
+from hopbench.retrieval.strategies.plugins import PluginCode, plugin_code
+from hopbench.retrieval.yaml_file import YamlError, parse_yaml
 
 BUILT_IN: tuple[type[Strategy], ...] = (
     Vector,
@@ -151,7 +151,7 @@ def registry() -> Registry:
 
 def preset(name: str) -> Preset | None:
     """The tuned preset of a strategy, if it has one."""
-    file = files("retrieval.strategies") / "presets" / f"{name}.yaml"
+    file = files("hopbench.retrieval.strategies") / "presets" / f"{name}.yaml"
     if not file.is_file():
         return None
     content = parse_yaml(file.read_text(encoding="utf-8"), f"preset {name}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.main import main
+from hopbench.flows.cli.main import main
 
 SERVERS = (
     *("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "OPENAI_BASE_URL", "OPENAI_API_KEY"),

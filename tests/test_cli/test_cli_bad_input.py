@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-
 from tests.test_cli.conftest import PASSAGES, Done, call, lines, write_benchmark
 
 Spoil = Callable[[Path], None]

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
-from eval.compare import compare
-from eval.ledger import Champion, Ledger, TrialRecord
-from flows.cli import compare_sides
-from flows.cli.compare_sides import Side
-from flows.cli.compare_sources import Sources
-from flows.home import Home
-from retrieval.errors import InputError, UnknownNameError
 from tests.test_cli.conftest import Hopbench, call
+
+from hopbench.eval.compare import compare
+from hopbench.eval.ledger import Champion, Ledger, TrialRecord
+from hopbench.flows.cli import compare_sides
+from hopbench.flows.cli.compare_sides import Side
+from hopbench.flows.cli.compare_sources import Sources
+from hopbench.flows.home import Home
+from hopbench.retrieval.errors import InputError, UnknownNameError
 
 Runs = Callable[..., Path]
 NOWHERE = Home(Path("nowhere"))

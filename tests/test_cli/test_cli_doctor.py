@@ -13,10 +13,10 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-
-from flows.cli import doctor_checks
-from flows.home import Home
 from tests.test_cli.conftest import Done, Hopbench, call
+
+from hopbench.flows.cli import doctor_checks
+from hopbench.flows.home import Home
 
 SECRET = "sk-planted-0123456789"
 

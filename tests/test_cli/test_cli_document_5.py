@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
 from tests.test_cli.conftest import call, lines
 
 PASSAGES = {

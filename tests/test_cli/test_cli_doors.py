@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from flows.cli.main import app
 from tests.test_cli.conftest import Done, Hopbench, call, write_benchmark
+
+from hopbench.flows.cli.main import app
 
 DEAD = "http://127.0.0.1:9/v1"
 GRAPH_FLAGS = {
@@ -194,9 +194,9 @@ def test_an_embedders_address_that_refuses_connections_is_said_at_once(bench: Pa
 
 @pytest.mark.neo4j
 def test_graphs_in_neo4j_are_listed_too(bench: Path, home: Path, finished: Path, neo4j_connection: object) -> None:
-    from flows.graph_list import graphs
-    from flows.home import Home
-    from flows.options import open_store
+    from hopbench.flows.graph_list import graphs
+    from hopbench.flows.home import Home
+    from hopbench.flows.options import open_store
 
     assert finished.is_dir()  # its graph is built
     before = {name: os.environ[name] for name in os.environ if name.startswith("NEO4J_")}

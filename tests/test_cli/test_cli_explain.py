@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
 from tests.test_cli.conftest import PASSAGES, QUESTIONS, Hopbench, call
 
 BURTON = "Where was the director of Ed Wood born?"

@@ -13,12 +13,12 @@ from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from flows.cli import complete, panels
-from flows.cli.main import app
-from flows.names import EXTRACTORS, STORES
-from retrieval.embedding.factory import SPECS
-from retrieval.strategies import names
-from retrieval.strategies.registry import BUILT_IN, resolve
+from hopbench.flows.cli import complete, panels
+from hopbench.flows.cli.main import app
+from hopbench.flows.names import EXTRACTORS, STORES
+from hopbench.retrieval.embedding.factory import SPECS
+from hopbench.retrieval.strategies import names
+from hopbench.retrieval.strategies.registry import BUILT_IN, resolve
 
 HEAVY = ("numpy", "pandas", "scipy", "yaml", "prefect", "mlflow", "kglite", "openai", "pyarrow")
 
@@ -102,7 +102,7 @@ def test_a_shell_is_offered(line: str, offered: list[str]) -> None:
 
 def test_completion_can_be_shown_and_loads_nothing_heavy() -> None:
     program = (
-        "import sys; from flows.cli import complete\nfrom flows.cli.main import app\n"
+        "import sys; from hopbench.flows.cli import complete\nfrom hopbench.flows.cli.main import app\n"
         "offered = [complete.labels(''), complete.stores(''), complete.sides(''), complete.changes('')]\n"
         f"print([name for name in {HEAVY} if name in sys.modules], all(offered))"
     )

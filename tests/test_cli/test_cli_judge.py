@@ -16,7 +16,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
 from tests.judging import scripted_model
 from tests.llm_servers.scripted import ScriptedServer
 from tests.test_cli.conftest import Done, Hopbench, call
@@ -106,7 +105,7 @@ def test_no_key_stands_in_prefect_s_database_nor_where_a_server_repeats_it(
         asked = ["--llm", f"reader@{server.url}", "--judge", f"judge@{careless.url}", "--judge-metrics", METRICS]
         command = ["run", "--dataset", str(bench), *LABELS[:2], "--out", str(out), *asked]
         env = {**os.environ, "HOPBENCH_HOME": str(home), "OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY}
-        program = [sys.executable, "-m", "flows.cli.main", *command]
+        program = [sys.executable, "-m", "hopbench.flows.cli.main", *command]
         done = subprocess.run(program, env=env, capture_output=True, text=True, check=False)
     assert 4 == done.returncode, done.stderr  # nothing was judged
     reasons = pd.read_parquet(out / "questions.parquet")["judge_failure"].dropna()
@@ -133,7 +132,10 @@ def test_kill_9_while_judging_then_again_repeats_no_finished_call(
     keys = {"OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY, "MLFLOW_TRACKING_URI": tracking}
     env = {**os.environ, "HOPBENCH_HOME": str(home), **keys}
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli.main", *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [sys.executable, "-m", "hopbench.flows.cli.main", *arguments],
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     judgements = home / "judgements.db"
     deadline = time.monotonic() + 120

@@ -7,9 +7,10 @@ import re
 import shutil
 from pathlib import Path
 
-from eval.benchmarks import shipped_benchmarks
-from retrieval.strategies.registry import make, preset, registry
 from tests.test_cli.conftest import Hopbench
+
+from hopbench.eval.benchmarks import shipped_benchmarks
+from hopbench.retrieval.strategies.registry import make, preset, registry
 
 
 def test_every_strategy_is_listed_with_every_parameter(hopbench: Hopbench) -> None:

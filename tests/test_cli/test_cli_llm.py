@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from tests.llm_servers.scripted import Body, ScriptedServer, polite
 from tests.test_cli.conftest import Hopbench, call, lines
 

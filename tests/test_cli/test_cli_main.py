@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-
-from eval.explain import Answer, Change, Examiner, Fate, Helped, Placed
-from eval.explain.notes import note_words
-from eval.metrics import PRIMARY
-from flows.cli.explain_words import fate_words, path_words
-from flows.cli.table import _table
-from retrieval.errors import IncompleteError, InputError, RegressionError
-from retrieval.index import Batch
-from retrieval.types import Hit, Step
 from tests.test_cli.conftest import call
+
+from hopbench.eval.explain import Answer, Change, Examiner, Fate, Helped, Placed
+from hopbench.eval.explain.notes import note_words
+from hopbench.eval.metrics import PRIMARY
+from hopbench.flows.cli.explain_words import fate_words, path_words
+from hopbench.flows.cli.table import _table
+from hopbench.retrieval.errors import IncompleteError, InputError, RegressionError
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.types import Hit, Step
 
 COMMANDS = ("run", "nightly", "serve", "graph", "explain", "compare", "report", "strategies", "benchmarks", "doctor")
 
@@ -49,14 +49,14 @@ def test_errors_become_exit_codes(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr("eval.benchmarks.shipped_benchmarks", fail)
+    monkeypatch.setattr("hopbench.eval.benchmarks.shipped_benchmarks", fail)
     done = call("benchmarks", home=tmp_path)
     message = str(error) or "interrupted; the same command goes on where it stopped"
     assert (done.code, done.out, done.err) == (code, "", f"hopbench: {message}\n")
 
 
 def test_a_defect_keeps_its_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eval.benchmarks.shipped_benchmarks", lambda: 1 / 0)
+    monkeypatch.setattr("hopbench.eval.benchmarks.shipped_benchmarks", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         call("benchmarks", home=tmp_path)
 

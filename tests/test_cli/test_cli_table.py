@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from eval.compare import Interval
-from eval.compare.types import Comparison, PairResult
-from eval.metrics import all_metrics
-from flows.cli.compare import _print_pairs
-from flows.cli.grid import Grid
-from flows.cli.lists import _print_strategy, describe
-from flows.cli.table import _notes, _said, _table
-from retrieval.strategies.registry import registry
+from hopbench.eval.compare import Interval
+from hopbench.eval.compare.types import Comparison, PairResult
+from hopbench.eval.metrics import all_metrics
+from hopbench.flows.cli.compare import _print_pairs
+from hopbench.flows.cli.grid import Grid
+from hopbench.flows.cli.lists import _print_strategy, describe
+from hopbench.flows.cli.table import _notes, _said, _table
+from hopbench.retrieval.strategies.registry import registry
 
 LABELS = ("pagerank", "pagerank[restart=0.3]", "hoprank[weights=/tmp/w.json]")
 JUDGED = (*all_metrics("answer"), *all_metrics("judge"))

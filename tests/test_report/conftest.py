@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.report import ReportData
-from eval.types import Benchmark, BenchmarkQuestion
-from retrieval.types import Passage
+from hopbench.eval.report import ReportData
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.types import Passage
 
 FIRST = ("Ilva", "Maren", "Tobias", "Quill", "Desh", "Orla", "Petra", "Anselm", "Ruth", "Kasimir", "Noor", "Wendel")
 LAST = ("Harrow", "Castellane", "Vance", "Okonjo", "Thorne", "Mirel", "Ashdown", "Ferro", "Lindqvist", "Sable")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from eval.report import ReportData, write_report
+from hopbench.eval.report import ReportData, write_report
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

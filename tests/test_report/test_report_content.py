@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from eval.explain import Quote, quote
-from eval.report import ReportData, read_run, write_details, write_report
-from eval.report.breakdown import breakdowns, ceiling, filled
-from eval.report.charts import figures, pareto
-from eval.report.drilldown import BATCH, found, packed_batches, question_index
-from eval.report.leaderboard import failures, observations, reach
-from eval.report.summary import conclusion, points
-from retrieval.errors import IncompleteError, InputError
+from hopbench.eval.explain import Quote, quote
+from hopbench.eval.report import ReportData, read_run, write_details, write_report
+from hopbench.eval.report.breakdown import breakdowns, ceiling, filled
+from hopbench.eval.report.charts import figures, pareto
+from hopbench.eval.report.drilldown import BATCH, found, packed_batches, question_index
+from hopbench.eval.report.leaderboard import failures, observations, reach
+from hopbench.eval.report.summary import conclusion, points
+from hopbench.retrieval.errors import IncompleteError, InputError
 
 MakeReport = Callable[..., ReportData]
 
@@ -184,7 +184,7 @@ def test_details_beyond_the_limit_are_marked_as_left_out(
     make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = make_report()
-    monkeypatch.setattr("eval.report.drilldown.PACKED_LIMIT", 2.5 * len(packed_batches(data)[0]))
+    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 2.5 * len(packed_batches(data)[0]))
     kept = packed_batches(data)
     assert len(kept) == 2
     places = [line["batch"] for line in question_index(data, len(kept))["questions"]]
@@ -216,7 +216,7 @@ def test_page_asks_for_nothing_and_its_policy_names_its_scripts(make_report: Mak
 
 
 def test_text_has_aa_contrast_in_both_themes() -> None:
-    style = files("eval.report").joinpath("assets", "report.css").read_text(encoding="utf-8")
+    style = files("hopbench.eval.report").joinpath("assets", "report.css").read_text(encoding="utf-8")
     themes = [
         dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r"{[^{}]*--page[^{}]*}", style)
     ]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.report import ReportData, write_report
-from eval.report.breakdown import breakdowns, filled
-from eval.report.charts import figures
-from eval.report.data import shown_interval
-from eval.report.summary import conclusion
+from hopbench.eval.report import ReportData, write_report
+from hopbench.eval.report.breakdown import breakdowns, filled
+from hopbench.eval.report.charts import figures
+from hopbench.eval.report.data import shown_interval
+from hopbench.eval.report.summary import conclusion
 
 MakeReport = Callable[..., ReportData]
 HERE = {"sets": ["musique-train100"], "questions": 100}

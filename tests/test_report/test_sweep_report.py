@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-
-from eval.ledger import TrialRecord
-from eval.sweep.candidate import Candidate
-from eval.sweep.figures import front
-from eval.sweep.plan import read_sweep
-from eval.sweep.report import SweepReport, best_yaml, write_sweep_report
-from eval.sweep.results import Cell, Result, ranked
-from eval.sweep.selection import selection
 from tests.sweeps import write_benchmark, write_sweep
 from tests.test_report.test_report_browser import chrome, click, size, until
+
+from hopbench.eval.ledger import TrialRecord
+from hopbench.eval.sweep.candidate import Candidate
+from hopbench.eval.sweep.figures import front
+from hopbench.eval.sweep.plan import read_sweep
+from hopbench.eval.sweep.report import SweepReport, best_yaml, write_sweep_report
+from hopbench.eval.sweep.results import Cell, Result, ranked
+from hopbench.eval.sweep.selection import selection
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

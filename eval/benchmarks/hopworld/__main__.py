@@ -1,4 +1,4 @@
-"""`python -m eval.benchmarks.hopworld`: write a world, or check one."""
+"""`python -m hopbench.eval.benchmarks.hopworld`: write a world, or check one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
-from eval.benchmarks.hopworld.write import write_benchmark
-from retrieval.errors import HopBenchError, InputError
+from hopbench.eval.benchmarks.hopworld.write import write_benchmark
+from hopbench.retrieval.errors import HopBenchError, InputError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; returns the exit code (1 when a check finds a promise broken)."""
-    parser = ArgumentParser(prog="python -m eval.benchmarks.hopworld", description=__doc__)
+    parser = ArgumentParser(prog="python -m hopbench.eval.benchmarks.hopworld", description=__doc__)
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--out", type=Path, metavar="DIR", help="write a benchmark into this folder")
     action.add_argument("--check", type=Path, metavar="DIR", help="measure the difficulty of this benchmark")
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.check:
-            from eval.benchmarks.hopworld.check import check, table
+            from hopbench.eval.benchmarks.hopworld.check import check, table
 
             measured = check(given.check)
             print(table(measured))  # noqa: T201 - the command's output

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from eval.benchmarks.hopworld import casting
-from eval.benchmarks.hopworld.model import Community, Entity
-from eval.benchmarks.hopworld.names import Namer
-from eval.benchmarks.hopworld.telling import echo, state, year
+from hopbench.eval.benchmarks.hopworld import casting
+from hopbench.eval.benchmarks.hopworld.model import Community, Entity
+from hopbench.eval.benchmarks.hopworld.names import Namer
+from hopbench.eval.benchmarks.hopworld.telling import echo, state, year
 
 _TRADES = ("studio", "press", "label", "yard")
 # Those who founded something were there first, so that no work is older than who published it.

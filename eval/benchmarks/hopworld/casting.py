@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from eval.benchmarks.hopworld.colour import ROLES
-from eval.benchmarks.hopworld.model import Entity
-from eval.benchmarks.hopworld.names import Namer
+from hopbench.eval.benchmarks.hopworld.colour import ROLES
+from hopbench.eval.benchmarks.hopworld.model import Entity
+from hopbench.eval.benchmarks.hopworld.names import Namer
 
 # {w} is an unused stem: no title can be known from elsewhere.
 _TITLES: dict[str, tuple[str, ...]] = {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from eval.benchmarks.hopworld import phrasing
-from eval.benchmarks.hopworld.model import Entity, Fact
+from hopbench.eval.benchmarks.hopworld import phrasing
+from hopbench.eval.benchmarks.hopworld.model import Entity, Fact
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,16 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
-from eval.benchmarks import load_benchmark
-from eval.metrics.reach import ExpansionFactors, reach
-from eval.types import Benchmark
-from retrieval.embedding import get_embedder
-from retrieval.fusion import Scored, ordered, weighted
-from retrieval.graph.rules import rule_tables
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.search import Candidates, LexicalIndex, dense_top
-from retrieval.text import Tagger
-from retrieval.types import Chunk
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.metrics.reach import ExpansionFactors, reach
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.fusion import Scored, ordered, weighted
+from hopbench.retrieval.graph.rules import rule_tables
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.search import Candidates, LexicalIndex, dense_top
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
 
 WEIGHTS = tuple(round(0.1 * step, 1) for step in range(1, 10))
 SEED_WEIGHT = 0.7  # the hybrid whose top 10 the graph is entered from

@@ -9,9 +9,9 @@ from itertools import islice
 from random import Random
 from typing import TypeVar
 
-from eval.benchmarks.hopworld import phrasing
-from eval.benchmarks.hopworld.chains import Chain, fits, follow, walk
-from eval.benchmarks.hopworld.model import Community, Entity, Fact
+from hopbench.eval.benchmarks.hopworld import phrasing
+from hopbench.eval.benchmarks.hopworld.chains import Chain, fits, follow, walk
+from hopbench.eval.benchmarks.hopworld.model import Community, Entity, Fact
 
 T = TypeVar("T")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from random import Random
 
-from eval.benchmarks.hopworld import colour
-from eval.benchmarks.hopworld.model import Community, Entity, Fact
-from eval.benchmarks.hopworld.plans import FORWARD, INVERSE
-from eval.benchmarks.hopworld.telling import MOST_SENTENCES, year
+from hopbench.eval.benchmarks.hopworld import colour
+from hopbench.eval.benchmarks.hopworld.model import Community, Entity, Fact
+from hopbench.eval.benchmarks.hopworld.plans import FORWARD, INVERSE
+from hopbench.eval.benchmarks.hopworld.telling import MOST_SENTENCES, year
 
 _PRONOUNS = {"he": ("he", "him", "his"), "she": ("she", "her", "her"), "it": ("it", "it", "its")}
 _EARLY = {"birth": -3.0, "birthplace": -2.0, "director": -1.0, "author": -1.0, "death": 9.0, "burial": 10.0}

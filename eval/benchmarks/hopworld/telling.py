@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from eval.benchmarks.hopworld.model import Community, Entity, Fact
-from eval.benchmarks.hopworld.plans import INVERSE
+from hopbench.eval.benchmarks.hopworld.model import Community, Entity, Fact
+from hopbench.eval.benchmarks.hopworld.plans import INVERSE
 
 MOST_SENTENCES = 8
 _MOST_TOLD = 6  # facts in one passage

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from eval.benchmarks.hopworld.builder import Builder
-from eval.benchmarks.hopworld.model import Community
-from eval.benchmarks.hopworld.names import Namer
+from hopbench.eval.benchmarks.hopworld.builder import Builder
+from hopbench.eval.benchmarks.hopworld.model import Community
+from hopbench.eval.benchmarks.hopworld.names import Namer
 
 FEWEST_ENTITIES = 24  # that a community has
 _STEMS = 80  # that a community needs, at most

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from eval.benchmarks.hopworld.card import card
-from eval.benchmarks.hopworld.names import coprime
-from eval.benchmarks.hopworld.questions import Asked, Asker
-from eval.benchmarks.hopworld.render import passage
-from eval.benchmarks.hopworld.world import FEWEST_ENTITIES, communities
-from retrieval.errors import InputError
+from hopbench.eval.benchmarks.hopworld.card import card
+from hopbench.eval.benchmarks.hopworld.names import coprime
+from hopbench.eval.benchmarks.hopworld.questions import Asked, Asker
+from hopbench.eval.benchmarks.hopworld.render import passage
+from hopbench.eval.benchmarks.hopworld.world import FEWEST_ENTITIES, communities
+from hopbench.retrieval.errors import InputError
 
 _FEWEST = 200
 _SHUFFLE = 4096  # rows held back so that neighbours in the file are strangers in the world

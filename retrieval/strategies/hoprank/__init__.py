@@ -1,3 +1,3 @@
-from retrieval.strategies.hoprank.strategy import HopRank
+from hopbench.retrieval.strategies.hoprank.strategy import HopRank
 
 __all__ = ["HopRank"]

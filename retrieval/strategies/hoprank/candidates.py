@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.embedding.base import Vectors
-from retrieval.search import cosines
-from retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
-from retrieval.strategies.hoprank.evidence import Evidence
-from retrieval.strategies.hoprank.pool import Pool
-from retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
-from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct, ranges
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.search import cosines
+from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
+from hopbench.retrieval.strategies.hoprank.evidence import Evidence
+from hopbench.retrieval.strategies.hoprank.pool import Pool
+from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct, ranges
 
 
 class Candidates:

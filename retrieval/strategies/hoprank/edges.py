@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from retrieval.strategies.hoprank.words import Flags, Numbers, ranges
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
+from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers, ranges
 
 FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
 KINDS = ("forward", "reverse", "shared", "same_title", "triple")

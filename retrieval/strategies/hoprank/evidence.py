@@ -7,16 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from retrieval.arithmetic import log
-from retrieval.embedding.base import Vectors
-from retrieval.graph.adjacency import Adjacency, adjacency
-from retrieval.index import Batch
-from retrieval.linking import Linker, linker
-from retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
-from retrieval.strategies.hoprank.relations import Relations, relations
-from retrieval.strategies.hoprank.walk import Walk
-from retrieval.strategies.hoprank.words import Floats, Numbers, Words
-from retrieval.types import Counters
+from hopbench.retrieval.arithmetic import log
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.linking import Linker, linker
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
+from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
+from hopbench.retrieval.strategies.hoprank.walk import Walk
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from retrieval.entities import title_key
-from retrieval.graph.adjacency import Adjacency
-from retrieval.linking import Linker
-from retrieval.strategies.hoprank.words import Floats, Numbers, Words
-from retrieval.types import Chunk
+from hopbench.retrieval.entities import title_key
+from hopbench.retrieval.graph.adjacency import Adjacency
+from hopbench.retrieval.linking import Linker
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from hopbench.retrieval.types import Chunk
 
 NOWHERE = -1
 Name = tuple[int, ...]

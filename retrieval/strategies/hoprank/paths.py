@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from retrieval.arithmetic import exp, ln, log, summed, weighted_sum
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
-from retrieval.strategies.hoprank.edges import KINDS, TRIPLE, Edges, edges_from
-from retrieval.strategies.hoprank.mentions import NOWHERE
-from retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
-from retrieval.strategies.hoprank.weights import EdgeModel
-from retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
+from hopbench.retrieval.arithmetic import exp, ln, log, summed, weighted_sum
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
+from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, Edges, edges_from
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
+from hopbench.retrieval.strategies.hoprank.weights import EdgeModel
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
 
 TOP = 4  # anchors that do not compete with each other
 SURE = 0.999999

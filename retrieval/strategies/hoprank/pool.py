@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.fusion import DECIMALS, RRF_K
-from retrieval.index import Batch
-from retrieval.strategies.hoprank.base_features import Scales
-from retrieval.strategies.hoprank.evidence import Evidence
-from retrieval.strategies.hoprank.question import ReadQuestion
-from retrieval.strategies.hoprank.words import Floats, Numbers, distinct
+from hopbench.retrieval.fusion import DECIMALS, RRF_K
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.hoprank.base_features import Scales
+from hopbench.retrieval.strategies.hoprank.evidence import Evidence
+from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 
 WALK_SEEDS = 3
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.arithmetic import ln, shares, summed
-from retrieval.linking import Link, Linker
-from retrieval.strategies.hoprank.evidence import Evidence
-from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, ranges
-from retrieval.text import STOP_WORDS, Token, tokens
+from hopbench.retrieval.arithmetic import ln, shares, summed
+from hopbench.retrieval.linking import Link, Linker
+from hopbench.retrieval.strategies.hoprank.evidence import Evidence
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, ranges
+from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 TINY = 1e-6
 UNKNOWN = -1

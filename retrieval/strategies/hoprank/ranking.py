@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from retrieval.fusion import DECIMALS
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Index
-from retrieval.strategies.base import KEEP
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.edges import TRIPLE
-from retrieval.strategies.hoprank.mentions import NOWHERE
-from retrieval.strategies.hoprank.paths import Paths, Ranked
-from retrieval.strategies.hoprank.triple_edges import near_entities
-from retrieval.strategies.hoprank.weights import score_names
-from retrieval.strategies.hoprank.words import Floats
-from retrieval.types import Hit, Question, Ranking, Step
+from hopbench.retrieval.fusion import DECIMALS
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.strategies.base import KEEP
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edges import TRIPLE
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked
+from hopbench.retrieval.strategies.hoprank.triple_edges import near_entities
+from hopbench.retrieval.strategies.hoprank.weights import score_names
+from hopbench.retrieval.strategies.hoprank.words import Floats
+from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
 Passed = Sequence[tuple[Ranked, Paths | None]]

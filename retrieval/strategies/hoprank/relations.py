@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from retrieval.graph import cypher
-from retrieval.graph.adjacency import Adjacency
-from retrieval.graph.schema import RULE_RELATIONS
-from retrieval.index import Batch
-from retrieval.strategies.hoprank.words import Floats, Numbers, Words
-from retrieval.text import tokens
-from retrieval.types import Counters
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.adjacency import Adjacency
+from hopbench.retrieval.graph.schema import RULE_RELATIONS
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from hopbench.retrieval.text import tokens
+from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True, eq=False)

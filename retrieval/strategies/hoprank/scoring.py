@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.paths import Paths, Ranked, Reached, follow
-from retrieval.strategies.hoprank.weights import Weights
-from retrieval.strategies.hoprank.words import Floats
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, Reached, follow
+from hopbench.retrieval.strategies.hoprank.weights import Weights
+from hopbench.retrieval.strategies.hoprank.words import Floats
 
 
 def pool_ranking(candidates: Candidates, weights: Floats) -> Ranked:

@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from retrieval.fitted import FittedOn, sets_of
-from retrieval.fusion import Scored
-from retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from retrieval.index import Batch
-from retrieval.strategies.base import Strategy, param
-from retrieval.strategies.baselines import hybrid_rankings
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.evidence import evidence
-from retrieval.strategies.hoprank.pool import pool_of
-from retrieval.strategies.hoprank.question import read_question
-from retrieval.strategies.hoprank.ranking import ranking
-from retrieval.strategies.hoprank.scoring import passes
-from retrieval.strategies.hoprank.weights import load, score_names
-from retrieval.timing import stage
-from retrieval.types import Counters, Ranking
+from hopbench.retrieval.fitted import FittedOn, sets_of
+from hopbench.retrieval.fusion import Scored
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.evidence import evidence
+from hopbench.retrieval.strategies.hoprank.pool import pool_of
+from hopbench.retrieval.strategies.hoprank.question import read_question
+from hopbench.retrieval.strategies.hoprank.ranking import ranking
+from hopbench.retrieval.strategies.hoprank.scoring import passes
+from hopbench.retrieval.strategies.hoprank.weights import load, score_names
+from hopbench.retrieval.timing import stage
+from hopbench.retrieval.types import Counters, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)

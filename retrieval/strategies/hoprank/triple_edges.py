@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval.strategies.hoprank.candidates import Candidates
-from retrieval.strategies.hoprank.edges import TRIPLE, Edges
-from retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from retrieval.strategies.hoprank.relations import Relations
-from retrieval.strategies.hoprank.words import Flags, Floats, Numbers, ranges
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
+from hopbench.retrieval.strategies.hoprank.relations import Relations
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, ranges
 
 TRIPLE_FAN, TRIPLE_FAN_IN_POOL = 10, 40
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from retrieval.arithmetic import weighted_sum
-from retrieval.errors import InputError
-from retrieval.input_files import read_bytes
-from retrieval.strategies.hoprank.words import Floats
+from hopbench.retrieval.arithmetic import weighted_sum
+from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.input_files import read_bytes
+from hopbench.retrieval.strategies.hoprank.words import Floats
 
 SCHEMA = "hopbench.hoprank/2"
 MAX_BYTES = 16 * 1024 * 1024
@@ -61,11 +61,11 @@ class Weights:
 @cache
 def feature_names() -> dict[str, Sequence[str]]:
     """What each number of a weights file belongs to, in order."""
-    from retrieval.strategies.hoprank.base_features import BASE_FEATURES
-    from retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-    from retrieval.strategies.hoprank.edges import KINDS
-    from retrieval.strategies.hoprank.paths import PATH_FEATURES
-    from retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES
+    from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
+    from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
+    from hopbench.retrieval.strategies.hoprank.edges import KINDS
+    from hopbench.retrieval.strategies.hoprank.paths import PATH_FEATURES
+    from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES
 
     groups = BASE_FEATURES, EDGE_FEATURES, TRIPLE_FEATURES
     base, edge, triple = ([feature.__name__ for feature in group] for group in groups)
@@ -94,7 +94,9 @@ def to_json(weights: Weights) -> str:
 @cache
 def shipped() -> Weights:
     """The weights that travel with HopBench."""
-    return from_json((files("retrieval.strategies.hoprank") / "weights.json").read_text(encoding="utf-8"), "shipped")
+    return from_json(
+        (files("hopbench.retrieval.strategies.hoprank") / "weights.json").read_text(encoding="utf-8"), "shipped"
+    )
 
 
 def load(path: str) -> Weights:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.arithmetic import log
-from retrieval.text import STOP_WORDS, sentences, tokens
-from retrieval.types import Chunk
+from hopbench.retrieval.arithmetic import log
+from hopbench.retrieval.text import STOP_WORDS, sentences, tokens
+from hopbench.retrieval.types import Chunk
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
