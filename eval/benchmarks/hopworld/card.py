@@ -52,8 +52,8 @@ Written by HopBench's generator; the same command writes the same bytes:
 
 `python -m hopbench.eval.benchmarks.hopworld --check {name}` measures and prints its difficulty. The shipped sets keep
 these bounds: the best ranking without hops (BM25, vector or a weighted sum) has all gold passages in its top 10 for
-40-70% of the questions; from the hybrid's top 10, two steps through MENTIONED_IN and RELATED_TO reach all of them for 95%
-or more, while they reach 20% of the corpus or less.
+40-70% of the questions; from the hybrid's top 10, two steps through MENTIONED_IN and RELATED_TO reach all of them for
+95% or more, while they reach 20% of the corpus or less.
 
 ## What is in it
 - `corpus.jsonl`: `_id`, `title`, `text` (2-8 sentences).

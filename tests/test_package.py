@@ -1,0 +1,38 @@
+"""What an installation puts into a user's Python: the one package `hopbench`, with its types, and no generic name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import files
+from pathlib import Path
+
+import hopbench
+
+USE = """
+import eval.mine, flows, retrieval
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.flows.options import RunOptions
+from hopbench.retrieval.strategies.registry import make
+print(eval.mine.WHOSE, make("pagerank").name, len(load_benchmark("hopworld", limit=2).questions))
+"""
+
+
+def test_a_project_with_folders_of_these_names_uses_hopbench(tmp_path: Path) -> None:
+    for name in ("eval", "flows", "retrieval"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("")
+    (tmp_path / "eval" / "mine.py").write_text("WHOSE = 'mine'")
+    (tmp_path / "use.py").write_text(USE)
+
+    done = subprocess.run(
+        [sys.executable, "use.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+
+    assert ("mine pagerank 2", "") == (done.stdout.strip(), done.stderr)
+
+
+def test_the_package_says_its_version_and_that_it_is_typed() -> None:
+    assert (Path(hopbench.__path__[0]) / "py.typed").is_file()
+    recorded = {file.parts[0] for file in files("hopbench") or ()}
+    assert set() == recorded & {"eval", "flows", "retrieval", "tests", "datasets"}
