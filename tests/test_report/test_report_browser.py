@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.browser import headless
 
 from hopbench.eval.report import ReportData, write_report
 
@@ -17,31 +16,14 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 pytestmark = pytest.mark.browser
-FLAGS = "headless=new no-sandbox disable-gpu disable-quic no-first-run disable-background-networking \
-disable-component-update disable-sync disable-dev-shm-usage force-prefers-reduced-motion"
 PLANTED = "<script>window.planted=1</script><img src=x onerror='window.planted=2'>"
 
 
 @pytest.fixture(scope="module")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     """One headless browser for this file, with a profile of its own."""
-    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (browser and driver):
-        reason = "no chromium and chromedriver: apt-get install chromium chromium-driver"
-        if os.environ.get("HOPBENCH_REQUIRE_ALL"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for flag in FLAGS.split():
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    session = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield session
-    session.quit()
+    with headless(tmp_path_factory.mktemp("profile")) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
