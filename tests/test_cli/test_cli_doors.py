@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.test_cli.conftest import Done, Hopbench, call, write_benchmark
 
 from hopbench.flows.cli.main import app
+
+if TYPE_CHECKING:
+    from hopbench.retrieval.graph.neo4j_connection import Connection
 
 DEAD = "http://127.0.0.1:9/v1"
 GRAPH_FLAGS = {
@@ -193,15 +196,20 @@ def test_an_embedders_address_that_refuses_connections_is_said_at_once(bench: Pa
 
 
 @pytest.mark.neo4j
-def test_graphs_in_neo4j_are_listed_too(bench: Path, home: Path, finished: Path, neo4j_connection: object) -> None:
+def test_graphs_in_neo4j_are_listed_too(
+    bench: Path, home: Path, finished: Path, neo4j_connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from hopbench.flows.graph_list import graphs
     from hopbench.flows.home import Home
     from hopbench.flows.options import open_store
 
     assert finished.is_dir()  # its graph is built
-    before = {name: os.environ[name] for name in os.environ if name.startswith("NEO4J_")}
+    server = {name: str(getattr(neo4j_connection, name)) for name in ("uri", "username", "password")}
+    named = {f"NEO4J_{name.upper()}": value for name, value in server.items()}
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
     copied = call(
-        "graph", "copy", "--dataset", bench, "--from", "kglite", "--to", "neo4j", home=home, environment=before
+        "graph", "copy", "--dataset", bench, "--from", "kglite", "--to", "neo4j", home=home, environment=named
     )
     assert 0 == copied.code, copied.err
     listed, notes = graphs(Home(home), "neo4j")
