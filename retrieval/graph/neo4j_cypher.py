@@ -10,8 +10,6 @@ from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, EDGE_ENDS, ENTITY
 NODE, BUILD, BUILDING = "Node", "Build", "Building"
 UNIQUE = (DOCUMENT, CHUNK, ENTITY, BUILD, BUILDING)
 VECTOR_INDEX = {CHUNK: "hopbench_chunk_vector", ENTITY: "hopbench_entity_vector"}
-TEXT_INDEX = {CHUNK: "hopbench_chunk_text", ENTITY: "hopbench_entity_text"}
-_TEXT_OF = {CHUNK: ("content",), ENTITY: ("name", "aliases")}
 
 
 def schema_statements() -> list[str]:
@@ -36,12 +34,7 @@ def schema_statements() -> list[str]:
         "{`vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}"
         for label, name in VECTOR_INDEX.items()
     ]
-    texts = [
-        f"CREATE FULLTEXT INDEX {name} IF NOT EXISTS FOR (n:{label}) "
-        f"ON EACH [{', '.join(f'n.{column}' for column in _TEXT_OF[label])}]"
-        for label, name in TEXT_INDEX.items()
-    ]
-    return [*unique, *ranges, *vectors, *texts]
+    return [*unique, *ranges, *vectors]
 
 
 AWAIT_INDEXES = "CALL db.awaitIndexes($seconds)"
@@ -99,14 +92,5 @@ def nearest_nodes(label: str) -> str:
     return (
         "UNWIND range(0, size($vectors) - 1) AS q CALL (q) { "
         f"CALL db.index.vector.queryNodes('{VECTOR_INDEX[label]}', $k, $vectors[q]) YIELD node "
-        "WHERE node.namespace = $namespace RETURN collect(node.id) AS id } RETURN q, id"
-    )
-
-
-def matching_nodes(label: str) -> str:
-    """For each of `$texts` (Lucene's syntax) the ids among its `$k` best matches of any namespace that are in this."""
-    return (
-        "UNWIND range(0, size($texts) - 1) AS q CALL (q) { "
-        f"CALL db.index.fulltext.queryNodes('{TEXT_INDEX[label]}', $texts[q], {{limit: $k}}) YIELD node "
         "WHERE node.namespace = $namespace RETURN collect(node.id) AS id } RETURN q, id"
     )

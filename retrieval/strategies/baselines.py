@@ -27,11 +27,6 @@ def _fused(dense: Scored, lexical: Scored, vector_weight: float, fusion: str) ->
     return ordered(weighted([(vector_weight, dense), (1.0 - vector_weight, lexical)]))
 
 
-def hybrid_ranking(batch: Batch, question: int, vector_weight: float, fusion: str = "weighted") -> Scored:
-    """One question's entry of `hybrid_rankings`."""
-    return hybrid_rankings(batch, vector_weight, fusion)[question]
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Baseline(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:

@@ -86,10 +86,6 @@ class Words:
             np.array([word in STOP_WORDS for word in vocabulary], bool),
         )
 
-    def of_chunks(self, rows: NDArray[Any]) -> tuple[Numbers, Numbers]:
-        """Where the words of chunks begin and end, titles included."""
-        return self.sentence_start[self.chunk_start[rows]], self.sentence_start[self.chunk_start[rows + 1]]
-
     def of_titles(self, rows: NDArray[Any]) -> tuple[Numbers, Numbers]:
         """Where the words of the chunks' titles begin and end."""
         return self.of_sentences(self.chunk_start[rows])
