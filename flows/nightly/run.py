@@ -33,13 +33,17 @@ class Nightly:
     lines: list[str]
     notes: list[str]
 
+    @property
+    def told_by_error(self) -> bool:
+        """Whether the error that `refuse` raises holds the verdict's lines."""
+        return self.outcome == "regression" or (self.outcome == "incomplete" and not self.finished.incomplete)
+
     def refuse(self) -> None:
         """Raise RegressionError or TargetError (exit 3), or IncompleteError (exit 4) for an incomplete night."""
-        if self.outcome == "regression":
-            raise RegressionError("\n  ".join(self.lines))
+        if self.told_by_error:
+            kind = RegressionError if self.outcome == "regression" else IncompleteError  # labels are gone
+            raise kind("\n  ".join(self.lines))
         if self.outcome == "incomplete":
-            if not self.finished.incomplete:  # labels that should be there are not
-                raise IncompleteError("\n  ".join(self.lines))
             raise IncompleteError(
                 f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(self.finished.incomplete)}: the reasons "
                 "stand in questions.parquet (column failure) and in the report"

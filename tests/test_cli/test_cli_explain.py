@@ -23,7 +23,7 @@ def test_a_question_with_gold_is_explained_whole(hopbench: Hopbench, bench: Path
     assert text in done.out
     assert f"answer: {answer}" in done.out
     assert re.search(r"^Ed Wood +Ed Wood ", done.out, re.MULTILINE)  # words → entity
-    assert re.search(r"^graph_expansion  \(\d+ round trips, [\d,]+ rows", done.out, re.MULTILINE)
+    assert re.search(r"^graph_expansion  documented  \(\d+ round trips, [\d,]+ rows", done.out, re.MULTILINE)
     assert len(re.findall(r"^  \d  (?:gold|    )  ", done.out, re.MULTILINE)) == 5
     fates = done.out.partition("gold passages\n")[2]
     for passage in gold:

@@ -18,7 +18,7 @@ from flows.cli.table import _notes, _said, _table
 from retrieval.strategies.registry import registry
 
 LABELS = ("pagerank", "pagerank[restart=0.3]", "hoprank[weights=/tmp/w.json]")
-JUDGED = (*all_metrics("answer"), *all_metrics("judge"))
+JUDGED = (*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge"))
 PRIMARY = "all_gold@10"
 MEASURED = (PRIMARY, "all_gold@5", "recall@5", "nDCG@10", "has_answer")
 
@@ -43,7 +43,7 @@ def pair(verdict: str = "not distinguishable", effect: float = 0.04, low: float 
 
 def test_a_label_shows_what_was_set() -> None:
     entries = {label: entry() for label in LABELS}
-    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries, JUDGED), width=300)
+    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries, JUDGED), width=400)
     assert set(LABELS) == {line.split()[0] for line in ranked.splitlines()[1:]}
     assert set(LABELS) <= {line.split()[0] for line in said.splitlines()[1:]}
 
@@ -67,6 +67,7 @@ def test_no_heading_is_cut_and_no_line_is_too_long(width: int) -> None:
     judged = shown(_said(longest, JUDGED), width)
     assert set(JUDGED) <= set(judged.split())  # below each other where they do not fit beside each other
     assert "…" not in text + judged
+    assert "expansion_queries:tuned" in judged  # whole: what does not fit beside it stands below
     assert all(len(line) <= width for line in judged.splitlines())
 
 
@@ -151,6 +152,14 @@ def test_the_lists_fit_at_80_columns() -> None:
         _print_strategy(screen, describe(registry().get(name)))
         table = [line for line in screen.file.getvalue().splitlines() if "  parameter" in line]  # type: ignore[attr-defined]
         assert [["parameter", "default", "tuned", "takes", "meaning"]] == [line.split() for line in table]
+
+
+def test_every_part_of_a_table_says_whose_rows_it_has() -> None:
+    grid = Grid(["label", "against", "first metric", "second metric"], right=["first metric", "second metric"], keys=2)
+    grid.add_row("bm25", "pagerank", "-0.1 worse", "+0.1 better")
+    grid.add_row("bm25", "hoprank", "-0.2 worse", "+0.2 better")
+    assert [[0, 1, 2], [0, 1, 3]] == [list(part) for part in grid.parts(36)]  # 5 + 8 + 12 + 2 gaps of 2 = 29
+    assert ["bm25   pagerank    -0.1 worse", "bm25   hoprank     +0.2 better"] == shown(grid, 36).splitlines()[1::5]
 
 
 def test_a_grid_drops_folds_and_stacks_in_that_order() -> None:
