@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from eval.files import refuse_unwritable
+from eval.files import read_table, refuse_unwritable, write_table
 from retrieval.errors import InputError
 
 
@@ -22,3 +23,14 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     for path, reason in ((tmp_path, "it is a folder"), (tmp_path / "file" / "w.json", "File exists")):
         with pytest.raises(InputError, match=f"cannot write {path}: {reason}"):
             refuse_unwritable(path)
+
+
+def test_a_flipped_bit_in_a_table_is_noticed(tmp_path: Path) -> None:
+    file, table = tmp_path / "traces.parquet", pd.DataFrame({"trace": [f'{{"found": {n}}}' * 40 for n in range(200)]})
+    write_table(file, table, "zstd")
+    assert table.equals(read_table(file))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 4] ^= 1  # in the page's data, which Parquet alone reads without a word
+    file.write_bytes(content)
+    with pytest.raises(OSError, match="CRC"):
+        read_table(file)

@@ -2,7 +2,7 @@
 
 from eval.metrics.base import Batch, GoldFacts, Metric
 from eval.metrics.normalise import normalise_answer
-from eval.metrics.primary import lacking, primary_metric, primary_of
+from eval.metrics.primary import ADD_ANSWERS, ADD_GOLD, lacking, primary_metric, primary_of
 from eval.metrics.registry import (
     PRIMARY,
     all_metrics,
@@ -19,6 +19,8 @@ from eval.metrics.scoring import score
 from eval.metrics.summary import measured_shares, summarise, with_coverage
 
 __all__ = [
+    "ADD_ANSWERS",
+    "ADD_GOLD",
     "PRIMARY",
     "Batch",
     "GoldFacts",

@@ -111,6 +111,10 @@ def _print_ragas(
     if not names:
         return
     found = [compare(rows, baseline, name, seed=seed, resamples=BREAKDOWN_RESAMPLES) for name in names]
+    found = [one for one in found if any(pair.n for pair in one.pairs)]  # the rest needs gold that nobody has
+    if not found:
+        return
+    names = [one.metric for one in found]
     shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
     for pairs in zip(*(one.pairs for one in found), strict=True):
         cells = [f"{number(pair.difference, sign=True)} {pair.verdict}" for pair in pairs]

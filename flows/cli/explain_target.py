@@ -76,7 +76,7 @@ class Target:
         return kind(**parameters)  # type: ignore[arg-type]  # checked by the strategy itself
 
     def kind(self, label: str) -> tuple[str, Mapping[str, Any] | None]:
-        """Where a label's numbers come from, and on which of the sets that chose them this question stands, if on any."""
+        """Where a label's numbers come from, and which of the sets that chose them hold this question, if any."""
         stored = self.run.results["strategies"].get(label, {}) if self.run is not None else {}
         if "kind" in stored:
             return str(stored["kind"]), stored["in_sample"]

@@ -134,7 +134,7 @@ def test_a_documents_name_of_a_parameter_is_explained_by_its_field(
 ) -> None:
     label = "graph_expansion[max_expansion_depth=2]"
     done = hopbench("explain", "q1", "--dataset", bench, "--strategy", label)
-    assert re.search(r"^graph_expansion\[max_depth=2\]  \(2 round trips", done.out, re.MULTILINE), done.out
+    assert re.search(r"^graph_expansion\[max_depth=2\]  set by hand  \(2 round trips", done.out, re.MULTILINE), done.out
 
 
 def test_json_holds_trace_context_costs_and_fates(hopbench: Hopbench, bench: Path, finished: Path) -> None:
