@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.test_cli.conftest import write_benchmark
 
 def test_answers_are_enough_for_an_objective_that_reads_answers(tmp_path: Any) -> None:
     folder = write_benchmark(tmp_path / "tiny")
-    (folder / "qrels" / "test.tsv").unlink()
+    shutil.rmtree(folder / "qrels")
 
     def given(**objective: str) -> Any:
         content = SimpleNamespace(objective=Objective(**objective))
