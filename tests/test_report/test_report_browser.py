@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eval.report import ReportData, write_report
+from tests.test_cli.conftest import call
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -226,3 +229,41 @@ def test_every_control_can_be_reached_and_shows_its_focus(page: Chrome) -> None:
         page.switch_to.active_element.send_keys("\ue004")
     assert seen[:7] == ["Skip to the results", "Leaderboard", "Charts", "Breakdown", "Questions", "Run", "theme"]
     assert "all_gold@10" in seen
+
+
+def test_a_night_shows_ragas_and_what_became_of_its_targets(chrome: Chrome, tmp_path: Path) -> None:
+    """In the terminal, in the report as a browser shows it, and in MLflow."""
+    targets = ("--target", "bm25 id_based_context_precision>=.2", "--target", "recall@5>=.99")
+    night = ("nightly", "--limit", 20, "--strategies", "bm25,pagerank", "--no-prefect", *targets)
+    home, out = tmp_path / "home", tmp_path / "out"
+    done = call(*night, "--out", out, home=home)
+    assert 3 == done.code
+    assert re.search(r"^RAGAS, answers +id_based_context_precision ", done.out, re.MULTILINE)
+    assert "target  bm25 id_based_context_precision>=0.2: pass, 1 of 1 labels" in done.out
+    assert re.search(
+        r"^target  recall@5>=0.99: fail, 2 of 2 labels: bm25 0\.\d+, pagerank 0\.\d+$", done.out, re.MULTILINE
+    )
+
+    chrome.get((out / "report.html").as_uri())
+    told = {
+        name: chrome.find_element("css selector", f"section[aria-labelledby={name}]") for name in ("targets", "ragas")
+    }
+    assert all(section.is_displayed() for section in told.values())
+    rows = [row.text for row in told["targets"].find_elements("css selector", "tbody tr")]
+    assert ["fail", "fail", "pass"] == [row.split()[-1] for row in rows]
+    assert rows[-1].startswith("id_based_context_precision>=0.2 bm25 0.")
+    assert {"bm25", "pagerank"} == {one.text for one in told["ragas"].find_elements("css selector", "tbody th")}
+
+    with sqlite3.connect(home / "mlflow.db") as tracked:
+        shown = tracked.execute("SELECT name, key, tags.value FROM runs JOIN tags USING (run_uuid)").fetchall()
+        scored = tracked.execute(
+            "SELECT name FROM runs JOIN latest_metrics USING (run_uuid) WHERE key = 'id_based_context_precision'"
+        ).fetchall()
+    tags = {(name, key): value for name, key, value in shown if key.startswith("target")}
+    assert {"nightly hopworld": "fail", "bm25": "fail", "pagerank": "fail"} == {
+        name: value for (name, key), value in tags.items() if key == "targets"
+    }
+    assert tags["bm25", "target.id_based_context_precision"].startswith(
+        "id_based_context_precision>=0.2 passed with 0."
+    )
+    assert {("bm25",), ("pagerank",)} == set(scored)
