@@ -150,6 +150,10 @@ def test_json_holds_trace_context_costs_and_fates(hopbench: Hopbench, bench: Pat
     assert {"entities", "neighbours", "queries", "hits_of", "query_of", "found", "unique", "kept"} <= set(trace)
     assert trace["found"] == sum(map(len, trace["hits_of"].values())) >= trace["unique"] == len(trace["query_of"])
     assert {"entities", "graph", "search", "fusion"} == set(found["stage_seconds"])
+    near = [one for each in trace["neighbours"].values() for one in each]
+    assert near
+    assert all({"entity", "hops", "strength"} == set(one) for one in near)
+    assert ("documented", None) == (found["kind"], found["in_sample"])
     assert found["context"]["tokens"] > 0
     assert [hit["passage_id"] for hit in found["hits"]][:3] == found["context"]["passages"][:3]
     assert list(QUESTIONS[0][4]) == [gold["passage_id"] for gold in found["gold"]]

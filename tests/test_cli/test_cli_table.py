@@ -5,13 +5,14 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
 from eval.compare import Interval
 from eval.compare.types import Comparison, PairResult
 from eval.metrics import all_metrics
-from flows.cli.compare import _print_pairs
+from flows.cli.compare import _print_pairs, _print_ragas
 from flows.cli.grid import Grid
 from flows.cli.lists import _print_strategy, describe
 from flows.cli.table import _notes, _said, _table
@@ -170,3 +171,16 @@ def test_a_grid_drops_folds_and_stacks_in_that_order() -> None:
     assert [{0: 4, 1: 14, 2: 4}] == list(grid.parts(26))  # `wide words` folds, to 14 at the least
     assert [[0, 1], [0, 2]] == [list(part) for part in grid.parts(20)]
     assert ["name  wide words    ", "a     one two three ", "      four five     "] == shown(grid, 20).splitlines()[:3]
+
+
+def test_what_nobody_has_gold_for_is_not_compared() -> None:
+    ids = pd.Index(["q1", "q2"], name="question_id")
+    one = pd.DataFrame(
+        {"id_based_context_recall": [float("nan")] * 2, "failure": [None] * 2, "type": ["bridge"] * 2}, ids
+    )
+    screen = Console(file=StringIO(), width=120)
+    _print_ragas(screen, {"bm25": one, "pagerank": one}, None, PRIMARY, 0)
+    assert "" == screen.file.getvalue()  # type: ignore[attr-defined]
+    scored = one.assign(id_based_context_recall=[0.5, 1.0])
+    _print_ragas(screen, {"bm25": scored, "pagerank": scored}, None, PRIMARY, 0)
+    assert "id_based_context_recall" in screen.file.getvalue()  # type: ignore[attr-defined]
