@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from hopbench.retrieval.errors import HopBenchError, InputError
 from hopbench.retrieval.resources import exhausted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_table(path: Path, table: pd.DataFrame, compression: Literal["snappy", "zstd"] = "snappy") -> None:
+    """Write a table as Parquet, whole or not at all, with a checksum of each page."""
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False, compression=compression, write_page_checksum=True)
+    write_atomically(path, buffer.getvalue())
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a Parquet table. Raises OSError or ValueError where it is damaged, by its checksums too."""
+    import pandas as pd
+
+    return pd.read_parquet(path, page_checksum_verification=True)
 
 
 def refuse_unwritable(path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.files import read_table
 from hopbench.eval.metrics import PRIMARY
 from hopbench.retrieval.errors import InputError
 
@@ -25,12 +26,10 @@ class FinishedRun:
     @classmethod
     def read(cls, folder: Path) -> FinishedRun:
         """The run that `hopbench run --out FOLDER` wrote; InputError where there is none."""
-        import pandas as pd
-
         file = folder / "results.json"
         if not file.is_file():
             raise InputError(f"{file} is not there: name folders that `hopbench run --out` wrote")
-        table = pd.read_parquet(folder / "questions.parquet").set_index("question_id")
+        table = read_table(folder / "questions.parquet").set_index("question_id")
         rows = {str(label): part for label, part in table.groupby("strategy")}
         return cls(json.loads(file.read_text(encoding="utf-8")), rows)
 

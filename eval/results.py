@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from hopbench.eval.answers import VERSION as READER_VERSION
 from hopbench.eval.compare import PairResult
 from hopbench.eval.evaluate import Evaluation
 from hopbench.eval.explain import pairs_of, stated
-from hopbench.eval.files import write_atomically
+from hopbench.eval.files import write_atomically, write_table
 from hopbench.eval.reading import costs
 from hopbench.eval.report import ReportData, write_details, write_report
 from hopbench.eval.targets import check_targets, targets_entry
@@ -244,10 +243,8 @@ def write_results(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> 
     """Write all files of the run, each whole or not at all, results.json last; returns them in order of writing."""
     traces = traces_table(evaluation.trials)
     data = report_data(evaluation, run, traces)
-    buffer = io.BytesIO()
-    data.questions.to_parquet(buffer, index=False)
     table, report, summary = out / "questions.parquet", out / "report.html", out / "results.json"
-    write_atomically(table, buffer.getvalue())
+    write_table(table, data.questions)
     judged = [*_write_judgements(evaluation, out), write_traces(traces, out)]
     details = write_details(data, out)
     write_report(data, report)
@@ -261,7 +258,5 @@ def _write_judgements(evaluation: Evaluation, out: Path) -> list[Path]:
     if evaluation.read.judged is None:
         (out / JUDGEMENTS_FILE).unlink(missing_ok=True)  # of the run that was replaced
         return []
-    buffer = io.BytesIO()
-    evaluation.read.judged.table.to_parquet(buffer, index=False)
-    write_atomically(out / JUDGEMENTS_FILE, buffer.getvalue())
+    write_table(out / JUDGEMENTS_FILE, evaluation.read.judged.table)
     return [out / JUDGEMENTS_FILE]

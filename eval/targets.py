@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from hopbench.eval.metrics import all_metrics
+from hopbench.eval.metrics import ADD_ANSWERS, ADD_GOLD, all_metrics
+from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.errors import InputError, UnknownNameError
 
 COSTS = (
@@ -100,8 +101,18 @@ def parse_targets(texts: Iterable[str], labels: Collection[str]) -> list[Target]
     return targets
 
 
-def refuse_unmeasured(targets: Sequence[Target], *, ragas: bool, judged: Collection[str], reader: bool) -> None:
-    """Refuse targets on metrics that this run will not compute, with what would compute them; before anything runs."""
+def refuse_unmeasured(
+    targets: Sequence[Target],
+    *,
+    ragas: bool,
+    judged: Collection[str],
+    reader: bool,
+    questions: Sequence[BenchmarkQuestion] | None = None,
+) -> None:
+    """Refuse targets on metrics that this run will not compute, with what would compute them; before anything runs.
+
+    `questions` are the benchmark's, where they are known: a metric that applies to none of them is refused too.
+    """
     for target in targets:
         metric = all_metrics().get(target.metric)
         if metric is None:
@@ -115,6 +126,8 @@ def refuse_unmeasured(targets: Sequence[Target], *, ragas: bool, judged: Collect
                 missing += f", or take id_based_{target.metric}, which needs no model"
         elif metric.group == "answer" and not reader:
             missing = "name a reader with --llm MODEL[@URL]"
+        elif questions is not None and not any(map(metric.applies, questions)):
+            missing = f"no question has what it needs. {ADD_GOLD}, {ADD_ANSWERS}"
         if missing:
             raise InputError(f"--target {str(target)!r}: this run does not measure {target.metric}: {missing}")
 

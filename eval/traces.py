@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hopbench.eval.files import write_atomically
+from hopbench.eval.files import write_table
 from hopbench.eval.trial import TrialOutcome
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.budget import counted
@@ -61,9 +60,7 @@ def traces_table(trials: Mapping[str, TrialOutcome]) -> pd.DataFrame:
 
 def write_traces(table: pd.DataFrame, out: Path) -> Path:
     """Write traces.parquet, whole or not at all."""
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False, compression="zstd")
-    write_atomically(out / TRACES_FILE, buffer.getvalue())
+    write_table(out / TRACES_FILE, table, "zstd")
     return out / TRACES_FILE
 
 

@@ -70,7 +70,7 @@ def missed(finished: Finished) -> list[str]:
 def refuse_missed(finished: Finished) -> None:
     """Raise TargetError (exit 3) where a figure misses its target."""
     if lines := missed(finished):
-        raise TargetError("\n  ".join([f"{len(lines)} of the targets are missed:", *lines]))
+        raise TargetError("\n  ".join([f"{len(lines)} target{'s' if len(lines) > 1 else ''} missed:", *lines]))
 
 
 def refuse_incomplete(finished: Finished) -> None:

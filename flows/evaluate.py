@@ -85,7 +85,7 @@ def run(
     for strategy in strategies.values():
         strategy.identity()  # reads the files that parameters name
     options.fitted_on()
-    options.checked_targets(list(strategies))
+    options.checked_targets(list(strategies), benchmark.questions)
     options.open_embedder(home)
     report = report or Silent()
     home.prepare()

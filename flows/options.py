@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.eval.fitted import fitted_on
-from hopbench.eval.types import Benchmark
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.home import Home
 from hopbench.flows.models import ModelOptions
 from hopbench.flows.names import EXTRACTORS, RUNNERS, STORES
@@ -237,14 +237,16 @@ class RunOptions(GraphOptions):
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
         Spread(self.runner, self.workers, self.batch).check(self.prefect, self.models.llm)
 
-    def checked_targets(self, labels: Sequence[str]) -> list[Target]:
+    def checked_targets(
+        self, labels: Sequence[str], questions: Sequence[BenchmarkQuestion] | None = None
+    ) -> list[Target]:
         """The targets for a run of these labels; refuses what is no target, and what the run will not measure."""
         from hopbench.eval.targets import parse_targets, refuse_unmeasured
 
         models = self.models
         targets = parse_targets(self.targets, labels)
         judged = () if models.judge is None else models.metrics
-        refuse_unmeasured(targets, ragas=self.ragas, judged=judged, reader=models.llm is not None)
+        refuse_unmeasured(targets, ragas=self.ragas, judged=judged, reader=models.llm is not None, questions=questions)
         return targets
 
 

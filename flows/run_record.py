@@ -92,7 +92,7 @@ def tracked_run(
             "build_seconds": plan.record["build_seconds"],
             **call_metrics(calls),
         },
-        tags={**_tags(evaluation), **tags},
+        tags={**_tags(evaluation), **_targets_tag(evaluation), **tags},
         dataset=_dataset(evaluation),
         artifacts=tuple(Artifact(file) for file in files),
         started_at=begun,
@@ -186,6 +186,14 @@ def _tags(evaluation: Evaluation) -> dict[str, str]:
         "benchmark_digest": evaluation.plan.benchmark.digest,
         "role": evaluation.plan.benchmark.role,
     }
+
+
+def _targets_tag(evaluation: Evaluation) -> dict[str, str]:
+    """`targets` of the whole run: pass, or fail where a label misses one."""
+    if not evaluation.plan.targets:
+        return {}
+    found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
+    return {"targets": "pass" if all(one.passed for one in found) else "fail"}
 
 
 def _target_tags(targets: Sequence[TargetResult], label: str) -> dict[str, str]:

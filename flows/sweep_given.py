@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.fitted import fitted_on
+from hopbench.eval.metrics import ADD_GOLD, all_metrics
 from hopbench.eval.types import Benchmark
 from hopbench.flows.home import Home
 from hopbench.flows.options import GraphOptions
@@ -37,9 +38,14 @@ def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
         benchmarks = {name: GraphOptions(dataset=name).benchmark() for name in names}
     except InputError as error:
         raise InputError(f"{plan.file}: datasets: {error}") from error
+    objective = plan.content.objective
     for benchmark in benchmarks.values():
-        if not any(question.gold for question in benchmark.questions):
-            raise InputError(f"{plan.file}: datasets: {benchmark.name} has no gold, so no trial can be scored on it")
+        for metric in (objective.metric, objective.also):
+            if not any(map(all_metrics()[metric].applies, benchmark.questions)):
+                raise InputError(
+                    f"{plan.file}: datasets: {benchmark.name} has no gold for the objective's {metric}: {ADD_GOLD}; "
+                    "where it has answers, take objective: {metric: has_answer@10, also: has_answer@5}"
+                )
     called = [benchmark.name for benchmark in benchmarks.values()]
     if twice := sorted({name for name in called if called.count(name) > 1}):
         raise InputError(f"{plan.file}: datasets: two are named {', '.join(twice)}: rename a folder")

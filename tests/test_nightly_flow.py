@@ -54,6 +54,19 @@ def test_one_label_that_fails_makes_the_night_incomplete_and_no_measure(
     assert kept == {"incomplete", "baseline"}
 
 
+def test_a_night_that_misses_a_target_is_told_how_it_compares_all_the_same(tmp_path: Path) -> None:
+    home, bench = tmp_path / "home", write_benchmark(tmp_path / "tiny")
+    night = ("nightly", "--dataset", bench, "--strategies", "bm25", "--no-prefect", "--no-ragas")
+    first = call(*night, "--target", "recall@5>1", home=home)
+    assert 3 == first.code
+    assert "first good night: recorded as the baseline" in first.out
+    assert "bm25: recall@5>1 failed with" in first.err
+    second = call(*night, "--target", "recall@5>1", home=home)
+    assert "no regression, 1 of 1 labels compared" in second.out  # a missed target does not make it no measure
+    record = max((home / "nightly").glob("*/nightly.json"), key=lambda file: file.parent.name)
+    assert "good" == json.loads(record.read_text())["outcome"]
+
+
 def test_a_newer_builder_builds_beside_the_old_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     bench = write_benchmark(tmp_path / "tiny")

@@ -108,6 +108,8 @@ def test_the_pages_may_ask_no_other_server() -> None:
             3,
             "exit 3, a regression was found: a, b (slower)",
         ),
+        ({}, 3, "exit 3, a target was missed: no regression, 1 of 2 labels compared"),
+        ({"outcome": "baseline"}, 3, "exit 3, a target was missed: recorded as the baseline"),
         ({"outcome": "baseline"}, 0, "exit 0, good: recorded as the baseline"),
     ],
 )

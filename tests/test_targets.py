@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopbench.eval.targets import Target, check_targets, parse_targets, refuse_unmeasured, targets_entry
+from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.errors import InputError, UnknownNameError
 
 ENTRIES = {
@@ -73,3 +74,13 @@ def test_what_the_run_will_not_measure_is_refused_with_what_would(text: str, rem
     with pytest.raises(InputError, match=remedy):
         refuse_unmeasured([Target.parse(text)], ragas=False, judged=(), reader=False)
     refuse_unmeasured([Target.parse(text)], ragas=True, judged=("context_precision", "faithfulness"), reader=True)
+
+
+def test_a_metric_whose_gold_nobody_has_is_refused() -> None:
+    asked = [BenchmarkQuestion("q1", "Who?", answer="Ada")]
+    every = {"ragas": True, "judged": (), "reader": False}
+    for text in ("recall@5>=.1", "id_based_context_recall>=.1"):
+        with pytest.raises(InputError, match=r"no question has what it needs\. gold passages go into qrels/test\.tsv"):
+            refuse_unmeasured([Target.parse(text)], **every, questions=asked)  # type: ignore[arg-type]
+    kept = [Target.parse("has_answer@10>=.1"), Target.parse("latency_ms_p95<=500")]
+    refuse_unmeasured(kept, **every, questions=asked)  # type: ignore[arg-type]

@@ -23,6 +23,8 @@ def note_words(value: object, name: Name) -> str:
 def _item_words(value: object, name: Name) -> str:
     if isinstance(value, Mapping):
         return "(" + "; ".join(f"{key} {_item_words(item, name)}" for key, item in value.items()) + ")"
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+        return note_words(value, name)
     if isinstance(value, list | tuple):
         return " → ".join(_item_words(item, name) for item in value)
     return f"{value:.4g}" if isinstance(value, float) else name(str(value)) or "none"

@@ -2,7 +2,7 @@
 
 from hopbench.eval.metrics.base import Batch, GoldFacts, Metric
 from hopbench.eval.metrics.normalise import normalise_answer
-from hopbench.eval.metrics.primary import lacking, primary_metric, primary_of
+from hopbench.eval.metrics.primary import ADD_ANSWERS, ADD_GOLD, lacking, primary_metric, primary_of
 from hopbench.eval.metrics.registry import (
     PRIMARY,
     all_metrics,
@@ -19,6 +19,8 @@ from hopbench.eval.metrics.scoring import score
 from hopbench.eval.metrics.summary import measured_shares, summarise, with_coverage
 
 __all__ = [
+    "ADD_ANSWERS",
+    "ADD_GOLD",
     "PRIMARY",
     "Batch",
     "GoldFacts",

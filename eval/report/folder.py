@@ -7,7 +7,7 @@ import json
 import zlib
 from pathlib import Path
 
-from hopbench.eval.files import write_atomically
+from hopbench.eval.files import read_table, write_atomically
 from hopbench.eval.report.data import ReportData
 from hopbench.eval.traces import TRACES_FILE
 from hopbench.eval.types import Benchmark
@@ -43,8 +43,6 @@ def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
 
     Raises InputError when a file is missing or cannot be read.
     """
-    import pandas as pd
-
     for name in ("results.json", "questions.parquet"):
         if not (folder / name).is_file():
             raise InputError(f"{folder / name} does not exist: name the --out folder of a finished run")
@@ -52,8 +50,8 @@ def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
         packed = folder / DETAILS_FILE
         details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
-        questions = pd.read_parquet(folder / "questions.parquet")
-        traces = pd.read_parquet(folder / TRACES_FILE) if (folder / TRACES_FILE).is_file() else None
+        questions = read_table(folder / "questions.parquet")
+        traces = read_table(folder / TRACES_FILE) if (folder / TRACES_FILE).is_file() else None
     except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
     if not isinstance(results, dict) or not isinstance(details, dict):

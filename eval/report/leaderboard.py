@@ -9,13 +9,17 @@ from typing import Any
 from hopbench.eval.metrics import ragas_metrics
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
 
-METRIC_COLUMNS = ("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR", "has_answer")
+METRIC_COLUMNS = (
+    *("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR"),
+    *("has_answer", "has_answer@300t", "has_answer@700t"),
+)
 COST_COLUMNS = {
     "coverage": "Share of questions that got a ranking",
     "seconds": "Wall time for all questions, in batch",
     "latency_ms_p50": "Median time of one warm question, ms",
     "latency_ms_p95": "95th percentile of one warm question, ms",
     "round_trips": "Calls to the graph store",
+    "context_tokens": "Tokens of the context that a reader gets, a mean",
     "llm_calls": "Calls to a language model",
     "tokens": "Tokens sent to and received from a language model",
 }

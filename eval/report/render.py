@@ -115,4 +115,4 @@ def _cost(number: float | None, name: str) -> str:
         return "–"
     if name == "coverage":
         return f"{number:.1%}"
-    return f"{number:,.0f}" if name in ("round_trips", "llm_calls", "tokens") else f"{number:,.1f}"
+    return f"{number:,.0f}" if name in ("round_trips", "llm_calls", "tokens", "context_tokens") else f"{number:,.1f}"

@@ -111,7 +111,11 @@ def _print_ragas(
     if not names:
         return
     found = [compare(rows, baseline, name, seed=seed, resamples=BREAKDOWN_RESAMPLES) for name in names]
-    shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"))
+    found = [one for one in found if any(pair.n for pair in one.pairs)]  # the rest needs gold that nobody has
+    if not found:
+        return
+    names = [one.metric for one in found]
+    shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
     for pairs in zip(*(one.pairs for one in found), strict=True):
         cells = [f"{number(pair.difference, sign=True)} {pair.verdict}" for pair in pairs]
         add_row(shown, pairs[0].label, pairs[0].baseline, *cells)
@@ -132,7 +136,7 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
     interval = f"{1 - comparison.alpha:.0%} interval"
     heads = ("label", "against", "effect", interval, "p (Holm)", "detectable", "verdict", "won", "lost", "tied")
     drop = ("detectable", "tied", "won", "lost", "p (Holm)")
-    rows = table(*heads, right=right, drop=drop, fold=("label", "against"))
+    rows = table(*heads, right=right, drop=drop, fold=("label", "against"), keys=2)
     for pair in comparison.pairs:
         verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
         p = "–" if pair.n == 0 else f"{pair.p_holm:.4f}"

@@ -23,6 +23,7 @@ def read_config(context: typer.Context, file: Path | None) -> Path | None:
         parameter = flags.get(str(name).replace("-", "_"))
         if parameter is None or parameter.name is None:
             raise UnknownNameError(f"flag in {file}", str(name), flags)
-        values[parameter.name] = value
+        # A flag that may be repeated takes a list; click would take a text apart, letter by letter.
+        values[parameter.name] = [value] if parameter.multiple and not isinstance(value, list) else value
     context.default_map = {**(context.default_map or {}), **values}
     return file

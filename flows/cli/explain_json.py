@@ -30,11 +30,13 @@ def explanation_json(target: Target, examiners: list[Examiner]) -> str:
 
 def _label(target: Target, examiner: Examiner) -> dict[str, Any]:
     answer = examiner.answer
+    kind, in_sample = target.kind(answer.label)
+    said = {"kind": kind, "in_sample": in_sample, "params": answer.strategy.spec()}
     if answer.failure is not None:
-        return {"params": answer.strategy.spec(), "failure": answer.failure}
+        return {**said, "failure": answer.failure}
     counters = answer.counters
     return {
-        "params": answer.strategy.spec(),
+        **said,
         "seeds": answer.seeds,
         "hits": [_hit(target, place) for place in answer.places[: examiner.top]],
         "trace": answer.notes,

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hopbench.eval.explain import Examiner, Fate, Placed, linked_entities, versus
 from hopbench.eval.explain.notes import note_words
+from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain_features import feature_table, quoted
 from hopbench.flows.cli.explain_words import fate_words, path_words, place_words, rank_words, score_words
 from hopbench.flows.cli.output import add_row, console, table
@@ -31,7 +32,10 @@ def print_explanation(target: Target, examiner: Examiner, again: bool = False) -
     if not again:
         _print_question(screen, target)
     answer = examiner.answer
-    screen.print(Text(f"\n{answer.label}  {_settings(examiner)}", style="bold"))
+    kind, in_sample = target.kind(answer.label)
+    screen.print(Text(f"\n{answer.label}  {kind}  {_settings(examiner)}", style="bold"))
+    if in_sample:
+        _line(screen, f"{in_sample_words(in_sample, kind)}, whose questions are asked here", 2)
     if answer.failure is not None:
         screen.print(Text(f"  failed: {answer.failure}"))
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.explain import (
     Examiner,
@@ -27,7 +27,9 @@ from hopbench.flows.cli.run_folder import RunFolder
 from hopbench.flows.home import Home
 from hopbench.flows.options import GraphOptions, build_command
 from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.kinds import kind_of
 from hopbench.retrieval.strategies.registry import make, registry
 
 if TYPE_CHECKING:
@@ -72,6 +74,16 @@ class Target:
         if unknown:
             raise InputError(f"{self.run.folder}: {label} was run with {unknown[0]!r}, unknown here: run it again")
         return kind(**parameters)  # type: ignore[arg-type]  # checked by the strategy itself
+
+    def kind(self, label: str) -> tuple[str, Mapping[str, Any] | None]:
+        """Where a label's numbers come from, and which of the sets that chose them hold this question, if any."""
+        stored = self.run.results["strategies"].get(label, {}) if self.run is not None else {}
+        if "kind" in stored:
+            return str(stored["kind"]), stored["in_sample"]
+        found = kind_of(label, self.strategy(label))
+        if self.question.id == FREE_TEXT:
+            return found.kind, None
+        return found.kind, found.in_sample(self.benchmark.digest, {question_hash(self.question.text)})
 
     def examine(self, label: str, top: int) -> Examiner:
         """The question answered by a label."""

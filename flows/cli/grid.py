@@ -22,14 +22,19 @@ class Grid:
 
     Where the width is short, columns named in `drop` go, the first named first; if that is not enough, texts in columns
     of `fold` (default: all that are not in `right`) take more lines; what still does not fit stands below, behind the
-    first column again. No heading is ever cut.
+    first `keys` columns again, which say whose row it is. No heading is ever cut.
     """
 
     def __init__(
-        self, columns: Sequence[str], right: Collection[str] = (), drop: Sequence[str] = (), fold: Collection[str] = ()
+        self,
+        columns: Sequence[str],
+        right: Collection[str] = (),
+        drop: Sequence[str] = (),
+        fold: Collection[str] = (),
+        keys: int = 1,
     ) -> None:
         self.headings = list(columns)
-        self._right, self._drop = right, drop
+        self._right, self._drop, self._keys = right, drop, keys
         self._fold = fold or [name for name in columns if name not in right]
         self._rows: list[list[Text]] = []
 
@@ -51,7 +56,7 @@ class Grid:
             part = self._first_part(chosen, width)
             yield self._widths(part, width)
             rest = [column for column in chosen if column not in part]
-            chosen = [0, *rest] if rest else []
+            chosen = [*part[: self._keys], *rest] if rest else []
 
     def _kept(self, width: int) -> list[int]:
         chosen = list(range(len(self.headings)))
@@ -62,9 +67,9 @@ class Grid:
         return chosen
 
     def _first_part(self, chosen: list[int], width: int) -> list[int]:
-        part = chosen[:1]
-        for column in chosen[1:]:
-            if len(part) > 1 and self._total([*part, column], self._least) > width:
+        part = chosen[: self._keys]
+        for column in chosen[self._keys :]:
+            if len(part) > self._keys and self._total([*part, column], self._needed) > width:
                 break
             part.append(column)
         return part
@@ -96,6 +101,10 @@ class Grid:
             return natural
         word = max(map(cell_len, self.headings[column].split()), default=0)
         return min(natural, max(word, LEAST_FOLDED))
+
+    def _needed(self, column: int) -> int:
+        """What a column needs beside others: a label is folded only where columns cannot stand below instead."""
+        return self._least(column) if column >= self._keys or self._drop else self._comfortable(column)
 
     def _comfortable(self, column: int) -> int:
         natural = self._natural(column)

@@ -65,6 +65,7 @@ def _execute(options: RunOptions, night: NightlyOptions, out: Path | None) -> No
     print_finished(done.finished, done.out)
     for note in done.notes:
         typer.echo(f"note: {note}", err=True)
-    done.refuse()  # its message holds the lines
-    for line in done.lines:
-        typer.echo(line)
+    if not done.told_by_error:
+        for line in done.lines:
+            typer.echo(line)
+    done.refuse()

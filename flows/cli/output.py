@@ -30,9 +30,11 @@ def console() -> Console:
     return found if found.is_terminal else PlainConsole(highlight=False, width=WIDTH)
 
 
-def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), fold: Sequence[str] = ()) -> Grid:
+def table(
+    *columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), fold: Sequence[str] = (), keys: int = 1
+) -> Grid:
     """A borderless table that fits its width; see `Grid`."""
-    return Grid(columns, right, drop, fold)
+    return Grid(columns, right, drop, fold, keys)
 
 
 def add_row(rows: Grid, *cells: str) -> None:

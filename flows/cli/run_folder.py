@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.files import read_table
 from hopbench.eval.report.data import RESULTS_SCHEMA
 from hopbench.eval.report.folder import DETAILS_FILE
 from hopbench.eval.types import Benchmark
@@ -86,13 +87,11 @@ class RunFolder:
     @cached_property
     def table(self) -> pd.DataFrame:
         """questions.parquet."""
-        import pandas as pd
-
         file = self.folder / "questions.parquet"
         if not file.is_file():
             raise InputError(f"{file} does not exist: run the benchmark again")
         try:
-            return pd.read_parquet(file)
+            return read_table(file)
         except (ValueError, OSError) as error:
             raise InputError(f"{file} is damaged ({error}): run the benchmark again") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from hopbench.flows.home import Home
 from hopbench.flows.nightly.nights import Night, nights
 from hopbench.flows.nightly.pages import REPORT, link
-from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError, RegressionError
+from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
 
 MEANING = {
     0: "good",
@@ -44,7 +44,8 @@ def exit_code_of(error: BaseException) -> int:
 def ending(begun: datetime, code: int, reason: str) -> Ending:
     """The end of the night that began then; one without a verdict (an error, a lost server) has only its `reason`."""
     night = _since(begun)
-    meaning = f"exit {code}, {MEANING.get(code, 'unexpected')}"
+    missed = night is not None and code == TargetError.exit_code and not night.content["regressions"]
+    meaning = f"exit {code}, {'a target was missed' if missed else MEANING.get(code, 'unexpected')}"
     what = _what(night) if night is not None else reason.splitlines()[0] if reason else ""
     name = night.name if night is not None else "no verdict"
     report = None if night is None else Path(str(night.content.get("report") or night.folder / REPORT))

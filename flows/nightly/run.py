@@ -21,25 +21,31 @@ from hopbench.flows.report_progress import Report
 from hopbench.retrieval.errors import IncompleteError, RegressionError
 
 LOCK_FILE = ".lock"
+MISSED = "target missed by "
 
 
 @dataclass(frozen=True)
 class Nightly:
-    """A night that came to its verdict: the run, where its files are, the verdict's lines, and notes beside it."""
+    """A night that came to its verdict: the run, its folder, the verdict's lines, missed targets, notes."""
 
     finished: Finished
     out: Path
     outcome: str
     lines: list[str]
+    missed: list[str]
     notes: list[str]
+
+    @property
+    def told_by_error(self) -> bool:
+        """Whether the error that `refuse` raises holds the verdict's lines."""
+        return self.outcome == "regression" or (self.outcome == "incomplete" and not self.finished.incomplete)
 
     def refuse(self) -> None:
         """Raise RegressionError or TargetError (exit 3), or IncompleteError (exit 4) for an incomplete night."""
-        if self.outcome == "regression":
-            raise RegressionError("\n  ".join(self.lines))
+        if self.told_by_error:
+            kind = RegressionError if self.outcome == "regression" else IncompleteError  # labels are gone
+            raise kind("\n  ".join([*self.lines, *map(MISSED.__add__, self.missed)]))
         if self.outcome == "incomplete":
-            if not self.finished.incomplete:  # labels that should be there are not
-                raise IncompleteError("\n  ".join(self.lines))
             raise IncompleteError(
                 f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(self.finished.incomplete)}: the reasons "
                 "stand in questions.parquet (column failure) and in the report"
@@ -102,16 +108,15 @@ def _night(
     notes += [f"removed {what} (--keep {night.keep})" for what in watch.keep_record(watch.finished.run_ids)]
     verdict, told = watch.verdict, lines(watch.verdict)
     short = missed(watch.finished)
-    told += [f"target missed by {line}" for line in short]
     if verdict.outcome in ("regression", "incomplete") or short:
         benchmark = watch.finished.evaluation.plan.benchmark.name
         content = {"night": called, "benchmark": benchmark, **as_dict(verdict), "targets_missed": short}
-        failure = _tell(night.webhook, {**content, "text": "\n".join(told)})
+        failure = _tell(night.webhook, {**content, "text": "\n".join([*told, *map(MISSED.__add__, short)])})
         notes += [failure] if failure else []
     if unwritten is not None and verdict.outcome in ("baseline", "good"):
         raise unwritten
     notes += [str(unwritten)] if unwritten else []
-    return Nightly(watch.finished, folder, verdict.outcome, told, notes)
+    return Nightly(watch.finished, folder, verdict.outcome, told, short, notes)
 
 
 def _tell(webhook: str | None, content: Mapping[str, Any]) -> str | None:

@@ -138,9 +138,16 @@ class EntityExpansion(Strategy):
         notes = {
             "entities": expanded.seeds,
             "related": len(expanded.ways) - len(expanded.synonyms),
-            "neighbours": [[entity, *way[1:]] for entity, way in expanded.ways.items() if way[0] == RELATED_TO],
+            "neighbours": [
+                {"entity": entity, "from": source, "strength": strength}
+                for entity, (edge, source, strength) in expanded.ways.items()
+                if edge == RELATED_TO
+            ],
             "synonyms": expanded.synonyms,
-            "synonym_of": {entity: list(expanded.ways[entity][1:]) for entity in expanded.synonyms},
+            "synonym_of": {
+                entity: {"seed": expanded.ways[entity][1], "cosine": expanded.ways[entity][2]}
+                for entity in expanded.synonyms
+            },
             "matched_on": list(kept),
             "found": len(found.owners),
             "unique": len(found.rows),

@@ -136,10 +136,10 @@ def _told(
         return {}
     hits = {query.text: [chunk for chunk, cosine in results[query.text] if cosine > 0] for query in queries}
     near = {
-        walk.seed: sorted(
-            ((entity, n.hops, n.strength) for entity, n in walk.reached.items()),
-            key=lambda one: (one[1], -one[2], one[0]),
-        )
+        walk.seed: [
+            {"entity": entity, "hops": n.hops, "strength": n.strength}
+            for entity, n in sorted(walk.reached.items(), key=lambda one: (one[1].hops, -one[1].strength, one[0]))
+        ]
         for walk in walks
     }
     return {

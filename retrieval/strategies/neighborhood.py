@@ -175,12 +175,12 @@ class Neighborhood(Strategy):
         return dict(others[: self.max_graph_chunks])
 
 
-def _neighbours(graph: AroundQuestion, around: Surroundings) -> list[list[object]]:
+def _neighbours(graph: AroundQuestion, around: Surroundings) -> list[dict[str, object]]:
     """The neighbours that have chunks: entity, recognised entity it is reached best from, hop, weight."""
     ways = (
         (entity, start, around.ways[start][entity]) for entity, start in zip(graph.entities, graph.starts, strict=True)
     )
-    return [[entity, start, way.hop, way.weight] for entity, start, way in ways]
+    return [{"entity": entity, "from": start, "hop": way.hop, "weight": way.weight} for entity, start, way in ways]
 
 
 def contributes(ranking: Ranking) -> bool:

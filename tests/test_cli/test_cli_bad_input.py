@@ -185,3 +185,11 @@ def test_the_installed_command_says_so_too(tmp_path: Path) -> None:
         timeout=120,
     )
     assert_refused(tmp_path, Done(done.returncode, done.stdout, done.stderr), ["corpus.jsonl, line 17"])
+
+
+def test_one_text_is_a_list_of_one_for_a_flag_that_may_be_repeated(tmp_path: Path) -> None:
+    config = tmp_path / "night.yaml"
+    config.write_text("target: pagerank[restart=0.3] bogus@5>=.1\nset: pagerank.restart=0.3\nstrategies: pagerank\n")
+    bench = write_benchmark(tmp_path / "tiny")
+    done = call("run", "--dataset", bench, "--config", config, "--out", tmp_path / "out", "--no-prefect", home=tmp_path)
+    assert_refused(tmp_path, done, ["unknown metric of a target 'bogus@5'"])

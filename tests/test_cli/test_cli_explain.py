@@ -22,7 +22,7 @@ def test_a_question_with_gold_is_explained_whole(hopbench: Hopbench, bench: Path
     assert text in done.out
     assert f"answer: {answer}" in done.out
     assert re.search(r"^Ed Wood +Ed Wood ", done.out, re.MULTILINE)  # words → entity
-    assert re.search(r"^graph_expansion  \(\d+ round trips, [\d,]+ rows", done.out, re.MULTILINE)
+    assert re.search(r"^graph_expansion  documented  \(\d+ round trips, [\d,]+ rows", done.out, re.MULTILINE)
     assert len(re.findall(r"^  \d  (?:gold|    )  ", done.out, re.MULTILINE)) == 5
     fates = done.out.partition("gold passages\n")[2]
     for passage in gold:
@@ -133,7 +133,7 @@ def test_a_documents_name_of_a_parameter_is_explained_by_its_field(
 ) -> None:
     label = "graph_expansion[max_expansion_depth=2]"
     done = hopbench("explain", "q1", "--dataset", bench, "--strategy", label)
-    assert re.search(r"^graph_expansion\[max_depth=2\]  \(2 round trips", done.out, re.MULTILINE), done.out
+    assert re.search(r"^graph_expansion\[max_depth=2\]  set by hand  \(2 round trips", done.out, re.MULTILINE), done.out
 
 
 def test_json_holds_trace_context_costs_and_fates(hopbench: Hopbench, bench: Path, finished: Path) -> None:
@@ -149,6 +149,10 @@ def test_json_holds_trace_context_costs_and_fates(hopbench: Hopbench, bench: Pat
     assert {"entities", "neighbours", "queries", "hits_of", "query_of", "found", "unique", "kept"} <= set(trace)
     assert trace["found"] == sum(map(len, trace["hits_of"].values())) >= trace["unique"] == len(trace["query_of"])
     assert {"entities", "graph", "search", "fusion"} == set(found["stage_seconds"])
+    near = [one for each in trace["neighbours"].values() for one in each]
+    assert near
+    assert all({"entity", "hops", "strength"} == set(one) for one in near)
+    assert ("documented", None) == (found["kind"], found["in_sample"])
     assert found["context"]["tokens"] > 0
     assert [hit["passage_id"] for hit in found["hits"]][:3] == found["context"]["passages"][:3]
     assert list(QUESTIONS[0][4]) == [gold["passage_id"] for gold in found["gold"]]

@@ -5,20 +5,21 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
 from hopbench.eval.compare import Interval
 from hopbench.eval.compare.types import Comparison, PairResult
 from hopbench.eval.metrics import all_metrics
-from hopbench.flows.cli.compare import _print_pairs
+from hopbench.flows.cli.compare import _print_pairs, _print_ragas
 from hopbench.flows.cli.grid import Grid
 from hopbench.flows.cli.lists import _print_strategy, describe
 from hopbench.flows.cli.table import _notes, _said, _table
 from hopbench.retrieval.strategies.registry import registry
 
 LABELS = ("pagerank", "pagerank[restart=0.3]", "hoprank[weights=/tmp/w.json]")
-JUDGED = (*all_metrics("answer"), *all_metrics("judge"))
+JUDGED = (*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge"))
 PRIMARY = "all_gold@10"
 MEASURED = (PRIMARY, "all_gold@5", "recall@5", "nDCG@10", "has_answer")
 
@@ -43,7 +44,7 @@ def pair(verdict: str = "not distinguishable", effect: float = 0.04, low: float 
 
 def test_a_label_shows_what_was_set() -> None:
     entries = {label: entry() for label in LABELS}
-    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries, JUDGED), width=300)
+    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries, JUDGED), width=400)
     assert set(LABELS) == {line.split()[0] for line in ranked.splitlines()[1:]}
     assert set(LABELS) <= {line.split()[0] for line in said.splitlines()[1:]}
 
@@ -67,6 +68,7 @@ def test_no_heading_is_cut_and_no_line_is_too_long(width: int) -> None:
     judged = shown(_said(longest, JUDGED), width)
     assert set(JUDGED) <= set(judged.split())  # below each other where they do not fit beside each other
     assert "…" not in text + judged
+    assert "expansion_queries:tuned" in judged  # whole: what does not fit beside it stands below
     assert all(len(line) <= width for line in judged.splitlines())
 
 
@@ -153,6 +155,14 @@ def test_the_lists_fit_at_80_columns() -> None:
         assert [["parameter", "default", "tuned", "takes", "meaning"]] == [line.split() for line in table]
 
 
+def test_every_part_of_a_table_says_whose_rows_it_has() -> None:
+    grid = Grid(["label", "against", "first metric", "second metric"], right=["first metric", "second metric"], keys=2)
+    grid.add_row("bm25", "pagerank", "-0.1 worse", "+0.1 better")
+    grid.add_row("bm25", "hoprank", "-0.2 worse", "+0.2 better")
+    assert [[0, 1, 2], [0, 1, 3]] == [list(part) for part in grid.parts(36)]  # 5 + 8 + 12 + 2 gaps of 2 = 29
+    assert ["bm25   pagerank    -0.1 worse", "bm25   hoprank     +0.2 better"] == shown(grid, 36).splitlines()[1::5]
+
+
 def test_a_grid_drops_folds_and_stacks_in_that_order() -> None:
     grid = Grid(["name", "wide words", "cost", "more"], right=["cost"], drop=["more"])
     grid.add_row("a", "one two three four five", "1", "dropped")
@@ -161,3 +171,16 @@ def test_a_grid_drops_folds_and_stacks_in_that_order() -> None:
     assert [{0: 4, 1: 14, 2: 4}] == list(grid.parts(26))  # `wide words` folds, to 14 at the least
     assert [[0, 1], [0, 2]] == [list(part) for part in grid.parts(20)]
     assert ["name  wide words    ", "a     one two three ", "      four five     "] == shown(grid, 20).splitlines()[:3]
+
+
+def test_what_nobody_has_gold_for_is_not_compared() -> None:
+    ids = pd.Index(["q1", "q2"], name="question_id")
+    one = pd.DataFrame(
+        {"id_based_context_recall": [float("nan")] * 2, "failure": [None] * 2, "type": ["bridge"] * 2}, ids
+    )
+    screen = Console(file=StringIO(), width=120)
+    _print_ragas(screen, {"bm25": one, "pagerank": one}, None, PRIMARY, 0)
+    assert "" == screen.file.getvalue()  # type: ignore[attr-defined]
+    scored = one.assign(id_based_context_recall=[0.5, 1.0])
+    _print_ragas(screen, {"bm25": scored, "pagerank": scored}, None, PRIMARY, 0)
+    assert "id_based_context_recall" in screen.file.getvalue()  # type: ignore[attr-defined]
