@@ -144,7 +144,8 @@ class GraphOptions:
                 "--extractor rules+triples adds ready triples to the rules' graph: --triples FILE names them"
             )
         if self.triples and not self.triples.is_file():
-            raise InputError(f"--triples {self.triples}: there is no such file")
+            what = "that is no regular file" if self.triples.exists() else "there is no such file"
+            raise InputError(f"--triples {self.triples}: {what}: name a JSONL file of triples")
         from hopbench.retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
 
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))

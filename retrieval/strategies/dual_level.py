@@ -212,7 +212,12 @@ class DualLevel(Strategy):
             path = evidence.path(chunk, local, places.get(chunk), broad, others.get(chunk))
             components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
             hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
-        return Ranking(question, hits, (lists["local"] or lists["global"])[:10], notes)
+        counts = {
+            "found": len(local.rows) + len(broad.rows),
+            "unique": len({*lists["local"], *lists["global"]}),
+            "kept": sum(hit.origin == "graph" for hit in hits),
+        }
+        return Ranking(question, hits, (lists["local"] or lists["global"])[:10], {**notes, **counts})
 
 
 def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:

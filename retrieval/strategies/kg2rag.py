@@ -174,6 +174,7 @@ class KG2RAG(Strategy):
             "tree_sizes": [len(trees[number].chunks) for number in order],
             "expanded": len(found.chunks),
             "filtered_out": len(found.weights) - len(tree_of),
+            "kept": sum(hit.origin == "graph" for hit in hits),
         }
         return Ranking(question, hits, seeds, notes)
 

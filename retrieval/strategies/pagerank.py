@@ -166,7 +166,11 @@ class PageRank(Strategy):
             path = walked.way(q, row, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
             origin = "seed" if chunk in seeds else "graph"
             hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": fused}, path))
-        notes: dict[str, Any] = {"entities": [link.entity for link in links]}
+        notes: dict[str, Any] = {
+            "entities": [link.entity for link in links],
+            "found": int(np.count_nonzero(share)),
+            "kept": sum(hit.origin == "graph" for hit in hits),
+        }
         return Ranking(batch.questions[q].id, hits, seeds, notes)
 
 

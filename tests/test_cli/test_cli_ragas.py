@@ -47,7 +47,7 @@ def test_a_night_prints_ragas_and_the_targets_and_ends_with_3_where_one_is_misse
     assert "target  id_based_context_precision>=0.01: pass, 2 of 2 labels" in done.out
     assert "target  bm25 recall@5>=0.999: fail, 1 of 1 labels: bm25 0." in done.out
     assert 3 == done.code
-    assert "1 of the targets are missed" in done.err
+    assert "1 target missed:" in done.err
     entry = json.loads((out / "results.json").read_text(encoding="utf-8"))["targets"]
     assert {"bm25": False} == {label: one["passed"] for label, one in entry["recall@5>=0.999"].items()}
 

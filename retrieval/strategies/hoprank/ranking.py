@@ -43,16 +43,17 @@ def ranking(question: Question, candidates: Candidates, passed: Passed, index: I
         origin = "graph" if reached and chunk not in seeds else "seed"
         hits.append(Hit(index.chunks[chunk].id, score, origin, Shares(column, share), path))
     named = [candidates.seen.graph.entities[entity] for entity in candidates.question.entities]
-    return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], _told(named, passed))
+    return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], _told(named, passed, hits))
 
 
-def _told(entities: Sequence[str], passed: Passed) -> dict[str, object]:
+def _told(entities: Sequence[str], passed: Passed, hits: Sequence[Hit]) -> dict[str, object]:
     """The entities the question names, and what was followed: edges of all passes, the chunks they reach, the pool."""
     paths = [each for _, each in passed if each is not None]
     return {
         "entities": list(entities),
         "pool": len(passed[0][0].chunks),
         "found": sum(len(each.edges) for each in paths),
+        "kept": sum(hit.origin == "graph" for hit in hits),
         "unique": len(set().union(*(each.chunks[each.best != NOWHERE].tolist() for each in paths))),
     }
 
