@@ -44,7 +44,8 @@ def print_finished(finished: Finished, out: Path) -> None:
     console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
     evaluation = finished.evaluation
     entries = results(evaluation)
-    benchmark, strategies = entries["benchmark"], entries["strategies"]
+    benchmark = entries["benchmark"]
+    strategies = _best_first(entries["strategies"], benchmark["primary_metric"])
     console.print(
         f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
         f"graph {entries['graph']['fingerprint'][:12]}",
@@ -71,13 +72,17 @@ def _table(strategies: Entries, verdicts: Mapping[str, Mapping[str, Any]], prima
     against = (f"against {baseline}", "95% interval") if baseline else ()
     heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
     rows = table(*heads, right=(*metrics, *costs), drop=DROPPED, fold=("strategy",))
-    order = sorted(strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary)))
-    for label in order:
+    for label in strategies:
         entry = strategies[label]
         means = [number(entry["metrics"].get(name)) for name in metrics]
         said = _verdict(verdicts.get(label), label == baseline) if baseline else ()
         add_row(rows, label, _kind(entry), *means[:1], *said, *means[1:], *_costs(entry))
     return rows
+
+
+def _best_first(strategies: Entries, primary: str | None) -> Entries:
+    order = sorted(strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary)))
+    return {label: strategies[label] for label in order}
 
 
 def _metrics(strategies: Entries, primary: str | None) -> list[str]:
