@@ -10,7 +10,7 @@ from pathlib import Path
 import hopbench
 
 USE = """
-import hopbench.eval.mine, flows, retrieval
+import eval.mine, flows, retrieval
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.flows.options import RunOptions
 from hopbench.retrieval.strategies.registry import make
