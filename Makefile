@@ -18,11 +18,11 @@ $(STAMP): pyproject.toml requirements/dev.txt requirements/no-deps.txt requireme
 demo: setup
 	$(BIN)/hopbench nightly
 
-# On all processors, up to four. Bytecode is kept, also where the environment says not to: the tests start many
-# processes, each of which would compile the project again.
+# Three workers, also on two processors: half of a worker's time is waiting for servers. Bytecode is kept, also where the
+# environment says not to: the tests start many processes, each of which would compile the project again.
 test soak: export PYTHONDONTWRITEBYTECODE =
 test: setup
-	$(BIN)/python -m pytest -n auto --maxprocesses 4
+	$(BIN)/python -m pytest -n 3
 
 # What is long by nature: a real model as judge, and the sweep that is killed again and again, 20 times where the tests
 # do it once; then 20 unchanged nights beside four busy processes, without an alarm, and 5 in which a label is three times
