@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 Name = Callable[[str], str]
 MAX_NOTED = 10
@@ -26,5 +26,12 @@ def _item_words(value: object, name: Name) -> str:
     if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
         return note_words(value, name)
     if isinstance(value, list | tuple):
-        return " → ".join(_item_words(item, name) for item in value)
+        return " → ".join(
+            _group_words(item, name) if isinstance(item, list | tuple) else _item_words(item, name) for item in value
+        )
     return f"{value:.4g}" if isinstance(value, float) else name(str(value)) or "none"
+
+
+def _group_words(values: Sequence[object], name: Name) -> str:
+    """A list that is one link of a chain, such as the tags of an edge: its items in no order."""
+    return "{" + ", ".join(_item_words(item, name) for item in values) + "}"

@@ -80,6 +80,7 @@ def test_notes_are_named_and_cut() -> None:
     assert note_words({"c1": 3, "c2": 0.123456}, name) == "[One]: 3, [Two]: 0.1235"
     assert note_words([("e", 0.5)], name) == "Ada → 0.5"
     assert note_words([{"nodes": ["c1", "e"], "ended": "dead end"}], name) == "(nodes [One] → Ada; ended dead end)"
+    assert note_words([{"tags": [["a", "b"], [], ["c"]]}], name) == "(tags {a, b} → {} → {c})"
     assert note_words(list(range(13)), name) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 3 more"
 
 
