@@ -29,7 +29,7 @@ test: setup
 # as slow, each found.
 soak: setup
 	$(BIN)/python -m pytest -m soak
-	$(BIN)/python -m tests.soak_nights --nights 20 --planted 5
+	$(BIN)/python -m tests.support.soak_nights --nights 20 --planted 5
 
 lint: setup
 	$(BIN)/ruff check .

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hopbench.retrieval.errors import HopBenchError, InputError
-from hopbench.retrieval.resources import exhausted
+from hopbench.retrieval.support.errors import HopBenchError, InputError
+from hopbench.retrieval.support.resources import exhausted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ import typer.main
 from prefect import flow
 from prefect.runtime import flow_run
 
-from hopbench.flows.processes import process_tag
+from hopbench.flows.orchestration.processes import process_tag
 
 NAME = "hopbench-nightly"
 

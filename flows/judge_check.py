@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.flows.home import Home
-from hopbench.flows.models import ModelOptions
-from hopbench.flows.options import GraphOptions
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.models import ModelOptions
+from hopbench.flows.settings.options import GraphOptions
 
 if TYPE_CHECKING:
-    from hopbench.eval.judge.check import Agreement
-    from hopbench.eval.judge.sample import Sample
+    from hopbench.eval.answering.judge.check import Agreement
+    from hopbench.eval.answering.judge.sample import Sample
     from hopbench.retrieval.llm import LLM
 
 CHECK_FILE = "judge-check.json"
@@ -45,11 +45,11 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
     benchmark = options.benchmark()
     embedder = options.open_embedder(home)
     home.prepare()
-    from hopbench.eval.estimate import typical_samples
+    from hopbench.eval.answering.estimate import typical_samples
+    from hopbench.eval.answering.judge import open_judge
+    from hopbench.eval.answering.judge.check import check
+    from hopbench.eval.answering.judge.store import JudgementStore
     from hopbench.eval.files import refuse_unwritable, write_atomically
-    from hopbench.eval.judge import open_judge
-    from hopbench.eval.judge.check import check
-    from hopbench.eval.judge.store import JudgementStore
     from hopbench.retrieval.llm import LLM, CallLedger
 
     refuse_unwritable(out / CHECK_FILE)
@@ -79,7 +79,7 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
 
 def _answered(reader: LLM, samples: Sequence[Sample]) -> list[Sample]:
     """The samples with the reader's answers; without one a sample keeps only what needs none."""
-    from hopbench.eval.answers import reader_call
+    from hopbench.eval.answering.answers import reader_call
     from hopbench.retrieval.llm import ask
 
     calls = [reader_call(reader, one.question_id, one.question, "\n\n".join(one.contexts)) for one in samples]

@@ -8,13 +8,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.benchmarks.fitted import hashes_of
 from hopbench.eval.files import refuse_unwritable, write_atomically
-from hopbench.eval.fitted import hashes_of
-from hopbench.flows.home import Home
-from hopbench.flows.options import GraphOptions
-from hopbench.flows.report_progress import Report
-from hopbench.flows.steps import plain_steps
-from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.flows.orchestration.progress import Report
+from hopbench.flows.orchestration.steps import plain_steps
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.options import GraphOptions
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.eval.training.folds import Figures
@@ -123,8 +123,8 @@ def _lessons(
 ) -> list[Lesson]:
     """The lessons of one graph with every embedder; no mention depends on it, so one graph serves all."""
     from hopbench.eval.training.lessons import lessons
-    from hopbench.flows.build_graph import built_graph, open_index
-    from hopbench.retrieval.index import Index
+    from hopbench.flows.graph.build import built_graph, open_index
+    from hopbench.retrieval.index.index import Index
     from hopbench.retrieval.strategies.hoprank import HopRank
 
     report.begin(f"graph of {benchmark.name}")
@@ -148,7 +148,7 @@ def _provenance(
     figures: Sequence[Figures],
 ) -> dict[str, Any]:
     from hopbench.eval.training.losses import L2
-    from hopbench.eval.version import code_version
+    from hopbench.eval.trials.version import code_version
 
     return {
         "learned_from": {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import sentences
 from hopbench.retrieval.types import Chunk, Passage
 

@@ -17,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 HASH_DIGITS = 10
 """Hexadecimal digits of a question's hash, 40 bits: of 500 known and 10,000 asked questions, 5 · 10⁶ / 2⁴⁰ collide."""

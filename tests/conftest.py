@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from tests.parallel import (
+from tests.support.parallel import (
     OnePrefectServer,
     SharedPrefect,
     begin_with_the_longest,
@@ -20,15 +20,15 @@ from tests.parallel import (
     wait_for_server,
     without_soak,
 )
-from tests.tracking_here import copy_database, empty_database, starting_here
+from tests.support.tracking_here import copy_database, empty_database, starting_here
 from xdist.scheduler import LoadScopeScheduling
 
-from hopbench.flows.home import Home
-from hopbench.flows.tracking import Tracker
+from hopbench.flows.settings.home import Home
+from hopbench.flows.tracking.client import Tracker
 
 if TYPE_CHECKING:
-    from hopbench.flows.prefect_runtime import PrefectRuntime
-    from hopbench.retrieval.graph.neo4j_connection import Connection
+    from hopbench.flows.orchestration.runtime import PrefectRuntime
+    from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_START = Tracker.__dict__["start"]
@@ -96,7 +96,7 @@ def prefect_runtime(
 
     All workers use one, which the process that hands out the tests has started.
     """
-    from hopbench.flows.prefect_runtime import PrefectRuntime
+    from hopbench.flows.orchestration.runtime import PrefectRuntime
 
     folder, url = getattr(request.config, "workerinput", {}).get("prefect") or (
         tmp_path_factory.mktemp("prefect-home"),
@@ -147,9 +147,9 @@ def home_with_database(shared_folder: Path) -> Callable[[Path], Path]:
 @pytest.fixture(scope="session")
 def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
     """Makes a folder a home that holds the graph of a shipped benchmark, built once for all workers, and a database."""
-    from tests.test_cli.conftest import call
+    from tests.flows.cli.conftest import call
 
-    from hopbench.retrieval.locking import exclusive
+    from hopbench.retrieval.support.locking import exclusive
 
     def home(folder: Path, dataset: str) -> Path:
         built, lock = shared_folder / f"home-{dataset}", shared_folder / f"home-{dataset}.lock"
@@ -166,9 +166,9 @@ def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
 @pytest.fixture(scope="session")
 def neo4j_connection() -> Connection:
     """The server of `make neo4j` or NEO4J_URI; skips where there is none, fails where CI insists on it."""
-    from hopbench.flows.home import Home
-    from hopbench.retrieval.errors import InputError
-    from hopbench.retrieval.graph.neo4j_connection import Connection
+    from hopbench.flows.settings.home import Home
+    from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+    from hopbench.retrieval.support.errors import InputError
 
     try:
         return Connection.resolve(os.environ, Home.resolve().neo4j_env)
@@ -181,7 +181,7 @@ def neo4j_connection() -> Connection:
 @pytest.fixture(scope="session")
 def small_model_url() -> Iterator[str]:
     """The base URL of a real model's server; skips where the extra is absent, fails where CI insists on it."""
-    from tests.llm_servers.small_model import installed, small_model
+    from tests.support.llm_servers.small_model import installed, small_model
 
     if not installed():
         if os.environ.get("HOPBENCH_REQUIRE_ALL"):

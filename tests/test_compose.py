@@ -6,15 +6,14 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.support.places import ROOT
 
 from hopbench.flows.neo4j_server.jars import PACKAGE
 
-ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]
 

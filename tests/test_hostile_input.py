@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.test_cli.conftest import write_benchmark
+from tests.flows.cli.conftest import write_benchmark
 
 from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.eval.benchmarks.files import DEPTH_LIMIT, LINE_LIMIT
 from hopbench.eval.benchmarks.qrels import read_qrels
-from hopbench.flows.cli.output import add_row, console, table
-from hopbench.retrieval.errors import InputError
+from hopbench.flows.cli.printing.output import add_row, console, table
 from hopbench.retrieval.strategies.hoprank.weights import load as load_weights
+from hopbench.retrieval.support.errors import InputError
 
 DEEP = DEPTH_LIMIT + 1
 

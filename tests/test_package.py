@@ -12,7 +12,7 @@ import hopbench
 USE = """
 import eval.mine, flows, retrieval
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.flows.options import RunOptions
+from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.strategies.registry import make
 print(eval.mine.WHOSE, make("pagerank").name, len(load_benchmark("hopworld", limit=2).questions))
 """

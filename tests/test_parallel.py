@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tests import parallel
-from tests.parallel import LONGEST, TOGETHER, begin_with_the_longest, beside_others, together, without_soak
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support import parallel
+from tests.support.parallel import LONGEST, TOGETHER, begin_with_the_longest, beside_others, together, without_soak
+from tests.support.places import ROOT
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,14 @@ def test_what_is_named_is_there() -> None:
 
 def test_a_file_goes_to_one_worker_and_so_do_files_that_share_a_fixture() -> None:
     assert (
-        "tests/test_text.py" == together("tests/test_text.py::test_a[1::2]") == together("tests/test_text.py::test_b")
+        "tests/retrieval/test_text.py"
+        == together("tests/retrieval/test_text.py::test_a[1::2]")
+        == together("tests/retrieval/test_text.py::test_b")
     )
-    assert together("tests/test_cli/test_cli_main.py::test_a") == together("tests/test_cli/test_cli_llm.py::test_b")
-    assert together("tests/test_neo4j_store.py::test_a") == together("tests/test_graph_store.py::test_b")
+    assert together("tests/flows/cli/test_main.py::test_a") == together("tests/flows/cli/test_llm.py::test_b")
+    assert together("tests/retrieval/graph/stores/test_neo4j_store.py::test_a") == together(
+        "tests/retrieval/graph/stores/test_stores.py::test_b"
+    )
 
 
 def test_the_longest_are_begun_first_and_groups_stay_whole(monkeypatch: Any) -> None:

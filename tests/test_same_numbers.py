@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.same_numbers import KERNELS
+from tests.support.places import ROOT
+from tests.support.same_numbers import KERNELS
 
-ROOT = Path(__file__).resolve().parent.parent
 NO_FMA = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
 
 pytestmark = pytest.mark.skipif(
@@ -51,7 +51,7 @@ def of_all_variants(dataset: Path, questions: int) -> dict[str, dict[str, Any]]:
     """What each variant prints; the processes run side by side."""
     running = {}
     for name, (settings, batch) in variants().items():
-        command = [sys.executable, "-m", "tests.same_numbers", str(dataset), str(questions), str(batch)]
+        command = [sys.executable, "-m", "tests.support.same_numbers", str(dataset), str(questions), str(batch)]
         running[name] = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -85,7 +85,7 @@ def test_nothing_depends_on_the_kernels_on_hotpotqa(benchmarks_dir: Path) -> Non
 def test_edges_above_the_floor_do_not_depend_on_the_kernels() -> None:
     # Hundreds of thousands of cosines, of which a few lie within a float32's last bit of the sixth decimal's half.
     program = (
-        "import hashlib, numpy as np; from hopbench.retrieval.graph.similarity import nearest_pairs;"
+        "import hashlib, numpy as np; from hopbench.retrieval.graph.build.similarity import nearest_pairs;"
         "drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0;"
         "drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:]);"
         "found = nearest_pairs(drawn.astype(np.float32), top_k=50, floor=0.5);"

@@ -12,8 +12,8 @@ from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.benchmarks.validation import attach_gold, read_passages, read_question, read_questions
 from hopbench.eval.types import BenchmarkQuestion
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.input_files import regular
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.input_files import regular
 from hopbench.retrieval.types import Passage
 
 SUFFIXES = (".jsonl", ".parquet", ".csv", ".tsv")

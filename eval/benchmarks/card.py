@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 from hopbench.eval.benchmarks.files import read_lines
 from hopbench.eval.types import Role
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.yaml_file import YamlError, parse_yaml
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
 
 # "hotpotqa-train200" and "hopworld-tune" are for tuning; "fortune" and "constraints" are not.
 _TUNING_NAME = re.compile(r"(?<![a-z])(train|training|tune|tuning)(?![a-z])", re.IGNORECASE)

@@ -9,8 +9,8 @@ from typing import Any
 
 from hopbench.eval.benchmarks.fields import kind
 from hopbench.eval.benchmarks.place import Place, Record
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.input_files import regular, unreadable
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.input_files import regular, unreadable
 
 _BOM = b"\xef\xbb\xbf"
 LINE_LIMIT = 16 * 1024 * 1024  # bytes: a passage may have 1 MiB, its metadata as much as it likes

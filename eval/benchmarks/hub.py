@@ -15,7 +15,7 @@ from hopbench.eval.benchmarks.fields import id_value, required
 from hopbench.eval.benchmarks.official import detect
 from hopbench.eval.benchmarks.place import Place, Rows
 from hopbench.eval.benchmarks.validation import attach_gold, read_passages
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 _EVALUATION_SPLITS = ("validation", "dev", "test", "train")  # multi-hop test splits have no public gold
 _GOLD_SPLITS = ("test", "validation", "dev", "train")

@@ -13,8 +13,8 @@ from hopbench.eval.benchmarks.official import READERS, detect
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.benchmarks.registry import shipped_folders
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.errors import InputError, UnknownNameError
-from hopbench.retrieval.input_files import unreadable
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.input_files import unreadable
 
 FORMATS = ("beir", *READERS)
 NAME_LIMIT = 150  # bytes; a system takes 255, and times, keys and endings are added

@@ -10,7 +10,7 @@ from hopbench.eval.benchmarks.hotpotqa import read_hotpotqa
 from hopbench.eval.benchmarks.musique import read_musique
 from hopbench.eval.benchmarks.place import Record, Rows
 from hopbench.eval.benchmarks.wiki2 import read_2wiki
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 READERS: dict[str, Callable[[str, Rows], Parsed]] = {
     "hotpotqa": read_hotpotqa,

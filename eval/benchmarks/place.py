@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 Record = dict[str, Any]
 

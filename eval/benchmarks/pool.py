@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hopbench.eval.benchmarks.fields import content_id, has_id, kind, list_field, record_id, required, text_value
 from hopbench.eval.benchmarks.place import Place, Record, refuse_unknown
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 
 

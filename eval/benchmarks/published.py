@@ -8,7 +8,7 @@ from hopbench.eval.benchmarks.fields import id_value, list_field, record_id
 from hopbench.eval.benchmarks.files import read_jsonl
 from hopbench.eval.benchmarks.place import Place, Record
 from hopbench.eval.benchmarks.validation import Unique
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 
 def load_run(path: str | Path) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hopbench.eval.benchmarks.files import read_lines
 from hopbench.eval.benchmarks.place import Place
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 _HEADERS = frozenset({"query-id", "query_id", "queryid", "question_id", "qid", "query"})
 

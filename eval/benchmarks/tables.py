@@ -13,8 +13,8 @@ from pathlib import Path
 
 from hopbench.eval.benchmarks.files import read_lines
 from hopbench.eval.benchmarks.place import Place, Record, Rows
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.input_files import unreadable
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.input_files import unreadable
 
 TABLES = (".csv", ".tsv", ".parquet")
 _CELL_LIMIT = 1 << 26  # only so that the 1 MiB limit can speak first: csv's own limit is 128 KiB

@@ -8,7 +8,7 @@ from pathlib import Path
 from hopbench.eval.benchmarks.fields import TEXT_LIMIT, id_value, kind, required, text_value
 from hopbench.eval.benchmarks.files import read_jsonl
 from hopbench.eval.benchmarks.place import Place, Record, refuse_unknown
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Triple
 
 MAX_TYPE = 80  # characters of a type, as many as a language model may write

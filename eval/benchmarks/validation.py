@@ -12,7 +12,7 @@ from hopbench.eval.benchmarks.fields import kind, record_id, required, text_valu
 from hopbench.eval.benchmarks.place import Place, Record, Rows, refuse_unknown
 from hopbench.eval.benchmarks.source import read_source
 from hopbench.eval.types import BenchmarkQuestion
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 
 _log = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from hopbench.eval.compare.statistics import (
 )
 from hopbench.eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
 from hopbench.eval.metrics.registry import PRIMARY, get_metric, rank_key
-from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd

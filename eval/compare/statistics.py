@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # its submodules load on first use: scipy.stats takes .5 s
 
-from hopbench.retrieval.arithmetic import summable
-from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.support.arithmetic import summable
+from hopbench.retrieval.support.errors import ParameterError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Seed: TypeAlias = int | np.random.Generator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hopbench.retrieval.graph.adjacency import adjacency
-from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.linking import linker
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import tokens
+from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hopbench.retrieval.graph.store import GraphStore, Record
-from hopbench.retrieval.index import Batch, Index, ReadCache
+from hopbench.retrieval.graph.stores.base import GraphStore, Record
+from hopbench.retrieval.index.index import Batch, Index, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Counters, Question
 

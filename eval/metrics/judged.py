@@ -1,4 +1,4 @@
-"""RAGAS's metrics that a language model judges; `hopbench.eval.judge` gives their values, joined to the rows."""
+"""RAGAS's metrics that a language model judges; `answering.judge` gives their values, joined to the rows."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from hopbench.eval.metrics.base import FloatArray
 from hopbench.eval.metrics.reach_metrics import MAX_HOPS
-from hopbench.retrieval.errors import InputError, ParameterError
+from hopbench.retrieval.support.errors import InputError, ParameterError
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Rows: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from hopbench.eval.metrics import answer_match, answers, judged, ragas_context, ranking, reach_metrics, titles
 from hopbench.eval.metrics.base import Group, Metric
-from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 PRIMARY = "all_gold@10"
 """The metric on which comparisons, baselines and nightly verdicts stand unless told otherwise."""

@@ -10,7 +10,7 @@ import numpy as np
 from hopbench.eval.metrics.base import Batch, FloatArray
 from hopbench.eval.metrics.registry import all_metrics
 from hopbench.eval.types import Benchmark, PassageRanking
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

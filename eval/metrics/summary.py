@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hopbench.eval.metrics.base import CONTEXT_PASSAGES, FloatArray, GoldFacts, Metric
 from hopbench.eval.metrics.registry import all_metrics
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

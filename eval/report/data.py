@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics import primary_of, rank_key
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

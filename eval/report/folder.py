@@ -9,9 +9,9 @@ from pathlib import Path
 
 from hopbench.eval.files import read_table, write_atomically
 from hopbench.eval.report.data import ReportData
-from hopbench.eval.traces import TRACES_FILE
+from hopbench.eval.trials.traces import TRACES_FILE
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 DETAILS_SCHEMA = "hopbench.details/1"
 DETAILS_FILE = "details.json.gz"

@@ -10,19 +10,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hopbench.eval.latency import measure_latency
-from hopbench.eval.ledger import TrialRecord, trial_id
+from hopbench.eval.answering.reading import Reading, read
 from hopbench.eval.metrics import score, summarise
-from hopbench.eval.reading import Reading, read
 from hopbench.eval.sweep.readers import with_readers
-from hopbench.eval.trial import TrialOutcome, batches, prepare, run_trial
+from hopbench.eval.trials.latency import measure_latency
+from hopbench.eval.trials.ledger import TrialRecord, trial_id
+from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
+from hopbench.eval.trials.version import code_version, plugin_settings
 from hopbench.eval.types import Benchmark
-from hopbench.eval.version import code_version, plugin_settings
 from hopbench.retrieval.budget import Budget, counted
-from hopbench.retrieval.collector import collector_paused
-from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.question_entities import MODEL
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.question.entities import MODEL
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.collector import collector_paused
 
 KEPT_RANKS = 20
 T = TypeVar("T")

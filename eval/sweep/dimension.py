@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hopbench.eval.sweep.range import Range, Scalar
-from hopbench.retrieval.errors import InputError
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.errors import InputError
 
 
 @dataclass(frozen=True)

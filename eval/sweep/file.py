@@ -14,8 +14,8 @@ from hopbench.eval.benchmarks import benchmark_names
 from hopbench.eval.sweep.model import BuildValues, Entry, Halving, Objective, SweepFile
 from hopbench.eval.sweep.range import Range
 from hopbench.eval.sweep.section import Section
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.yaml_file import read_yaml
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.yaml_file import read_yaml
 
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 

@@ -11,7 +11,7 @@ from hopbench.eval.sweep.model_fields import OBJECTIVES, ModelFields
 from hopbench.eval.sweep.names import with_own_names
 from hopbench.eval.sweep.range import MOST, MOST_VALUES, Range, Scalar
 from hopbench.eval.sweep.section import Section
-from hopbench.retrieval.errors import UnknownNameError
+from hopbench.retrieval.support.errors import UnknownNameError
 
 
 class Objective(Section):

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hopbench.eval.judge.sample import INPUTS
+from hopbench.eval.answering.judge.sample import INPUTS
+from hopbench.eval.answering.reading import applicable, finalists_named
 from hopbench.eval.metrics import Metric, all_metrics
-from hopbench.eval.reading import applicable, finalists_named
 from hopbench.eval.sweep.section import Section
-from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 
 class ModelFields(Section):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hopbench.retrieval.errors import HopBenchError
 from hopbench.retrieval.strategies.naming import by_field
 from hopbench.retrieval.strategies.registry import canonical_label, registry
+from hopbench.retrieval.support.errors import HopBenchError
 
 
 def with_own_names(entry: Any) -> Any:

@@ -14,9 +14,9 @@ from hopbench.eval.sweep.file import dataset_of, expanded_path, read_file
 from hopbench.eval.sweep.model import SweepFile
 from hopbench.eval.sweep.range import MOST, MOST_TRIALS, Range, Scalar
 from hopbench.eval.sweep.space import Space
-from hopbench.retrieval.errors import HopBenchError, InputError
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import changed_label
+from hopbench.retrieval.support.errors import HopBenchError, InputError
 
 ATTEMPTS = 50  # draws for each configuration wanted, before a random search takes the space for exhausted
 

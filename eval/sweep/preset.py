@@ -8,12 +8,12 @@ from pathlib import Path
 
 import yaml
 
+from hopbench.eval.benchmarks.fitted import hashes_of
 from hopbench.eval.files import write_atomically
-from hopbench.eval.fitted import hashes_of
 from hopbench.eval.sweep.plan import SweepPlan
 from hopbench.eval.sweep.results import Result
+from hopbench.eval.trials.version import code_version
 from hopbench.eval.types import Benchmark
-from hopbench.eval.version import code_version
 
 
 def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[str, Benchmark]) -> None:

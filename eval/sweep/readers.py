@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hopbench.eval.answering.reading import Read, costs, judged_figures
 from hopbench.eval.compare.types import MAX_FAILURES
-from hopbench.eval.ledger import TrialRecord
 from hopbench.eval.metrics import all_metrics
-from hopbench.eval.reading import Read, costs, judged_figures
 from hopbench.eval.sweep.results import Result
+from hopbench.eval.trials.ledger import TrialRecord
 
 COVERAGE = "read_coverage"
 FEWEST_COVERED = 0.95

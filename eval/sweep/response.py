@@ -12,7 +12,7 @@ from hopbench.eval.sweep.candidate import BUILD
 from hopbench.eval.sweep.range import Scalar
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.sweep.selection import Array, question_scores
-from hopbench.retrieval.arithmetic import summable
+from hopbench.retrieval.support.arithmetic import summable
 
 RESAMPLES = 1_000
 BINS = 6

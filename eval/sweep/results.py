@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopbench.eval.ledger import TrialRecord
 from hopbench.eval.metrics import all_metrics, rank_key
 from hopbench.eval.sweep.candidate import Candidate
 from hopbench.eval.sweep.model import Objective
-from hopbench.retrieval.errors import InputError
+from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

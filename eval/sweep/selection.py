@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hopbench.eval.metrics import sign_of, worst_of
 from hopbench.eval.sweep.results import Result
-from hopbench.retrieval.arithmetic import summable
+from hopbench.retrieval.support.arithmetic import summable
 
 RESAMPLES = 1_000
 PRINTED = 3  # decimals of a metric, wherever it is shown

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from hopbench.eval.training.lessons import Lesson, balance
 from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
-from hopbench.retrieval.errors import UnknownNameError
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
+from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.scoring import passes, pool_ranking, with_paths
-from hopbench.retrieval.strategies.hoprank.weights import EdgeModel, Weights, feature_names, score_names
+from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names
+from hopbench.retrieval.support.errors import UnknownNameError
 
 PASSES = 2
 LEAST_GOLD = 3  # edges to gold that a kind's model needs; with fewer, the kind says nothing

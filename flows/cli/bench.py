@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.panels import DATA, STRATEGIES, option
-from hopbench.retrieval.errors import InputError
+from hopbench.flows.cli.flags import complete
+from hopbench.flows.cli.flags.panels import DATA, STRATEGIES, option
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.flows.bench import Built, Cost
-    from hopbench.flows.home import Home
+    from hopbench.flows.bench.strategies import Built, Cost
+    from hopbench.flows.settings.home import Home
     from hopbench.retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
@@ -42,8 +42,8 @@ def bench_command(
     ] = None,
 ) -> None:
     """Measure seconds, round trips and rows of every strategy on worlds of growing size (hopworld's generator)."""
-    from hopbench.flows.home import Home
-    from hopbench.flows.options import GraphOptions
+    from hopbench.flows.settings.home import Home
+    from hopbench.flows.settings.options import GraphOptions
     from hopbench.retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
@@ -58,8 +58,8 @@ def bench_command(
 
 
 def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int) -> None:
-    from hopbench.flows.bench import Built, growth
-    from hopbench.flows.cli.output import console
+    from hopbench.flows.bench.strategies import Built, growth
+    from hopbench.flows.cli.printing.output import console
 
     screen = console()
     found: list[Built | Cost] = []
@@ -74,8 +74,8 @@ def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: in
 
 
 def _trials(dataset: str, home: Home) -> None:
-    from hopbench.flows.cli.output import add_row, console, table
-    from hopbench.flows.sweep_cost import GRIDS, marginal_cost
+    from hopbench.flows.bench.trials import GRIDS, marginal_cost
+    from hopbench.flows.cli.printing.output import add_row, console, table
 
     heads = ("first", "one more", "longest")
     rows = table("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))
@@ -99,7 +99,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print_costs(costs: Sequence[Cost], sizes: Sequence[int]) -> None:
-    from hopbench.flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.printing.output import add_row, console, table
 
     screen = console()
     heads = [f"{size:,}" for size in sizes]

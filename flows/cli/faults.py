@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError
-from hopbench.retrieval.resources import exhausted
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
+from hopbench.retrieval.support.resources import exhausted
 
 # Each says something of a path, not of the program.
 _OF_PATHS = {

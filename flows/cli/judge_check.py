@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.graph_flags import Config, Embedder
-from hopbench.flows.cli.model_flags import BudgetUsd, JudgeMetrics, Llm, metric_names
-from hopbench.flows.cli.panels import DATA, EXECUTION, MODELS, OUTPUT, option
+from hopbench.flows.cli.flags import complete
+from hopbench.flows.cli.flags.graph import Config, Embedder
+from hopbench.flows.cli.flags.models import BudgetUsd, JudgeMetrics, Llm, metric_names
+from hopbench.flows.cli.flags.panels import DATA, EXECUTION, MODELS, OUTPUT, option
 
 if TYPE_CHECKING:
-    from hopbench.eval.judge.check import Estimated
+    from hopbench.eval.answering.judge.check import Estimated
     from hopbench.flows.judge_check import Checked
 
 
@@ -33,8 +33,8 @@ def judge_check_command(
 ) -> None:
     """Compare the compact judge profile with RAGAS's full prompts on your own model: cost and agreement."""
     from hopbench.flows.judge_check import judge_check
-    from hopbench.flows.models import ModelOptions
-    from hopbench.flows.options import GraphOptions
+    from hopbench.flows.settings.models import ModelOptions
+    from hopbench.flows.settings.options import GraphOptions
 
     models = ModelOptions(llm=llm, judge=judge, judge_metrics=metric_names(judge_metrics), budget=budget)
     _print(judge_check(GraphOptions(dataset=dataset, embedder=embedder), models, samples, out, seed))
@@ -43,7 +43,7 @@ def judge_check_command(
 
 
 def _print(checked: Checked) -> None:
-    from hopbench.flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.printing.output import add_row, console, table
 
     costs = ("prompt tokens", "calls", "seconds", "faster")
     rows = table("metric", "samples", *costs, "Spearman", "mean difference", "failed", right=("samples", *costs))

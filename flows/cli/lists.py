@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.output import add_row, console, print_json, table
-from hopbench.flows.cli.panels import OUTPUT, argument, option
+from hopbench.flows.cli.flags import complete
+from hopbench.flows.cli.flags.panels import OUTPUT, argument, option
+from hopbench.flows.cli.printing.output import add_row, console, print_json, table
 
 if TYPE_CHECKING:
     from rich.console import Console

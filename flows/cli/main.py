@@ -11,24 +11,15 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import (
-    bench,
-    compare,
-    doctor,
-    explain,
-    graph,
-    judge_check,
-    lists,
-    nightly,
-    report,
-    run,
-    serve,
-    sweep,
-    train,
-)
+from hopbench.flows.cli import bench, judge_check, lists, nightly, report, run, serve, train
+from hopbench.flows.cli.compare.command import compare_command
+from hopbench.flows.cli.doctor.command import doctor_command
+from hopbench.flows.cli.explain.command import explain_command
 from hopbench.flows.cli.faults import plain, refuse_unreadable_words, speak_plainly
-from hopbench.retrieval.errors import HopBenchError
-from hopbench.retrieval.notice import harmless
+from hopbench.flows.cli.graph.command import app as graph_app
+from hopbench.flows.cli.sweep.command import sweep_command
+from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.notice import harmless
 
 INTERRUPTED = 130
 LONG_WORD = re.compile(r"\S{1000,}")
@@ -44,18 +35,18 @@ app = typer.Typer(
 )
 app.command("run")(run.run_command)
 app.command("nightly")(nightly.nightly_command)
-app.command("sweep")(sweep.sweep_command)
+app.command("sweep")(sweep_command)
 app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve.serve_command)
-app.add_typer(graph.app, name="graph")
+app.add_typer(graph_app, name="graph")
 app.add_typer(train.app, name="train")
-app.command("explain")(explain.explain_command)
-app.command("compare")(compare.compare_command)
+app.command("explain")(explain_command)
+app.command("compare")(compare_command)
 app.command("judge-check")(judge_check.judge_check_command)
 app.command("report")(report.report_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
 app.command("bench")(bench.bench_command)
-app.command("doctor")(doctor.doctor_command)
+app.command("doctor")(doctor_command)
 
 
 def _version(asked: bool) -> None:

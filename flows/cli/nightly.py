@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopbench.flows.cli.flag_groups import takes
-from hopbench.flows.cli.graph_flags import Dataset
-from hopbench.flows.cli.panels import NIGHT, OUTPUT, option
-from hopbench.flows.cli.run_flags import RunFlags, estimate
+from hopbench.flows.cli.flags.graph import Dataset
+from hopbench.flows.cli.flags.groups import takes
+from hopbench.flows.cli.flags.panels import NIGHT, OUTPUT, option
+from hopbench.flows.cli.flags.run import RunFlags, estimate
 
 if TYPE_CHECKING:
     from hopbench.flows.nightly.options import NightlyOptions
-    from hopbench.flows.options import RunOptions
+    from hopbench.flows.settings.options import RunOptions
 
 
 EVERYTHING = "all,all:tuned"
@@ -56,8 +56,8 @@ def nightly_command(
 
 
 def _execute(options: RunOptions, night: NightlyOptions, out: Path | None) -> None:
-    from hopbench.flows.cli.progress import terminal_progress
-    from hopbench.flows.cli.table import print_finished
+    from hopbench.flows.cli.printing.progress import terminal_progress
+    from hopbench.flows.cli.printing.table import print_finished
     from hopbench.flows.nightly.run import nightly
 
     with terminal_progress() as progress:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hopbench.flows.cli.panels import DATA, argument, option
+from hopbench.flows.cli.flags.panels import DATA, argument, option
 
 
 def report_command(
@@ -18,7 +18,7 @@ def report_command(
 ) -> None:
     """Make a run's report.html again, from results.json, questions.parquet and details.json.gz."""
     from hopbench.eval.report import read_run, write_report
-    from hopbench.flows.cli.run_folder import RunFolder
+    from hopbench.flows.run.folder import RunFolder
 
     benchmark = RunFolder.read(folder).benchmark(dataset)
     target = folder / "report.html"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hopbench.flows.cli.flag_groups import takes
-from hopbench.flows.cli.graph_flags import Dataset
-from hopbench.flows.cli.panels import OUTPUT, option
-from hopbench.flows.cli.run_flags import RunFlags, estimate
+from hopbench.flows.cli.flags.graph import Dataset
+from hopbench.flows.cli.flags.groups import takes
+from hopbench.flows.cli.flags.panels import OUTPUT, option
+from hopbench.flows.cli.flags.run import RunFlags, estimate
 
 if TYPE_CHECKING:
-    from hopbench.flows.options import RunOptions
+    from hopbench.flows.settings.options import RunOptions
 
 
 @takes(RunFlags)
@@ -32,10 +32,10 @@ def run_command(
 
 
 def _execute(options: RunOptions, force: bool) -> None:
-    from hopbench.flows.cli.progress import terminal_progress
-    from hopbench.flows.cli.table import print_finished
-    from hopbench.flows.completeness import refuse_incomplete, refuse_missed
-    from hopbench.flows.evaluate import run
+    from hopbench.flows.cli.printing.progress import terminal_progress
+    from hopbench.flows.cli.printing.table import print_finished
+    from hopbench.flows.run.completeness import refuse_incomplete, refuse_missed
+    from hopbench.flows.run.evaluate import run
 
     with terminal_progress() as progress:
         finished = run(options, "evaluate", progress, force=force)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hopbench.flows.cli.panels import EXECUTION, option
-from hopbench.retrieval.errors import InputError
+from hopbench.flows.cli.flags.panels import EXECUTION, option
+from hopbench.retrieval.support.errors import InputError
 
 
 def serve_command(
@@ -22,11 +23,12 @@ def serve_command(
     ] = 4200,
 ) -> None:
     """Run `hopbench nightly` on a schedule until stopped; all further flags are nightly's own."""
-    from hopbench.flows.serve import check_schedule, serve
+    from hopbench.flows.nightly.serve import check_schedule, serve
 
     check_schedule(cron, timezone)
     arguments = without_webhook(context.args)
-    _check_nightly(arguments)
+    group: Any = context.find_root().command
+    _check_nightly(group.commands, arguments)
 
     def started(pages: str) -> None:
         shown = " ".join(["hopbench nightly", *arguments])
@@ -49,17 +51,13 @@ def without_webhook(words: list[str]) -> list[str]:
     return kept
 
 
-def _check_nightly(arguments: list[str]) -> None:
+def _check_nightly(commands: Mapping[str, Any], arguments: list[str]) -> None:
     """Refuse now what would fail at night: unknown flags and labels, values that cannot be meant, no such data set."""
-    from typer.main import get_command
-
-    from hopbench.flows.cli.main import app
-    from hopbench.flows.cli.run_flags import RunFlags
+    from hopbench.flows.cli.flags.run import RunFlags
     from hopbench.flows.nightly.options import NightlyOptions
     from hopbench.retrieval.strategies.registry import resolve
 
-    group: Any = get_command(app)
-    given = group.commands["nightly"].make_context("hopbench nightly", list(arguments)).params
+    given = commands["nightly"].make_context("hopbench nightly", list(arguments)).params
     NightlyOptions(
         keep=given["keep"], latency_factor=given["latency_factor"], webhook=os.environ.get("HOPBENCH_WEBHOOK") or None
     )

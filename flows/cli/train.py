@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.panels import DATA, EXECUTION, OUTPUT, option
+from hopbench.flows.cli.flags import complete
+from hopbench.flows.cli.flags.panels import DATA, EXECUTION, OUTPUT, option
 
 if TYPE_CHECKING:
     from hopbench.flows.train import Trained
@@ -48,7 +48,7 @@ def hoprank_command(
     ] = None,
 ) -> None:
     """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""
-    from hopbench.flows.cli.progress import terminal_progress
+    from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.train import TrainOptions
     from hopbench.flows.train import train as run
 
@@ -68,7 +68,7 @@ def hoprank_command(
 
 
 def _print(trained: Trained) -> None:
-    from hopbench.flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.printing.output import add_row, console, table
 
     rows = table("tested on", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",))
     for one in trained.figures:

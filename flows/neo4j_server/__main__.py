@@ -8,10 +8,10 @@ import re
 import sys
 from pathlib import Path
 
-from hopbench.flows.home import Home
 from hopbench.flows.neo4j_server.server import Neo4jServer, start
-from hopbench.retrieval.errors import HopBenchError
-from hopbench.retrieval.locking import exclusive
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.locking import exclusive
 
 
 def main(command: str, parent: int) -> None:

@@ -8,8 +8,8 @@ import subprocess
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from hopbench.flows.home import Home
-from hopbench.retrieval.errors import InputError
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import InputError
 
 PACKAGE = files("hopbench.flows.neo4j_server")
 MIN_JAVA = 17

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import as_file
 from pathlib import Path
 
-from hopbench.flows.home import Home
 from hopbench.flows.neo4j_server.jars import PACKAGE, java, neo4j_jars
-from hopbench.retrieval.errors import StoreError
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import StoreError
 
 USER = "neo4j"
 HEAP = "1g"

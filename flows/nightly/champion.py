@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hopbench.eval.ledger import Champion, Ledger, TrialRecord, trial_id
 from hopbench.eval.metrics import rank_key
-from hopbench.eval.version import code_version, plugin_settings
-from hopbench.flows.home import Home
+from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord, trial_id
+from hopbench.eval.trials.version import code_version, plugin_settings
+from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
-    from hopbench.eval.evaluate import Evaluation
+    from hopbench.eval.runs.evaluate import Evaluation
     from hopbench.flows.nightly.verdict import Verdict
 
 NIGHT = "night"

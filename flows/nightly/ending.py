@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hopbench.flows.home import Home
 from hopbench.flows.nightly.nights import Night, nights
-from hopbench.flows.nightly.pages import REPORT, link
-from hopbench.retrieval.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
+from hopbench.flows.orchestration.pages import REPORT, link
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
 
 MEANING = {
     0: "good",

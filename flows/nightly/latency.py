@@ -1,6 +1,6 @@
 """Whether a label has become slower, or only the machine busier.
 
-A label's pace is its time beside a yardstick that ran between its calls (`hopbench.eval.latency`). Tonight's pace over
+A label's pace is its time beside a yardstick that ran between its calls (`trials.latency`). Tonight's pace over
 that of the last good night is what the machine does not explain. With several yardsticks (a graph on a server has its
 own) the kindest one counts: load on the server slows that part alone.
 """

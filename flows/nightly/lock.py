@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hopbench.retrieval.errors import IncompleteError
-from hopbench.retrieval.locking import open_lock
+from hopbench.retrieval.support.errors import IncompleteError
+from hopbench.retrieval.support.locking import open_lock
 
 
 @contextmanager

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import write_atomically
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.notice import notice
+from hopbench.flows.settings.home import NIGHT_RECORD
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RECORD_FILE = "nightly.json"
 ROWS_FILE = "night.parquet"
 SCHEMA = "hopbench.nightly/2"
 SUM = "sha256"
@@ -98,7 +98,7 @@ def nights(folder: Path, digest: str | None = None) -> list[Night]:
 
 def damaged_nights(folder: Path) -> list[Path]:
     """The nightly.json files that do not read as they were written; `nights` sets them aside."""
-    return [file for file in sorted(folder.glob(f"*/{RECORD_FILE}")) if _loaded(file)[1] is not None]
+    return [file for file in sorted(folder.glob(f"*/{NIGHT_RECORD}")) if _loaded(file)[1] is not None]
 
 
 def _loaded(file: Path) -> tuple[dict[str, Any], Exception | None]:
@@ -111,7 +111,7 @@ def _loaded(file: Path) -> tuple[dict[str, Any], Exception | None]:
 
 
 def _read(folder: Path) -> Iterator[Night]:
-    for file in folder.glob(f"*/{RECORD_FILE}"):
+    for file in folder.glob(f"*/{NIGHT_RECORD}"):
         content, error = _loaded(file)
         if error is not None:
             reason = error.strerror if isinstance(error, OSError) else error
@@ -162,7 +162,7 @@ def write_night(folder: Path, content: Mapping[str, Any], rows: pd.DataFrame) ->
     write_atomically(folder / ROWS_FILE, buffer.getvalue())
     plain = json.loads(json.dumps({"schema": SCHEMA, **content}, allow_nan=False))
     sealed = {**plain, SUM: _sum(plain, folder / ROWS_FILE)}
-    write_atomically(folder / RECORD_FILE, (json.dumps(sealed, indent=2, ensure_ascii=False) + "\n").encode())
+    write_atomically(folder / NIGHT_RECORD, (json.dumps(sealed, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def started_as(night: str) -> str:
@@ -175,12 +175,12 @@ def unfinished(folder: Path, benchmark: str) -> Path | None:
     found = [
         kept.parent
         for kept in folder.glob(f"{glob.escape(benchmark)}-{STAMP}/.unfinished")
-        if not (kept.parent / RECORD_FILE).exists() and any(kept.iterdir())
+        if not (kept.parent / NIGHT_RECORD).exists() and any(kept.iterdir())
     ]
     return max(found, key=lambda path: path.name, default=None)
 
 
 def remove(night: Night) -> None:
     """Forget a night: nightly.json first, so that one half removed is no night."""
-    (night.folder / RECORD_FILE).unlink(missing_ok=True)
+    (night.folder / NIGHT_RECORD).unlink(missing_ok=True)
     shutil.rmtree(night.folder, ignore_errors=True)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from hopbench.flows.tracking_payload import redact, secrets
-from hopbench.retrieval.errors import InputError
+from hopbench.flows.tracking.payload import redact, secrets
+from hopbench.retrieval.support.errors import InputError
 
 TIMEOUT_SECONDS = 10
 

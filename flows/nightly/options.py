@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hopbench.flows.nightly.notify import check_webhook
-from hopbench.retrieval.errors import ParameterError
+from hopbench.retrieval.support.errors import ParameterError
 
 LATENCY_FACTOR = 2.0
 """Unchanged code stays within 1.5 on a machine with four busy processes; what became three times as slow is beyond."""

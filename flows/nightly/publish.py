@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hopbench.eval.compare import limit
 from hopbench.flows.nightly.latency import lines as latency_lines
-from hopbench.flows.nightly.pages import link
 from hopbench.flows.nightly.verdict import Verdict, as_dict, describe
+from hopbench.flows.orchestration.pages import link
 
 
 def lines(verdict: Verdict) -> list[str]:

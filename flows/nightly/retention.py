@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopbench.flows.home import Home
 from hopbench.flows.nightly.nights import STAMP, Night, last_good, remove
-from hopbench.flows.options import open_store
-from hopbench.retrieval.errors import HopBenchError
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.options import open_store
+from hopbench.retrieval.support.errors import HopBenchError
 
 
 @dataclass(frozen=True)

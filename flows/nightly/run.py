@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hopbench.flows.completeness import MAX_FAILED, missed, refuse_missed
-from hopbench.flows.evaluate import Finished, run
-from hopbench.flows.home import Home
 from hopbench.flows.nightly.lock import only_nightly
 from hopbench.flows.nightly.nights import unfinished
 from hopbench.flows.nightly.notify import post
 from hopbench.flows.nightly.options import NightlyOptions
-from hopbench.flows.nightly.pages import REPORT
-from hopbench.flows.options import RunOptions
-from hopbench.flows.report_progress import Report
-from hopbench.retrieval.errors import IncompleteError, RegressionError
+from hopbench.flows.orchestration.pages import REPORT
+from hopbench.flows.orchestration.progress import Report
+from hopbench.flows.run.completeness import MAX_FAILED, Finished, missed, refuse_missed
+from hopbench.flows.run.evaluate import run
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.options import RunOptions
+from hopbench.retrieval.support.errors import IncompleteError, RegressionError
 
 LOCK_FILE = ".lock"
 MISSED = "target missed by "
@@ -76,7 +76,7 @@ def _night(
     from hopbench.flows.nightly.publish import lines
     from hopbench.flows.nightly.verdict import as_dict
     from hopbench.flows.nightly.watch import Watch, default_out, night_name
-    from hopbench.flows.tracking import TrackingError
+    from hopbench.flows.tracking.client import TrackingError
 
     begun = datetime.now(UTC)
     name = Path(options.dataset).name

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.version import source_digests
+from hopbench.eval.trials.version import source_digests
 
 if TYPE_CHECKING:
-    from hopbench.eval.evaluate import Evaluation
+    from hopbench.eval.runs.evaluate import Evaluation
 
 # What computes vectors, graphs, rankings or scores; another release may compute something else.
 PACKAGES = ("bm25s", "igraph", "ir-measures", "kglite", "neo4j", "numpy", "onnxruntime", "pystemmer", "ragas", "scipy")

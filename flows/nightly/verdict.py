@@ -21,8 +21,8 @@ from hopbench.flows.nightly.suspects import changed, circumstances
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopbench.eval.evaluate import Evaluation
-    from hopbench.eval.ledger import TrialRecord
+    from hopbench.eval.runs.evaluate import Evaluation
+    from hopbench.eval.trials.ledger import TrialRecord
 
 Outcome = Literal["baseline", "good", "regression", "incomplete"]
 

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hopbench.eval.evaluate import measured_calls
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
-from hopbench.flows.evaluate import Finished, Remarks
-from hopbench.flows.home import Home
+from hopbench.eval.runs.evaluate import measured_calls
 from hopbench.flows.nightly import champion, publish, retention
 from hopbench.flows.nightly.counterparts import counterparts
 from hopbench.flows.nightly.latency import PACE, WALL, Latencies, judge_latencies
 from hopbench.flows.nightly.nights import Night, nights, started_as, write_night
 from hopbench.flows.nightly.suspects import circumstances
 from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
+from hopbench.flows.run.completeness import Finished
+from hopbench.flows.run.evaluate import Remarks
+from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopbench.eval.evaluate import Evaluation
+    from hopbench.eval.runs.evaluate import Evaluation
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 `similarity` everywhere in HopBench is the raw cosine, so rows are unit vectors and a dot product is the cosine. A text
 without any known token (blank, or only whitespace) has no direction: its row is zero and its cosine with anything 0.
-Components are multiples of 2⁻²⁴, so that cosines are exact on every processor (`hopbench.retrieval.arithmetic`).
+Components are multiples of 2⁻²⁴, so that cosines are exact on every processor (`support.arithmetic`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from hopbench.retrieval.arithmetic import on_grid, summed
+from hopbench.retrieval.support.arithmetic import on_grid, summed
 
 Vectors = npt.NDArray[np.float32]
 

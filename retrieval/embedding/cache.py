@@ -27,10 +27,10 @@ import numpy.typing as npt
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_random
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.notice import notice
-from hopbench.retrieval.resources import exhausted
-from hopbench.retrieval.sqlite_files import SEAL, heal, is_damage, seal, sealed
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.sqlite_files import SEAL, heal, is_damage, seal, sealed
 
 READ_BATCH = 512
 LOCK_SECONDS = 60.0

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from hopbench.retrieval.arithmetic import on_grid
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.embedding.cache import DamagedCache, EmbeddingCache, text_key
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.errors import InputError
 
 # Texts embedded between two commits: what a killed process loses at most.
 WRITE_BATCH = 256

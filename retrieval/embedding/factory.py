@@ -11,7 +11,7 @@ from hopbench.retrieval.embedding.fastembed_model import FastEmbedEmbedder
 from hopbench.retrieval.embedding.minilm_model import MiniLMEmbedder
 from hopbench.retrieval.embedding.openai_endpoint import OpenAIEmbedder
 from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
-from hopbench.retrieval.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 ALONE: dict[str, Callable[[], Embedder]] = {"minilm": MiniLMEmbedder, "wordllama": WordLlamaEmbedder}
 WITH_MODEL = {"fastembed": "BAAI/bge-small-en-v1.5", "openai": "text-embedding-3-small"}

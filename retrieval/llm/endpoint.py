@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
-from hopbench.retrieval.errors import InputError
+from hopbench.retrieval.support.errors import InputError
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _SPEC = re.compile(r"(?P<model>\S+?)(?:@(?P<url>https?://\S+))?")

@@ -9,7 +9,7 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from hopbench.retrieval.errors import HopBenchError
+from hopbench.retrieval.support.errors import HopBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

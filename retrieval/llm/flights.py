@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hopbench.retrieval.locking import open_lock
+from hopbench.retrieval.support.locking import open_lock
 
 LOOK_SECONDS = 0.1
 

@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from hopbench.retrieval.errors import IncompleteError
 from hopbench.retrieval.llm.cache import connect, explained
 from hopbench.retrieval.llm.prices import price_of
+from hopbench.retrieval.support.errors import IncompleteError
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS calls (run TEXT NOT NULL, at REAL NOT NULL, purpose TEXT NOT NULL,
 sample TEXT NOT NULL, endpoint TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL,

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.yaml_file import read_yaml
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.yaml_file import read_yaml
 
 PRICES_OF = "September 2025"  # https://platform.openai.com/docs/pricing, standard tier
 PRICES_FILE = "HOPBENCH_PRICES"

@@ -13,7 +13,7 @@ from hopbench.retrieval.llm.faults import LLMError, content_of, from_openai, sha
 from hopbench.retrieval.llm.pacing import Pacer
 from hopbench.retrieval.llm.settings import Settings
 from hopbench.retrieval.llm.spending import Spent
-from hopbench.retrieval.notice import notice
+from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from hopbench.retrieval.errors import ParameterError
 from hopbench.retrieval.fitted import FittedOn
-from hopbench.retrieval.fusion import Scored
-from hopbench.retrieval.index import Batch
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.search.fusion import Scored
+from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Hit, Ranking, Source
 
 FILL_TO = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hopbench.retrieval.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
-from hopbench.retrieval.index import Batch
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.search.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.types import Counters, Hit, Ranking
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from hopbench.retrieval.errors import ParameterError, UnknownNameError
 from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.support.errors import ParameterError, UnknownNameError
 
 T = TypeVar("T")
 

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
-from hopbench.retrieval.fusion import DECIMALS, Scored, ordered
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.graph.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
-from hopbench.retrieval.index import Batch
-from hopbench.retrieval.recognition import MAX_NGRAM, Card, Recognised, recognise
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.question.recognition import MAX_NGRAM, Card, Recognised, recognise
+from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.timing import stage
+from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.traversal.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 

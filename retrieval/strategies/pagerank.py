@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hopbench.retrieval.arithmetic import log
-from hopbench.retrieval.fusion import DECIMALS, Scored
-from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index import Batch
-from hopbench.retrieval.linking import Link, linker
-from hopbench.retrieval.search import best_rows
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.question.linking import Link, linker
+from hopbench.retrieval.search.exact import best_rows
+from hopbench.retrieval.search.fusion import DECIMALS, Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.timing import stage
+from hopbench.retrieval.support.arithmetic import log
+from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 Matrix = NDArray[np.float64]

@@ -17,22 +17,22 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any
 
-from hopbench.retrieval.errors import InputError, ParameterError, UnknownNameError
 from hopbench.retrieval.strategies import names
-from hopbench.retrieval.strategies.activation import Activation
+from hopbench.retrieval.strategies.activation.strategy import Activation
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.strategies.baselines import BM25, Hybrid, Vector
-from hopbench.retrieval.strategies.dual_level import DualLevel
-from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
-from hopbench.retrieval.strategies.expansion_queries import ExpansionQueries
-from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
+from hopbench.retrieval.strategies.dual_level.strategy import DualLevel
+from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
+from hopbench.retrieval.strategies.expansion_queries.strategy import ExpansionQueries
+from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.kg2rag import KG2RAG
+from hopbench.retrieval.strategies.kg2rag.strategy import KG2RAG
 from hopbench.retrieval.strategies.naming import aliases, by_field, field_named
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.strategies.pagerank import PageRank
-from hopbench.retrieval.strategies.plugins import PluginCode, plugin_code
-from hopbench.retrieval.yaml_file import YamlError, parse_yaml
+from hopbench.retrieval.strategies.plugins.code import PluginCode, plugin_code
+from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
+from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
 
 BUILT_IN: tuple[type[Strategy], ...] = (
     Vector,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hopbench.retrieval.arithmetic import shares, summed
 from hopbench.retrieval.strategies.hoprank.question import TINY, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
+from hopbench.retrieval.support.arithmetic import shares, summed
 
 TELLING = 3.0  # idf of a word in one chunk of twenty
 

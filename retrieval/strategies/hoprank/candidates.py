@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.search import cosines
+from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
 from hopbench.retrieval.strategies.hoprank.evidence import Evidence
 from hopbench.retrieval.strategies.hoprank.pool import Pool

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.arithmetic import ln
-from hopbench.retrieval.search import COSINE_DECIMALS
+from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
+from hopbench.retrieval.support.arithmetic import ln
 
 BEFORE, AFTER = 6, 4
 TINY = 1e-9

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers, ranges
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, ranges
+from hopbench.retrieval.support.arithmetic import weighted_sum
 
 FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
 KINDS = ("forward", "reverse", "shared", "same_title", "triple")
@@ -142,3 +143,15 @@ def _edges(
     nothing = np.full(len(anchor), NOWHERE)
     number = np.full(len(anchor), kind)
     return Edges(anchor, target, number, entity, mention, nothing if far is None else far, fan, nothing)
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeModel:
+    """A logistic model of one kind of edge: P(target is evidence) = σ(weights · features + bias)."""
+
+    weights: Floats
+    bias: float
+
+    def logit(self, features: Floats) -> Floats:
+        """The argument of σ for features (e, f), of which the model knows the first."""
+        return weighted_sum(features[:, : len(self.weights)], self.weights) + self.bias

@@ -7,15 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from hopbench.retrieval.arithmetic import log
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.graph.adjacency import Adjacency, adjacency
-from hopbench.retrieval.index import Batch
-from hopbench.retrieval.linking import Linker, linker
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.question.linking import Linker, linker
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
 from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
 from hopbench.retrieval.strategies.hoprank.walk import Walk
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from hopbench.retrieval.support.arithmetic import log
+from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
 
 

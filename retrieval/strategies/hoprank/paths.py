@@ -7,14 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from hopbench.retrieval.arithmetic import exp, ln, log, summed, weighted_sum
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
-from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, Edges, edges_from
+from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel, Edges, edges_from
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
-from hopbench.retrieval.strategies.hoprank.weights import EdgeModel
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
+from hopbench.retrieval.support.arithmetic import exp, ln, log, summed, weighted_sum
 
 TOP = 4  # anchors that do not compete with each other
 SURE = 0.999999

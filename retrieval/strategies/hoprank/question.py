@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.arithmetic import ln, shares, summed
-from hopbench.retrieval.linking import Link, Linker
+from hopbench.retrieval.question.linking import Link, Linker
 from hopbench.retrieval.strategies.hoprank.evidence import Evidence
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, ranges
+from hopbench.retrieval.support.arithmetic import ln, shares, summed
 from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 TINY = 1e-6

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.adjacency import Adjacency
 from hopbench.retrieval.graph.schema import RULE_RELATIONS
-from hopbench.retrieval.index import Batch
+from hopbench.retrieval.index.index import Batch
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.text import tokens
+from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
-from hopbench.retrieval.fusion import Scored
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index import Batch
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
@@ -19,7 +19,7 @@ from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import ranking
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import load, score_names
-from hopbench.retrieval.timing import stage
+from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Ranking
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from hopbench.retrieval.graph.adjacency import Adjacency
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct, ranges
 from hopbench.retrieval.strategies.pagerank import transitions
+from hopbench.retrieval.traversal.adjacency import Adjacency
 
 RESTART, STEPS, LEAST = 0.3, 8, 1e-4
 

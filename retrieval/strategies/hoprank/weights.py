@@ -13,25 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from hopbench.retrieval.arithmetic import weighted_sum
-from hopbench.retrieval.errors import InputError
-from hopbench.retrieval.input_files import read_bytes
+from hopbench.retrieval.strategies.hoprank.edges import EdgeModel
 from hopbench.retrieval.strategies.hoprank.words import Floats
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.input_files import read_bytes
 
 SCHEMA = "hopbench.hoprank/2"
 MAX_BYTES = 16 * 1024 * 1024
-
-
-@dataclass(frozen=True, eq=False)
-class EdgeModel:
-    """A logistic model of one kind of edge: P(target is evidence) = σ(weights · features + bias)."""
-
-    weights: Floats
-    bias: float
-
-    def logit(self, features: Floats) -> Floats:
-        """The argument of σ for features (e, f), of which the model knows the first."""
-        return weighted_sum(features[:, : len(self.weights)], self.weights) + self.bias
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.arithmetic import log
+from hopbench.retrieval.support.arithmetic import log
 from hopbench.retrieval.text import STOP_WORDS, sentences, tokens
 from hopbench.retrieval.types import Chunk
 

@@ -1,0 +1,155 @@
+"""What reading and judging will take, before anything is spent: calls and tokens by label and metric.
+
+A few questions of the benchmark, with what BM25 finds for them and the gold answer in place of the reader's, go through
+the real prompts of reader and judge with a stand-in for the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hopbench.eval.answering.answers import CLOSED_BOOK, messages
+from hopbench.eval.answering.judge.compact import CompactJudge
+from hopbench.eval.answering.judge.full import FullJudge
+from hopbench.eval.answering.judge.sample import Sample, reference
+from hopbench.eval.answering.judge.schedule import Scorer
+from hopbench.eval.answering.judge.standin import CHAT_TOKENS, CountingAsker, OneDirection
+from hopbench.eval.answering.reading import applicable
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.chunking import chunk_passages, count_tokens
+from hopbench.retrieval.graph.extract.model import TOGETHER, opening, parts_of
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.question.keywords import SUMMARIES
+from hopbench.retrieval.question.model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
+from hopbench.retrieval.search.exact import LexicalIndex
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.types import Counters, Question
+
+SAMPLED = 8
+ANSWER_TOKENS = 32  # a bare answer and a sentence in JSON
+NAMES_TOKENS = 24  # a handful of names in JSON
+TRIPLES_TOKENS = 300  # five triples of a passage
+SUMMARY_TOKENS = 80  # two or three sentences
+STAGES: Mapping[str, tuple[tuple[str, str, int], ...]] = {
+    "entity_expansion": (("entities", ENTITIES, 1), ("synonyms", OTHER_NAMES, 2)),
+    "dual_level": (("keywords", TWO_LEVELS, 1),),
+}
+"""Strategy → the purposes for which it asks the model, with the prompt and the most calls a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One purpose of one label: all its calls and their tokens."""
+
+    label: str
+    purpose: str
+    role: str
+    calls: float
+    tokens_in: float
+    tokens_out: float
+
+    def times(self, factor: float) -> Line:
+        """The line for `factor` times as much work."""
+        return replace(
+            self, calls=self.calls * factor, tokens_in=self.tokens_in * factor, tokens_out=self.tokens_out * factor
+        )
+
+
+def typical_samples(benchmark: Benchmark, most: int = SAMPLED) -> list[Sample]:
+    """Some questions, evenly spread, with BM25's context and the gold answer as the answer."""
+    step = max(1, len(benchmark.questions) // most)
+    chosen = benchmark.questions[::step][:most]
+    chunks = chunk_passages(benchmark.passages)
+    lexical = LexicalIndex([chunk.content for chunk in chunks])
+    found = lexical.top([question.text for question in chosen], Budget().chunks)
+    samples = []
+    for question, candidates in zip(chosen, found, strict=True):
+        _, parts = Budget().parts([chunks[row] for row in candidates.rows])
+        gold = reference(question)
+        samples.append(Sample(question.id, question.text, tuple(parts), gold, gold or question.text))
+    return samples
+
+
+def answer_line(label: str, samples: Sequence[Sample], questions: int) -> Line:
+    """What answering a label's questions takes."""
+    contexts = ["" if label == CLOSED_BOOK else "\n\n".join(sample.contexts) for sample in samples]
+    prompts = [json.dumps(messages(sample.question, text)) for sample, text in zip(samples, contexts, strict=True)]
+    tokens = sum(map(count_tokens, prompts)) / len(prompts) + CHAT_TOKENS
+    return Line(label, "answer", "llm", questions, questions * tokens, questions * ANSWER_TOKENS)
+
+
+def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questions: int) -> list[Line]:
+    """What a strategy's own stages take at most, summaries of communities (`summary_line`) left out."""
+    asked = sum(count_tokens(sample.question) for sample in samples) / max(1, len(samples))
+    return [
+        Line(
+            label,
+            purpose,
+            "llm",
+            questions * most,
+            questions * most * (count_tokens(prompt) + asked + CHAT_TOKENS),
+            questions * most * NAMES_TOKENS,
+        )
+        for purpose, prompt, most in STAGES.get(strategy, ())
+    ]
+
+
+def summary_line(label: str, strategy: Strategy, index: Index, question: Question) -> Line:
+    """What it takes to have the communities of a built graph summed up; a stand-in for the model counts them."""
+    index.shared[SUMMARIES] = _count_summaries
+    spent = Counters()
+    strategy.rank(Batch(index, [question]), spent)
+    return Line(label, "summaries", "llm", spent.llm_calls, spent.tokens, spent.llm_calls * SUMMARY_TOKENS)
+
+
+def _count_summaries(_: Batch, counters: Counters, texts: Sequence[str]) -> Sequence[str]:
+    counters.llm_calls += len(texts)
+    counters.tokens += sum(count_tokens(text) + count_tokens(SUMMARY) + CHAT_TOKENS for text in texts)
+    return texts
+
+
+def extraction_line(benchmark: Benchmark, gleaning: int) -> Line:
+    """What reading the corpus into triples takes; a round of gleaning repeats the talk so far."""
+    chunks = chunk_passages(benchmark.passages)
+    prompts = [sum(count_tokens(one["content"]) for one in opening(part)) for part in parts_of(chunks, TOGETHER)]
+    calls, told = len(prompts), len(chunks) * TRIPLES_TOKENS
+    read = sum(sum(prompts) + round_ * told for round_ in range(gleaning + 1))
+    return Line("graph", "extract", "llm", calls * (gleaning + 1), read + calls * CHAT_TOKENS, told * (gleaning + 1))
+
+
+def judge_lines(
+    labels: Sequence[str],
+    profile: str,
+    metrics: Sequence[str],
+    samples: Sequence[Sample],
+    *,
+    questions: int,
+    answered: bool,
+    repeats: int,
+) -> list[Line]:
+    """What judging every label takes, a line per metric."""
+    per_question = {metric: _counted(profile, metric, samples) for metric in metrics}
+    return [
+        replace(per_question[metric], label=label).times(questions * repeats)
+        for label in labels
+        for metric in applicable(metrics, label, answered)
+    ]
+
+
+def _counted(profile: str, metric: str, samples: Sequence[Sample]) -> Line:
+    asker = CountingAsker()
+    scorer: Scorer = (FullJudge if profile == "full" else CompactJudge)(asker, OneDirection())
+    able = [sample for sample in samples if sample.missing(metric) is None]
+
+    async def score() -> None:
+        for sample in able:
+            await scorer.score(metric, sample)
+
+    asyncio.run(score())
+    share = 1 / max(1, len(samples))
+    line = Line("", f"judge:{metric}", "judge", asker.calls, asker.tokens_in, asker.tokens_out)
+    return line.times(share)

@@ -1,0 +1,29 @@
+"""Judges: language models that score contexts and answers by RAGAS's metrics (docs/judging.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hopbench.eval.answering.judge.asker import Limits
+    from hopbench.eval.answering.judge.schedule import Judging
+    from hopbench.eval.answering.judge.store import JudgementStore
+    from hopbench.retrieval.embedding.base import Embedder
+    from hopbench.retrieval.llm import LLM
+
+__all__ = ["open_judge"]
+
+
+def open_judge(
+    profile: str, llm: LLM, embedder: Embedder, store: JudgementStore, limits: Limits | None = None
+) -> Judging:
+    """A judge of the profile `full` or `compact` over a model."""
+    from hopbench.eval.answering.judge.asker import LIMITS, ModelAsker
+    from hopbench.eval.answering.judge.compact import CompactJudge
+    from hopbench.eval.answering.judge.full import FullJudge
+    from hopbench.eval.answering.judge.schedule import Judging, Scorer
+
+    limits = limits or LIMITS[profile]
+    asker = ModelAsker(llm, limits)
+    scorer: Scorer = FullJudge(asker, embedder) if profile == "full" else CompactJudge(asker, embedder)
+    return Judging(llm, scorer, embedder, store, limits)

@@ -1,0 +1,105 @@
+"""The compact profile: one short structured call for each metric, scored by RAGAS's own formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hopbench.eval.answering.judge import compact_prompts as prompts
+from hopbench.eval.answering.judge.asker import Asker
+from hopbench.eval.answering.judge.compact_prompts import Checked, Prompt
+from hopbench.eval.answering.judge.sample import Sample
+from hopbench.eval.metrics.normalise import contains_answer, normalise_answer
+from hopbench.retrieval.embedding.base import Embedder
+
+PROMPTS: dict[str, Prompt] = {
+    "context_precision": prompts.USEFUL,
+    "context_recall": prompts.RECALL,
+    "context_entity_recall": prompts.ENTITIES,
+    "faithfulness": prompts.FAITHFUL,
+    "answer_relevancy": prompts.ASKED,
+    "factual_correctness": prompts.CLAIMS,
+    "answer_correctness": prompts.CLAIMS,
+    "noise_sensitivity": prompts.NOISE,
+}
+FACTUALITY = 0.75  # of answer_correctness, RAGAS's default; the rest is similarity
+
+
+class CompactJudge:
+    """Scores samples with the prompts of `compact_prompts`."""
+
+    profile = "compact"
+
+    def __init__(self, asker: Asker, embedder: Embedder) -> None:
+        self._asker = asker
+        self._embedder = embedder
+
+    @staticmethod
+    def version(metric: str) -> str:
+        """The version of the metric's prompt and schema."""
+        return PROMPTS[metric].version
+
+    async def score(self, metric: str, sample: Sample) -> float:
+        """The score of a sample. Raises what the asker raises."""
+        prompt = PROMPTS[metric]
+        said: Any = await self._asker(prompt.text(sample), prompt.output(sample))
+        if metric == "context_precision":
+            return average_precision(said.useful)
+        if metric in ("context_recall", "faithfulness"):
+            return supported(said.statements)
+        if metric == "context_entity_recall":
+            return named(said.entities, sample.contexts)
+        if metric == "factual_correctness":
+            return round(claims_f1(said.given, said.reference), 2)  # as RAGAS rounds it
+        if metric == "noise_sensitivity":
+            return noise(said)
+        return self._embedded(metric, said, sample)
+
+    def _embedded(self, metric: str, said: Any, sample: Sample) -> float:
+        if metric == "answer_relevancy":
+            return 0.0 if said.noncommittal else self._cosine(sample.question, said.question)
+        similarity = self._cosine(str(sample.response), str(sample.reference))
+        return FACTUALITY * claims_f1(said.given, said.reference) + (1 - FACTUALITY) * similarity
+
+    def _cosine(self, one: str, other: str) -> float:
+        first, second = self._embedder.embed([one, other])
+        return float(np.dot(first, second))
+
+
+def average_precision(useful: Sequence[int]) -> float:
+    """[1, 0, 1] → (1/1 + 2/3) / 2; 0 without a useful one."""
+    hits = np.cumsum(useful) / np.arange(1, len(useful) + 1)
+    return float((hits * np.asarray(useful)).sum() / max(1, sum(useful)))
+
+
+def supported(statements: Sequence[Checked]) -> float:
+    """The share of statements that are supported."""
+    return sum(one.supported for one in statements) / len(statements)
+
+
+def named(entities: Sequence[str], contexts: Sequence[str]) -> float:
+    """The share of entities that stand in the contexts, compared as answers are; NaN where the text names none.
+
+    RAGAS has the contexts' entities listed by the model and compares the spelling; the contexts themselves do as well.
+    """
+    wanted = {normalise_answer(entity) for entity in entities} - {""}
+    if not wanted:
+        return float("nan")
+    text = normalise_answer("\n".join(contexts))
+    return sum(contains_answer(text, [entity]) for entity in wanted) / len(wanted)
+
+
+def claims_f1(given: Sequence[Checked], reference: Sequence[Checked]) -> float:
+    """F1 from the given statements that are right (TP) or not (FP) and the reference's that are not given (FN)."""
+    right = sum(one.supported for one in given)
+    wrong = len(given) - right
+    absent = sum(not one.supported for one in reference)
+    return 2 * right / (2 * right + wrong + absent) if right else 0.0
+
+
+def noise(said: Any) -> float:
+    """The share of statements that are wrong and supported by a passage that also supports the reference answer."""
+    misled = [not one.correct and bool(set(one.passages) & set(said.useful)) for one in said.statements]
+    return sum(misled) / len(misled)

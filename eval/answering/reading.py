@@ -1,0 +1,164 @@
+"""What language models make of a run: the reader's answers, the closed-book row, the judge's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.answering.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
+from hopbench.eval.answering.answers import VERSION as READER_VERSION
+from hopbench.eval.answering.judge.sample import INPUTS, make_sample
+from hopbench.eval.metrics import primary_metric, rank_key, summarise
+from hopbench.eval.trials.trial import TrialOutcome
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.graph.build.builder import Steps
+from hopbench.retrieval.support.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hopbench.eval.answering.judge.outcome import Judged
+    from hopbench.eval.answering.judge.schedule import Judging
+    from hopbench.retrieval.llm import LLM
+
+FINALISTS = 3
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Who reads and who judges: `finalists` judges only so many labels, the best by the free metrics (None: all).
+
+    `closed_book` adds the row of answers without any context.
+    """
+
+    reader: LLM | None = None
+    judging: Judging | None = None
+    metrics: Sequence[str] = tuple(INPUTS)
+    repeats: int = 1
+    finalists: int | None = None
+    closed_book: bool = True
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides what is said of a trial, for keys of finished ones; nothing without a model."""
+        found: dict[str, Any] = {}
+        if self.reader is not None:
+            found["reader"] = {"llm": self.reader.endpoint.name, "prompt": READER_VERSION}
+        if self.judging is not None:
+            metrics = applicable(self.metrics, "", self.reader is not None)
+            found["judge"] = {**self.judging.settings(metrics), "repeats": self.repeats}
+        return found
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was answered, by label and question id, and judged."""
+
+    reader: str | None = None
+    answers: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
+    judged: Judged | None = None
+
+
+def read(
+    reading: Reading,
+    benchmark: Benchmark,
+    trials: dict[str, TrialOutcome],
+    rows: dict[str, pd.DataFrame],
+    steps: Steps,
+) -> Read:
+    """Answer and judge; adds the new columns to all rows, and the closed-book row to `trials` and `rows`."""
+    answers: dict[str, Mapping[str, Answer]] = {}
+    if reading.reader is not None:
+        reader = reading.reader
+        if reading.closed_book:
+            trials[CLOSED_BOOK] = TrialOutcome(CLOSED_BOOK, CLOSED_BOOK, {}, closed_book(benchmark))
+        for label, trial in trials.items():
+            found = steps(f"answer {label}", lambda: answer_all(reader, benchmark, trial.rankings))  # noqa: B023
+            columns = answer_columns(benchmark, found)
+            rows[label] = rows[label].join(columns) if label in rows else columns.assign(failure=None)
+            answers[label] = found
+    name = None if reading.reader is None else reading.reader.endpoint.name
+    if reading.judging is None:
+        return Read(name, answers)
+    labels = finalists(reading.finalists, benchmark, rows)
+    judged = steps("judge", lambda: _judged(reading, benchmark, {label: trials[label] for label in labels}, answers))
+    for label in judged.labels:
+        rows[label] = rows[label].join(judged.columns(label)).join(judged.failures(label).rename("judge_failure"))
+    return Read(name, answers, judged)
+
+
+def _judged(
+    reading: Reading,
+    benchmark: Benchmark,
+    trials: Mapping[str, TrialOutcome],
+    answers: Mapping[str, Mapping[str, Answer]],
+) -> Judged:
+    from hopbench.eval.answering.judge.outcome import judge_labels
+
+    samples = {
+        label: [
+            make_sample(question, trial.rankings[question.id], answers.get(label, {}).get(question.id))
+            for question in benchmark.questions
+            if trial.rankings[question.id].failure is None
+        ]
+        for label, trial in trials.items()
+    }
+    metrics = {label: applicable(reading.metrics, label, reading.reader is not None) for label in samples}
+    assert reading.judging is not None
+    return judge_labels(reading.judging, samples, metrics, reading.repeats)
+
+
+def applicable(metrics: Sequence[str], label: str, answered: bool) -> list[str]:
+    """The metrics that make sense for a label: none of answers without a reader, none of contexts closed-book."""
+    absent = {"contexts"} if label == CLOSED_BOOK else set()
+    absent |= set() if answered else {"response"}
+    return [metric for metric in metrics if not absent & set(INPUTS[metric])]
+
+
+def finalists_named(text: str) -> int | None:
+    """How many labels or configurations `all`, `finalists` or `finalists:N` stands for; None for all of them."""
+    name, _, count = text.partition(":")
+    if text == "all":
+        return None
+    if name != "finalists" or (count and not (count.isdecimal() and int(count) > 0)):
+        raise InputError(f"{text!r}: all, finalists or finalists:N is wanted, as in finalists:3")
+    return int(count) if count else FINALISTS
+
+
+def finalists(most: int | None, benchmark: Benchmark, rows: Mapping[str, pd.DataFrame]) -> list[str]:
+    """The labels to judge: all, or the best by the free metrics (the closed-book row is no trial of a strategy)."""
+    if most is None:
+        return list(rows)
+    ranked = {label: summarise(table, benchmark)["metrics"] for label, table in rows.items() if label != CLOSED_BOOK}
+    metric = primary_metric(benchmark) or "answer_f1"  # a yes or no is an answer that no text can show
+    best = sorted(ranked, key=lambda label: (rank_key(metric, ranked[label].get(metric)), label))[:most]
+    return [label for label in rows if label in best]
+
+
+def judged_figures(judged: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Beside each judged mean of `Judged.summary`: its coverage, the mean of the scores there are, the spread."""
+    found: dict[str, float] = {}
+    for metric, one in judged.items():
+        values = {"coverage": one["coverage"], "scored_mean": one["mean"], "judge_sd": one["judge_sd"]}
+        found |= {f"{metric}.{name}": float(value) for name, value in values.items() if value is not None}
+    return found
+
+
+def costs(read: Read, label: str) -> dict[str, Any]:
+    """What a label's answers and judgements took, for results.json; empty without a model."""
+    answers = read.answers.get(label)
+    found: dict[str, Any] = {}
+    if answers is not None:
+        found["answering"] = {
+            "failures": sum(one.failure is not None for one in answers.values()),
+            **{
+                name: sum(getattr(one, name) for one in answers.values())
+                for name in ("calls", "tokens_in", "tokens_out")
+            },
+        }
+    if read.judged is not None and label in read.judged.labels:
+        judged = read.judged.summary(label)
+        found["judged"] = judged
+        found["judge_calls"] = sum(one["calls"] for one in judged.values())
+        found["judge_tokens"] = sum(one["tokens_in"] + one["tokens_out"] for one in judged.values())
+    return found

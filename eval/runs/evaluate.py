@@ -1,0 +1,236 @@
+"""Runs strategies over a benchmark, scores them, and compares each with the best hop-free baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hopbench.eval.answering.answers import CLOSED_BOOK
+from hopbench.eval.answering.reading import Read, Reading, read
+from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
+from hopbench.eval.metrics import primary_metric, ragas_metrics, score, summarise
+from hopbench.eval.runs.targets import Target
+from hopbench.eval.trials.graph_reach import expansion_factors, reach_columns
+from hopbench.eval.trials.latency import measure_paced
+from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
+from hopbench.eval.trials.unfinished import Unfinished, trial_key
+from hopbench.eval.trials.version import code_version, plugin_settings
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.fitted import FittedOn, question_hash
+from hopbench.retrieval.graph.build.builder import Steps
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.question.entities import MODEL
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.kinds import LabelKind, kind_of
+from hopbench.retrieval.support.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INTERVAL_METRICS = ("all_gold@10", "has_answer@10", "all_gold@5", "recall@5", "has_answer", "answer_em", "answer_f1")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
+
+    `reading` says who answers and who judges; without it no language model is asked. `tuned_on` are the sets on which
+    the changes in labels were tuned, if they were; `targets` what the figures must keep.
+    """
+
+    benchmark: Benchmark
+    index: Index
+    record: Mapping[str, Any]
+    strategies: Mapping[str, Strategy]
+    ragas: bool = False
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+    batch: int | None = None
+    reading: Reading = field(default_factory=Reading)
+    tuned_on: Sequence[FittedOn] = ()
+    targets: Sequence[Target] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
+        floor = self.record.get("settings", {}).get("similar_floor", 0.0)
+        for label, strategy in self.strategies.items():
+            threshold = getattr(strategy, "min_similarity", floor)
+            if threshold < floor and getattr(strategy, "use_similar", True):
+                raise ParameterError(
+                    f"{label}: min_similarity = {threshold} is below the floor of the graph's SIMILAR_TO edges, "
+                    f"{floor}: raise it, or build the graph with a lower similar_floor"
+                )
+
+    @cached_property
+    def parts(self) -> list[Batch]:
+        """The questions in batches that all labels share."""
+        return batches(self.index, [question.question for question in self.benchmark.questions], self.batch)
+
+    @cached_property
+    def primary(self) -> str | None:
+        """The metric that decides on this benchmark; None where nothing can be scored."""
+        return primary_metric(self.benchmark)
+
+    def kind(self, label: str) -> str:
+        """Documented, tuned, learned, set by hand, or what a plug-in says of itself."""
+        return self._kinds[label].kind if label in self._kinds else CLOSED_BOOK.replace("_", " ")
+
+    def in_sample(self, label: str) -> Mapping[str, Any] | None:
+        """On which of the sets that chose its numbers a label is scored here, if on any: such a figure proves nothing.
+
+        {"sets": names, "questions": how many of the benchmark's questions were among theirs}.
+        """
+        if label not in self._kinds:
+            return None
+        return self._kinds[label].in_sample(self.benchmark.digest, self._hashes)
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, LabelKind]:
+        return {label: kind_of(label, strategy, self.tuned_on) for label, strategy in self.strategies.items()}
+
+    @cached_property
+    def _hashes(self) -> frozenset[str]:
+        return frozenset(question_hash(question.text) for question in self.benchmark.questions)
+
+    def key_of(self, label: str) -> str:
+        """Names everything that decides a label's trial."""
+        strategy = self.strategies[label]
+        return trial_key(
+            label=label,
+            strategy=strategy.name,
+            parameters=strategy.identity(),
+            benchmark=self.benchmark.digest,
+            questions=[question.id for question in self.benchmark.questions],
+            fingerprint=self.record["fingerprint"],
+            engine=self.index.store.engine,
+            search=self.index.search,
+            embedder=self.index.embedder.name,
+            budget=[self.budget.chunks, self.budget.tokens],
+            seed=self.seed,
+            code=code_version(),
+            **plugin_settings(strategy),
+            model=self.index.shared.get(MODEL, ""),
+            **({} if self.batch is None else {"batch": self.batch}),  # it decides the number of round trips
+        )
+
+
+@dataclass
+class Evaluation:
+    """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels.
+
+    With a reader there is one more label, `closed_book`, which ranks nothing. `beside` compares the labels on RAGAS's
+    metrics, each metric a family of its own.
+    """
+
+    plan: Plan
+    trials: Mapping[str, TrialOutcome]
+    rows: Mapping[str, pd.DataFrame]
+    summaries: Mapping[str, Mapping[str, Any]]
+    comparison: Comparison | None
+    intervals: Mapping[str, Mapping[str, tuple[float, float]]]
+    shared_seconds: float
+    read: Read = field(default_factory=Read)
+    beside: Sequence[Comparison] = ()
+
+
+Ranker: TypeAlias = "Callable[[Plan, Unfinished, Steps], tuple[Mapping[str, TrialOutcome], float]]"
+"""Every label's trial, and the seconds of what they shared; what is kept already is not done again."""
+
+
+def evaluate(plan: Plan, kept: Unfinished, steps: Steps, rank: Ranker | None = None) -> Evaluation:
+    """Run what is not in `kept` yet, a step a trial unless `rank` does it otherwise, and score it all."""
+    trials, shared = (rank or in_turn)(plan, kept, steps)
+    ranked = dict(trials)
+    rows = steps("score", lambda: _rows(plan, ranked))
+    said = read(plan.reading, plan.benchmark, ranked, rows, steps)
+    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared, said))
+
+
+def in_turn(plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
+    """One trial after another in this process: a `Ranker`."""
+    shared = steps("candidates", lambda: prepare(plan.parts))
+    trials = {}
+    for label, strategy in plan.strategies.items():
+        key = plan.key_of(label)
+        outcome = kept.get(key)
+        if outcome is None:
+            outcome = steps(f"trial {label}", lambda: _trial(plan, label, strategy))  # noqa: B023 - called at once
+            kept.put(key, outcome)
+        trials[label] = outcome
+    return trials, shared
+
+
+def _trial(plan: Plan, label: str, strategy: Strategy) -> TrialOutcome:
+    return measured(plan, label, run_trial(label, strategy, plan.parts, plan.budget))
+
+
+def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
+    """The outcome with the latency of single calls, and their pace beside the yardstick."""
+    outcome.latency_ms, outcome.pace = measured_calls(plan, label)
+    return outcome
+
+
+def measured_calls(plan: Plan, label: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Latency and pace of a label: `hopbench.eval.trials.latency.measure_paced`."""
+    questions = [question.question for question in plan.benchmark.questions]
+    return measure_paced(plan.strategies[label], plan.index, questions, plan.seed)
+
+
+def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFrame]:
+    factors = expansion_factors(plan.index)
+    rows = {}
+    for label, trial in trials.items():
+        scored = score(plan.benchmark, trial.rankings, ragas=plan.ragas)
+        rows[label] = scored.join(reach_columns(trial, plan.benchmark, factors))
+    return rows
+
+
+def _compared_all(
+    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, said: Read
+) -> Evaluation:
+    chunks = plan.budget.chunks
+    summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
+    comparison = _compared(plan, rows, summaries)
+    beside = _beside(plan, rows, comparison)
+    intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
+    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said, beside)
+
+
+def _compared(
+    plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Mapping[str, Any]]
+) -> Comparison | None:
+    metric = plan.primary
+    if metric is None:
+        return None
+    baseline = best_baseline(summaries, metric=metric)
+    ranked = {label: table for label, table in rows.items() if metric in table}
+    if baseline is None or len(ranked) < 2:
+        return None
+    types = {question.id: question.type for question in plan.benchmark.questions}
+    return compare(ranked, baseline, metric, seed=plan.seed, types=types)
+
+
+def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | None) -> list[Comparison]:
+    """RAGAS's metrics, those without a model and the judged ones, against the baseline of the primary comparison."""
+    baseline = primary.baseline if primary is not None else None
+    if baseline is None:
+        return []
+    found = []
+    for metric in ragas_metrics(rows[baseline]):
+        measured = {label: table for label, table in rows.items() if metric in table}
+        if len(measured) > 1:
+            found.append(compare(measured, baseline, metric, seed=plan.seed, resamples=BREAKDOWN_RESAMPLES))
+    return found
+
+
+def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
+    found = {}
+    for metric in (name for name in INTERVAL_METRICS if name in rows):
+        values = rows[metric].dropna().to_numpy(dtype=float)
+        interval = mean_ci(values, seed) if len(values) > 1 else None
+        if interval is not None:
+            found[metric] = (interval.low, interval.high)
+    return found

@@ -1,0 +1,275 @@
+"""The trial ledger: every finished trial under a name made of all that decides its outcome.
+
+    with Ledger.open(home.ledger) as ledger:
+        name = trial_id(**settings)
+        if ledger.claim(name):          # nobody else is at it, and it is not finished
+            ledger.put(record)
+        record = ledger.get(name)
+
+One SQLite file in WAL mode: a killed process loses at most the trial it was at, readers never wait for a writer. It is
+the truth about trials; what MLflow shows is written from it.
+
+A trial whose row no longer reads as it was written is moved to the table `set_aside`, named, and done again; a file
+whose structure is damaged is set aside whole when it is opened, and every row that reads goes into a new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.trials.claims import Claims, alive, immediate
+from hopbench.eval.trials.unfinished import trial_key
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.locking import open_lock
+from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.sqlite_files import MAGIC, SEAL, damage, heal, is_damage, lenient, seal, sealed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = 3
+ID_LENGTH = 16
+WAIT_SECONDS = 60.0
+_TABLES = """
+CREATE TABLE IF NOT EXISTS trials (
+    trial_id TEXT PRIMARY KEY, settings TEXT NOT NULL, metrics TEXT NOT NULL, questions BLOB NOT NULL,
+    failures INTEGER NOT NULL, seconds REAL NOT NULL, started REAL NOT NULL, ended REAL NOT NULL,
+    costs TEXT NOT NULL DEFAULT '{}', seal INTEGER
+) STRICT;
+CREATE TABLE IF NOT EXISTS set_aside (
+    trial_id TEXT NOT NULL, found REAL NOT NULL, reason TEXT NOT NULL, settings BLOB, questions BLOB
+) STRICT;
+CREATE TABLE IF NOT EXISTS claims (trial_id TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS sweeps (sweep_id TEXT PRIMARY KEY, started REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS champions (
+    benchmark_digest TEXT PRIMARY KEY, trial_id TEXT NOT NULL, label TEXT NOT NULL, run_id TEXT NOT NULL,
+    created REAL NOT NULL
+) STRICT;
+"""
+_COLUMNS = ("settings", "metrics", "questions", "failures", "seconds", "started", "ended", "costs")
+_UPGRADES = {
+    1: "ALTER TABLE trials ADD COLUMN costs TEXT NOT NULL DEFAULT '{}';",
+    2: "",  # seals, which `sealed` adds
+}
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """A finished trial. `settings` decide it; `metrics` are zero-filled means; `questions` has a row per question.
+
+    `seconds` is what the strategy took, `started` and `ended` are since the epoch. `costs` are what it spent: tokens,
+    LLM calls, round trips, and the latency of single calls (ms) where it was measured.
+    """
+
+    trial_id: str
+    settings: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    questions: pd.DataFrame = field(repr=False)
+    failures: int
+    seconds: float
+    started: float
+    ended: float
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Champion:
+    """The best configuration known on a benchmark: its trial, its label, its MLflow run, and since when."""
+
+    benchmark_digest: str
+    trial_id: str
+    label: str
+    run_id: str
+    created: float
+
+
+def trial_id(**settings: object) -> str:
+    """A trial's content address: 16 hexadecimal digits of the SHA-256 of everything that decides its outcome."""
+    return trial_key(**settings)[:ID_LENGTH]
+
+
+class Ledger:
+    """Finished trials by their content address. Make one with `Ledger.open`."""
+
+    def __init__(self, connection: sqlite3.Connection, claims: Claims) -> None:
+        self._connection = connection
+        self._claims = claims
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> Iterator[Ledger]:
+        """Open or create the ledger; a damaged one is healed first.
+
+        Raises InputError when the file is none, of a newer HopBench, or damaged while others are at work in it.
+        """
+        owners = path.with_name(f"{path.name}-owners")
+        try:
+            owners.mkdir(exist_ok=True)
+            with open_lock(owners / "open") as lock:  # SQLite does not wait for a change of the journal's mode
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                _heal(path, owners)
+                connection = _connected(path)
+            with closing(connection):
+                claims = Claims(connection, owners)
+                with closing(claims):
+                    yield cls(connection, claims)
+        except (sqlite3.DatabaseError, FileExistsError, NotADirectoryError) as error:
+            if (lacking := exhausted(error, path)) is not None:
+                raise lacking from error
+            remedy = "hopbench doctor --repair keeps what reads" if is_damage(error) else "move it away to start anew"
+            raise InputError(f"{path}: the trial ledger cannot be used: {error}: {remedy}") from error
+
+    def get(self, name: str) -> TrialRecord | None:
+        """The trial of that id, if it is finished; one that does not read is set aside, and so not finished."""
+        query = f"SELECT {', '.join(_COLUMNS)}, {SEAL} FROM trials WHERE trial_id = ?"
+        row = self._connection.execute(query, (name,)).fetchone()
+        if row is None:
+            return None
+        if row[-1] != seal(row[:-1]):
+            self._set_aside(name, "it is not as it was written")
+            return None
+        try:
+            return _record_of(name, row[:-1])
+        except (ValueError, TypeError, OSError, KeyError) as error:  # pyarrow's errors are ValueErrors and OSErrors
+            self._set_aside(name, str(error))
+            return None
+
+    def _set_aside(self, name: str, reason: str) -> None:
+        with immediate(self._connection):
+            self._connection.execute(
+                "INSERT INTO set_aside SELECT trial_id, ?, ?, CAST(settings AS BLOB), questions FROM trials "
+                "WHERE trial_id = ?",
+                (time.time(), reason, name),
+            )
+            self._connection.execute("DELETE FROM trials WHERE trial_id = ?", (name,))
+        notice(f"trial {name} in the ledger does not read ({reason}): set aside there, and done again when needed")
+
+    def damaged(self) -> list[str]:
+        """Look at every trial; the names of those that do not read, which are set aside."""
+        names = [row[0] for row in self._connection.execute("SELECT trial_id FROM trials ORDER BY rowid").fetchall()]
+        return [name for name in names if self.get(name) is None]
+
+    def claim(self, name: str) -> bool:
+        """Whether the trial is this process's to do; False: it is finished, or another living process is at it."""
+        return self._claims.take(name)
+
+    def put(self, record: TrialRecord) -> None:
+        """Keep a finished trial, and give its claim back; the first of equal ones stays."""
+        buffer = io.BytesIO()
+        record.questions.to_parquet(buffer, compression="zstd")
+        values = (
+            record.trial_id,
+            json.dumps(record.settings, sort_keys=True, ensure_ascii=False),
+            json.dumps(record.metrics),
+            buffer.getvalue(),
+            record.failures,
+            record.seconds,
+            record.started,
+            record.ended,
+            json.dumps(record.costs),
+        )
+        with immediate(self._connection):
+            self._connection.execute(
+                f"INSERT OR IGNORE INTO trials (trial_id, {', '.join(_COLUMNS)}, {SEAL}) VALUES ({','.join('?' * 10)})",
+                (*values, seal(values[1:])),
+            )
+            self._connection.execute("DELETE FROM claims WHERE trial_id = ?", (record.trial_id,))
+
+    def pace(self, strategy: str) -> float | None:
+        """Seconds that a question of the strategy's latest trials took, scoring included; None without any."""
+        query = (
+            "SELECT avg(each) FROM (SELECT (ended - started) / json_array_length(settings, '$.questions') AS each "
+            "FROM trials WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, '$.strategy') = ? END "
+            "ORDER BY ended DESC LIMIT 20)"
+        )
+        found = self._connection.execute(query, (strategy,)).fetchone()[0]
+        return None if found is None else float(found)
+
+    def sweep_started(self, sweep_id: str) -> float:
+        """When a sweep was first started: the same for each of its resumptions, since the epoch."""
+        self._connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep_id, time.time()))
+        row = self._connection.execute("SELECT started FROM sweeps WHERE sweep_id = ?", (sweep_id,)).fetchone()
+        return float(row[0])
+
+    def set_champion(self, champion: Champion) -> None:
+        """Name a benchmark's champion in place of the one before."""
+        values = (champion.benchmark_digest, champion.trial_id, champion.label, champion.run_id, champion.created)
+        self._connection.execute("INSERT OR REPLACE INTO champions VALUES (?, ?, ?, ?, ?)", values)
+
+    def champion_of(self, benchmark_digest: str) -> Champion | None:
+        """The champion of a benchmark, if one was named."""
+        query = "SELECT * FROM champions WHERE benchmark_digest = ?"
+        row = self._connection.execute(query, (benchmark_digest,)).fetchone()
+        return None if row is None else Champion(*row)
+
+
+def unreadable(path: Path) -> list[str]:
+    """The ids of trials whose rows do not read as they were written; the file stays as it is."""
+    with closing(lenient(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))) as connection:
+        if SEAL not in [row[1] for row in connection.execute("PRAGMA table_info(trials)")]:
+            return []
+        rows = connection.execute(f"SELECT {SEAL}, trial_id, {', '.join(_COLUMNS)} FROM trials")
+        return [str(row[1]) for row in rows if row[0] != seal(row[2:])]
+
+
+def _record_of(name: str, row: Sequence[Any]) -> TrialRecord:
+    import pandas as pd
+
+    settings, metrics, questions, failures, seconds, started, ended, costs = row
+    table = pd.read_parquet(io.BytesIO(questions))
+    table.index = table.index.astype(object)  # as `score` makes it
+    spent = failures, seconds, started, ended
+    return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *spent, json.loads(costs))
+
+
+def _heal(path: Path, owners: Path) -> None:
+    """Save what reads of a damaged ledger. Raises InputError while another process is at work in it."""
+    reason = damage(path) if path.is_file() and _begins(path) == MAGIC else None
+    if reason is None:
+        return
+    if any(alive(owner) for owner in owners.iterdir() if owner.name != "open"):
+        raise InputError(
+            f"{path}: the trial ledger is damaged ({reason}), and another process is at work in it: wait for its end, "
+            "then run the same command again, which keeps what reads"
+        )
+    heal(path, "other trials are done again when needed")
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC))
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    # Prefect may run a flow's body in another thread than the one that opened the ledger.
+    connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(lenient(connection), path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to this version: create what is missing, upgrade what is older, refuse what is newer."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise InputError(f"{path}: is of a newer HopBench (version {version}): update, or move it away")
+    if version == VERSION:
+        return
+    connection.execute("PRAGMA journal_mode = WAL")
+    upgrades = "".join(_UPGRADES[older] for older in range(version or VERSION, VERSION))  # 0: a new file
+    connection.executescript(f"BEGIN IMMEDIATE; {upgrades} {_TABLES} COMMIT")
+    sealed(connection, "trials", _COLUMNS)
+    connection.execute(f"PRAGMA user_version = {VERSION}")

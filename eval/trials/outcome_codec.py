@@ -1,0 +1,147 @@
+"""Outcomes of trials as JSON and back, equal to the bit: what a run keeps until it ends is read back without a pickle.
+
+JSON writes a double by its shortest exact decimal, so numbers come back as they were. It has no tuples, no mappings by
+other than texts and no NumPy numbers; where a strategy's own notes or parameters hold these they are written as an
+object of one key that names the kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from hopbench.eval.trials.batch_work import UnitOutcome
+from hopbench.eval.trials.trial import TrialOutcome
+from hopbench.eval.types import PassageRanking
+from hopbench.retrieval.types import Counters, Hit, Step
+
+_NUMBERS = "biuf"  # NumPy's kinds of numbers that JSON can hold
+_PLAIN = tuple(field.name for field in fields(Counters) if field.type == "int")
+_COUNTED = ("terminations", "stage_seconds", "observed")
+_RANKING = tuple(field.name for field in fields(PassageRanking))
+
+
+def encoded(outcome: TrialOutcome | UnitOutcome) -> dict[str, Any]:
+    """The outcome as values that `json.dumps` writes. Raises TypeError where a strategy's note is of no known kind."""
+    if isinstance(outcome, UnitOutcome):
+        return {"unit": _trial(outcome.outcome), "shared_seconds": outcome.shared_seconds}
+    return {"trial": _trial(outcome)}
+
+
+def decoded(content: Mapping[str, Any]) -> TrialOutcome | UnitOutcome:
+    """The outcome that `encoded` wrote. Raises ValueError, TypeError, KeyError or AttributeError for anything else."""
+    if "unit" in content:
+        return UnitOutcome(_trial_of(content["unit"]), float(content["shared_seconds"]))
+    return _trial_of(content["trial"])
+
+
+def _trial(outcome: TrialOutcome) -> dict[str, Any]:
+    return {
+        "label": outcome.label,
+        "strategy": outcome.strategy,
+        "parameters": _value(dict(outcome.parameters)),
+        "rankings": [[getattr(one, name) for name in _RANKING] for one in outcome.rankings.values()],
+        "hits": {question: [_hit(hit) for hit in hits] for question, hits in outcome.hits.items()},
+        "notes": {question: _value(dict(notes)) for question, notes in outcome.notes.items()},
+        "counters": _counters(outcome.counters),
+        "seconds": outcome.seconds,
+        "latency_ms": outcome.latency_ms,
+        "pace": outcome.pace,
+    }
+
+
+def _trial_of(content: Mapping[str, Any]) -> TrialOutcome:
+    rankings = [_ranking_of(row) for row in content["rankings"]]
+    return TrialOutcome(
+        str(content["label"]),
+        str(content["strategy"]),
+        _value_of(content["parameters"]),
+        {ranking.question_id: ranking for ranking in rankings},
+        {question: [_hit_of(row) for row in rows] for question, rows in content["hits"].items()},
+        {question: _value_of(notes) for question, notes in content["notes"].items()},
+        _counters_of(content["counters"]),
+        float(content["seconds"]),
+        {question: float(value) for question, value in content["latency_ms"].items()},
+        {name: float(value) for name, value in content["pace"].items()},
+    )
+
+
+def _ranking_of(row: list[Any]) -> PassageRanking:
+    given = zip(_RANKING, row, strict=True)
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+    return PassageRanking(**fields)
+
+
+def _hit(hit: Hit) -> list[Any]:
+    path = [[step.edge, step.source, step.target, step.weight, step.score] for step in hit.path]
+    return [hit.chunk_id, hit.score, hit.origin, dict(hit.components), path]
+
+
+def _hit_of(row: list[Any]) -> Hit:
+    chunk_id, score, origin, components, path = row
+    return Hit(chunk_id, score, origin, dict(components), tuple(Step(*step) for step in path))
+
+
+def _counters(counters: Counters) -> dict[str, Any]:
+    return {
+        **{name: getattr(counters, name) for name in _PLAIN},
+        **{name: dict(getattr(counters, name)) for name in _COUNTED},
+        "once": {name: _counters(cost) for name, cost in counters.once.items()},
+    }
+
+
+def _counters_of(content: Mapping[str, Any]) -> Counters:
+    counted: dict[str, Any] = {name: Counter(content[name]) for name in _COUNTED}
+    once = {name: _counters_of(cost) for name, cost in content["once"].items()}
+    plain: dict[str, Any] = {name: int(content[name]) for name in _PLAIN}
+    return Counters(**plain, **counted, once=once)
+
+
+def _value(value: object) -> Any:
+    """A parameter or note; every object is `{kind: content}`, so that no content is taken for a kind."""
+    if isinstance(value, np.generic):
+        if value.dtype.kind not in _NUMBERS:
+            raise TypeError(f"a NumPy value of type {value.dtype} cannot be kept")
+        return {"numpy": [value.dtype.str, value.item()]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [_value(item) for item in value]
+    if isinstance(value, Mapping):
+        kind = "counter" if isinstance(value, Counter) else "mapping"
+        return {kind: [[_value(key), _value(item)] for key, item in value.items()]}
+    for kind, type_ in (("tuple", tuple), ("set", set), ("frozenset", frozenset)):
+        if type(value) is type_:
+            return {kind: [_value(item) for item in value]}
+    raise TypeError(f"a value of type {type(value).__name__} cannot be kept")
+
+
+def _value_of(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_value_of(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    return _KINDS[kind](content)
+
+
+def _number(content: list[Any]) -> np.generic:
+    dtype = np.dtype(str(content[0]))
+    if dtype.kind not in _NUMBERS:
+        raise ValueError(f"{dtype} is no type of number")
+    number: np.generic = dtype.type(content[1])
+    return number
+
+
+_KINDS: Mapping[str, Callable[[list[Any]], Any]] = {
+    "numpy": _number,
+    "mapping": lambda pairs: {_value_of(key): _value_of(item) for key, item in pairs},
+    "counter": lambda pairs: Counter({_value_of(key): _value_of(item) for key, item in pairs}),
+    "tuple": lambda items: tuple(map(_value_of, items)),
+    "set": lambda items: set(map(_value_of, items)),
+    "frozenset": lambda items: frozenset(map(_value_of, items)),
+}

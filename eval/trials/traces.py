@@ -1,0 +1,71 @@
+"""What strategies noted question by question, and the context a reader got: traces.parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hopbench.eval.files import write_table
+from hopbench.eval.trials.trial import TrialOutcome
+from hopbench.eval.types import PassageRanking
+from hopbench.retrieval.budget import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRACES_FILE = "traces.parquet"
+
+
+def mean_counts(trial: TrialOutcome) -> dict[str, float]:
+    """The mean of every number that the strategy noted, over the questions for which it noted that number."""
+    values: dict[str, list[float]] = {}
+    for notes in trial.notes.values():
+        for name, value in notes.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                values.setdefault(name, []).append(value)
+    return {name: round(float(np.mean(found)), 4) for name, found in sorted(values.items())}
+
+
+def trace_row(label: str, ranking: PassageRanking, notes: Mapping[str, object]) -> dict[str, Any]:
+    """One question's row: `trace` is the notes as JSON; tokens are counted as the reading budget counts them.
+
+    `context_ids` are the passages that the reader gets, in reading order; `context_tokens` the whole context's tokens,
+    among them the `block_tokens` of the block that a strategy puts before the passages.
+    """
+    return {
+        "question_id": ranking.question_id,
+        "strategy": label,
+        "trace": json.dumps(notes, ensure_ascii=False, default=plain),
+        "block_tokens": counted(ranking.graph_context),
+        "context_ids": list(ranking.context_ids),
+        "context_tokens": sum(map(counted, ranking.context_parts)),
+    }
+
+
+def traces_table(trials: Mapping[str, TrialOutcome]) -> pd.DataFrame:
+    """A row per question × label, in the order of questions.parquet's labels."""
+    import pandas as pd
+
+    rows = [
+        trace_row(label, ranking, trial.notes.get(question, {}))
+        for label, trial in trials.items()
+        for question, ranking in trial.rankings.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def write_traces(table: pd.DataFrame, out: Path) -> Path:
+    """Write traces.parquet, whole or not at all."""
+    write_table(out / TRACES_FILE, table, "zstd")
+    return out / TRACES_FILE
+
+
+def plain(value: object) -> object:
+    """numpy's scalars and arrays, mappings and tuples as JSON has them."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else list(value)  # type: ignore[call-overload]

@@ -1,0 +1,121 @@
+"""From what a user names on the line of `hopbench compare` to the rows that are compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.metrics import get_metric
+from hopbench.flows.cli.compare.sources import Source, Sources
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Side:
+    """One label of one source, under the name that the comparison shows."""
+
+    run: Source
+    label: str
+    name: str = ""
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """Its rows by question id."""
+        return self.run.rows(self.label)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Its kind, and the sets on which it was tuned or learned and scored here; empty where that is not known."""
+        entry = (self.run.results.get("strategies") or {}).get(self.label, {})
+        return {name: entry[name] for name in ("kind", "in_sample") if name in entry}
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The same for two arguments that mean the same."""
+        return self.run.place, self.label
+
+
+def resolve_sides(texts: Sequence[str], sources: Sources) -> list[Side]:
+    """Every side that the arguments name, each once, all of one benchmark.
+
+    Raises InputError for what names no run, an unknown label, runs of different benchmarks.
+    """
+    found = {text: resolve(text, sources) for text in sources.ordered(texts)}
+    unique = list({side.key: side for text in texts for side in found[text]}.values())
+    first = unique[0].run
+    for side in unique[1:]:
+        _same_benchmark(first, side.run)
+    if len(unique) < 2:
+        raise InputError(f"only {unique[0].label!r} of {first.place} to compare: name a second label or run")
+    return _named(unique)
+
+
+def resolve(text: str, sources: Sources) -> list[Side]:
+    """The sides of one argument; of a whole run all labels that rank, so not the closed-book row."""
+    source, label = sources.find(text)
+    ranked = [each for each in source.labels if each != "closed_book"]
+    return [Side(source, each) for each in ([label] if label else ranked)]
+
+
+def _same_benchmark(first: Source, other: Source) -> None:
+    if first.digest != other.digest:
+        ours, theirs = first.results["benchmark"], other.results["benchmark"]
+        raise InputError(
+            f"{first.place} was run on {ours['name']} ({ours['questions']} questions, digest {first.digest[:12]}) and "
+            f"{other.place} on {theirs['name']} ({theirs['questions']} questions, digest {other.digest[:12]}): "
+            "compare runs of the same questions and passages"
+        )
+
+
+def refuse_unmeasured(sides: Sequence[Side], metric: str) -> None:
+    """Raise InputError for a side without any value of the metric: nothing in it says what is better."""
+    get_metric(metric)  # an unknown name is told first
+    for side in sides:
+        rows = side.rows
+        if metric in rows.columns and rows[metric].notna().any():
+            continue
+        if metric in rows.columns and rows["failure"].notna().all():
+            continue  # every question failed, which the comparison says itself
+        benchmark = side.run.results["benchmark"]["name"]
+        raise InputError(
+            f"{side.run.place} has no value of {metric} for {side.label}: {benchmark} has no gold passages or answers "
+            "for it, or it was not scored. Add gold passages (qrels/test.tsv: query-id, corpus-id, score) or answers "
+            "(metadata.answer in queries.jsonl) and run again, or name another --metric"
+        )
+
+
+def _named(sides: Sequence[Side]) -> list[Side]:
+    """Short names: the label in one run, SHORT:LABEL with more, the whole place where two are short alike."""
+    runs = {side.run.place: side.run for side in sides}
+    if len(runs) == 1:
+        return [replace(side, name=side.label) for side in sides]
+    ends = Counter(run.short for run in runs.values())
+    shown = {place: run.short if ends[run.short] == 1 else run.shown for place, run in runs.items()}
+    return [replace(side, name=f"{shown[side.run.place]}:{side.label}") for side in sides]
+
+
+def choose_baseline(texts: Sequence[str], sides: Sequence[Side], asked: str | None, sources: Sources) -> str | None:
+    """The baseline's name: the one asked for, else the first argument's if it is a single label, else none.
+
+    `asked` may be a name as shown, a label that only one run has, or an argument's own text.
+    """
+    if asked is None:
+        first = resolve(texts[0], sources)
+        return _name_of(first[0], sides) if len(first) == 1 else None
+    named = [side.name for side in sides if side.name == asked] or [s.name for s in sides if s.label == asked]
+    if not named and (asked in texts or any(asked.startswith(f"{side.run.shown}:") for side in sides)):
+        named = [_name_of(side, sides) for side in resolve(asked, sources)]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise InputError(f"--baseline {asked!r} could be {' or '.join(named)}: name one of them")
+    raise UnknownNameError("label for --baseline", asked, [side.name for side in sides])
+
+
+def _name_of(wanted: Side, sides: Sequence[Side]) -> str:
+    return next(side.name for side in sides if side.key == wanted.key)

@@ -1,0 +1,209 @@
+"""The checks of `hopbench doctor`. None leaves a file behind, shows a secret, or asks a server that nobody named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hopbench.flows.cli.doctor.check import Check, Status
+from hopbench.flows.cli.doctor.home import home_checks
+from hopbench.flows.cli.doctor.servers import server_checks
+from hopbench.flows.settings.home import Home
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+GIB = 1 << 30
+ENOUGH_DISK, LITTLE_DISK = 2 * GIB, GIB // 4
+
+
+def every_check(home: Home, repair: bool = False) -> list[Check]:
+    """All checks in the order in which a person would go through them."""
+    groups: tuple[Callable[[], Iterator[Check]], ...] = (
+        _python,
+        _packages,
+        _extras,
+        lambda: _home(home),
+        lambda: home_checks(home, repair),
+        lambda: _disk(home),
+        _embedder,
+        _plugins,
+        _benchmarks,
+        server_checks,
+        lambda: _mlflow_database(home),
+        _browser,
+    )
+    return [check for group in groups for check in group()]
+
+
+def _python() -> Iterator[Check]:
+    found = sys.version.split()[0]
+    fits = sys.version_info >= (3, 11)
+    yield Check("ok" if fits else "fail", "python", found, "" if fits else "HopBench needs Python 3.11 or newer")
+
+
+def _requirements() -> list[Requirement]:
+    from packaging.requirements import Requirement
+
+    return [Requirement(line) for line in requires("hopbench") or []]
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _packages() -> Iterator[Check]:
+    needed = [one for one in _requirements() if one.marker is None or one.marker.evaluate({"extra": ""})]
+    found = {one.name: _installed(one.name) for one in needed}
+    missing = sorted(name for name, has in found.items() if has is None)
+    other = sorted(
+        f"{one.name} {has} (tested: {one.specifier})"
+        for one in needed
+        if (has := found[one.name]) is not None and has not in one.specifier
+    )
+    remedy = "make setup, or pip install --force-reinstall hopbench"
+    if missing:
+        yield Check("fail", "packages", f"not installed: {', '.join(missing)}", remedy)
+    if other:
+        yield Check("warn", "packages", f"not as tested: {', '.join(other)}", remedy)
+    if not missing and not other:
+        yield Check("ok", "packages", f"all {len(needed)} as tested")
+
+
+def _extras() -> Iterator[Check]:
+    for extra in sorted(metadata("hopbench").get_all("Provides-Extra") or []):
+        wanted = [
+            one.name
+            for one in _requirements()
+            if one.marker and one.marker.evaluate({"extra": extra}) and not one.marker.evaluate({"extra": ""})
+        ]
+        missing = sorted(name for name in wanted if _installed(name) is None)
+        if missing:
+            remedy = f"pip install 'hopbench[{extra}]'"
+            yield Check("off", f"extra {extra}", f"not installed: {', '.join(missing)}", remedy)
+        else:
+            yield Check("ok", f"extra {extra}", "installed")
+
+
+def _home(home: Home) -> Iterator[Check]:
+    place = next(folder for folder in (home.root, *home.root.parents) if folder.exists())
+    try:
+        with tempfile.TemporaryFile(dir=place):  # os.access would lie for root and on read-only mounts
+            pass
+    except OSError as error:
+        remedy = "free or allow it, or name another folder with HOPBENCH_HOME=DIR"
+        yield Check("fail", "HOPBENCH_HOME", f"{home.root}: cannot be written ({error.strerror})", remedy)
+        return
+    if place != home.root:
+        yield Check("ok", "HOPBENCH_HOME", f"{home.root}: made at the first run")
+        return
+    parts = sorted(home.root.iterdir())
+    sizes = [(part.name, _size(part)) for part in parts]
+    shown = ", ".join(f"{name} {_megabytes(size)}" for name, size in sizes if size >= 100_000)
+    total = _megabytes(sum(size for _, size in sizes))
+    yield Check("ok", "HOPBENCH_HOME", f"{home.root}: {total}" + (f" ({shown})" if shown else ""))
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files below a folder; what vanishes meanwhile counts as nothing."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            return sum(_size(child) for child in path.iterdir())
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _disk(home: Home) -> Iterator[Check]:
+    place = next(folder for folder in (home.root, *home.root.parents) if folder.exists())
+    free = shutil.disk_usage(place).free
+    status: Status = "ok" if free >= ENOUGH_DISK else "warn" if free >= LITTLE_DISK else "fail"
+    remedy = "" if status == "ok" else "free some, or name a folder on another disk with HOPBENCH_HOME=DIR"
+    yield Check(status, "disk", f"{free / GIB:,.1f} GiB free", remedy)
+
+
+def _embedder() -> Iterator[Check]:
+    from hopbench.retrieval.embedding import get_embedder
+    from hopbench.retrieval.support.errors import HopBenchError
+
+    try:
+        vectors = get_embedder("wordllama").embed(["a question"])
+    except (HopBenchError, ImportError, OSError) as error:
+        yield Check("fail", "embedder", f"wordllama: {error}", "make setup, or choose another with --embedder")
+        return
+    yield Check("ok", "embedder", f"wordllama answers with {vectors.shape[1]} dimensions, offline")
+
+
+def _plugins() -> Iterator[Check]:
+    from hopbench.retrieval.strategies.plugins.code import unreadable_lines
+    from hopbench.retrieval.strategies.registry import registry
+
+    found = registry()
+    for name in found.names():
+        if code := found.code_named(name):
+            held = [reason for one in code for reason in unreadable_lines([one])]
+            whose = ", ".join(map(str, code))
+            yield Check("warn" if held else "ok", f"plug-in {name}", "; ".join(held) or whose)
+    for name, reason in found.broken.items():
+        yield Check("warn", f"plug-in {name}", reason)
+
+
+def _benchmarks() -> Iterator[Check]:
+    from hopbench.eval.benchmarks import benchmark_names, load_benchmark
+    from hopbench.retrieval.support.errors import HopBenchError
+
+    for name in benchmark_names():
+        try:
+            loaded = load_benchmark(name)
+        except (HopBenchError, OSError) as error:
+            yield Check("fail", f"benchmark {name}", str(error), "get its files again: check out or install anew")
+            continue
+        yield Check(
+            "ok", f"benchmark {name}", f"{len(loaded.passages):,} passages, {len(loaded.questions):,} questions"
+        )
+    if not benchmark_names():
+        yield Check("fail", "benchmarks", "none is shipped with this installation", "install hopbench anew")
+
+
+def _mlflow_database(home: Home) -> Iterator[Check]:
+    """The default tracking database; a server named by MLFLOW_TRACKING_URI is checked with the servers."""
+    if os.environ.get("MLFLOW_TRACKING_URI"):
+        return
+    if not home.mlflow_db.exists():
+        yield Check("ok", "mlflow", "its database is made at the first run")
+        return
+    try:
+        connection = sqlite3.connect(f"{home.mlflow_db.as_uri()}?mode=ro", uri=True, timeout=1)
+        try:
+            (runs,) = connection.execute("SELECT count(*) FROM runs").fetchone()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        remedy = f"move {home.mlflow_db.name} away, or name a server with MLFLOW_TRACKING_URI"
+        yield Check("fail", "mlflow", f"{home.mlflow_db}: {error}", remedy)
+        return
+    yield Check("ok", "mlflow", f"{home.mlflow_db.name} holds {runs} runs")
+
+
+def _browser() -> Iterator[Check]:
+    wanted = ("chromium", "chromedriver")
+    missing = [name for name in wanted if shutil.which(name) is None]
+    if missing:
+        remedy = "only for the project's own browser tests: apt-get install chromium chromium-driver"
+        yield Check("off", "browser tests", f"not found: {', '.join(missing)}", remedy)
+    else:
+        yield Check("ok", "browser tests", "chromium and its driver are installed")

@@ -1,0 +1,73 @@
+"""`hopbench explain QUESTION`: why each gold passage of one question was found or lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopbench.flows.cli.flags import complete
+from hopbench.flows.cli.flags.graph import Config, StoredGraphFlags
+from hopbench.flows.cli.flags.groups import takes
+from hopbench.flows.cli.flags.panels import DATA, OUTPUT, STRATEGIES, argument, option
+
+
+@takes(StoredGraphFlags)
+def explain_command(
+    flags: StoredGraphFlags,
+    question: Annotated[str, argument(metavar="QUESTION", help="A question's id, or any question in words.")],
+    strategy: Annotated[
+        str,
+        option(STRATEGIES, help="The label to explain: NAME, NAME:tuned, NAME[field=value].", complete=complete.label),
+    ],
+    against: Annotated[
+        str | None, option(STRATEGIES, help="A second label to put beside it.", complete=complete.label)
+    ] = None,
+    run: Annotated[
+        Path | None, option(DATA, help="A run's --out folder: its benchmark, graph, settings and ranking.")
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        option(DATA, help="The benchmark (default: the run's, else hopworld).", complete=complete.datasets),
+    ] = None,
+    top: Annotated[
+        int, option(OUTPUT, min=1, max=100, help="How many hits to print; the k that counts as found.")
+    ] = 10,
+    cypher: Annotated[bool, option(OUTPUT, "--cypher", help="Print the Cypher for a Neo4j browser instead.")] = False,
+    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print everything as JSON instead.")] = False,
+    svg: Annotated[Path | None, option(OUTPUT, help="Also draw the traversal into this SVG file.")] = None,
+    config: Config = None,
+) -> None:
+    """Explain one question: entities linked, hits with paths, and every gold passage's fate.
+
+    The strategy is run again for this question, also with each of its limits relaxed, so that the limit that lost a
+    passage can be named. The graph must have been built. The model of a --run is not asked again: its replies come
+    from the cache, unless --llm names a model to ask.
+    """
+    from hopbench.flows.cli.explain.json import explanation_json
+    from hopbench.flows.cli.explain.model import with_model
+    from hopbench.flows.cli.explain.printing import print_explanation, print_versus
+    from hopbench.flows.cli.explain.target import open_target
+    from hopbench.retrieval.strategies.registry import canonical_label
+
+    strategy, against = canonical_label(strategy), against and canonical_label(against)
+    asked, llm = flags.graph_options(dataset=dataset or "hopworld"), flags.llm
+    target = open_target(question, asked, run, dataset)
+    with with_model(target, llm) as model:
+        if cypher:
+            typer.echo("\n\n".join(target.cypher(label) for label in (strategy, against) if label))
+            return
+        first = target.examine(strategy, top)
+        second = target.examine(against, top) if against else None
+        if as_json:
+            typer.echo(explanation_json(target, [each for each in (first, second) if each]))
+            return
+        if model:
+            typer.echo(model)
+        print_explanation(target, first)
+        if svg is not None:
+            target.draw(first, svg)
+        if second is not None:
+            print_explanation(target, second, again=True)
+            print_versus(target, first, second)

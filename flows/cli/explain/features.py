@@ -1,0 +1,50 @@
+"""A learned score taken apart: features × weights, and the sentences that a path rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hopbench.eval.explain import Placed, quote
+from hopbench.flows.cli.printing.output import add_row, table
+from hopbench.retrieval.graph.schema import MENTIONED_IN
+from hopbench.retrieval.types import Step
+
+if TYPE_CHECKING:
+    from hopbench.flows.cli.explain.target import Target
+    from hopbench.flows.cli.printing.grid import Grid
+
+FIRST = 3  # hits shown beside the gold passages
+
+
+def feature_table(places: Sequence[Placed], gold: Sequence[str], weights: Mapping[str, float]) -> Grid:
+    """A row per feature: its weight, and for the first hits and every gold passage `value → value × weight`."""
+    shown = [place for place in places if place.candidate and (place.rank <= FIRST or place.passage in gold)]
+    titles = [f"rank {place.rank}{' gold' if place.passage in gold else ''}" for place in shown]
+    rows = table("feature", "weight", *titles, right=("weight", *titles))
+    for name, weight in weights.items():
+        add_row(rows, name, f"{weight:.3g}", *(_share(place, name, weight) for place in shown))
+    add_row(rows, "score", "", *(f"{place.hit.score:.3f}" for place in shown))
+    return rows
+
+
+def _share(place: Placed, name: str, weight: float) -> str:
+    share = place.hit.components.get(name, 0.0)
+    value = share / weight if weight else 0.0
+    return f"{value + 0.0:.3g} → {share + 0.0:+.2f}"  # no minus before a zero
+
+
+def quoted(path: Sequence[Step], target: Target) -> list[str]:
+    """`Title: “… the [mention] …”` for each mention on a path, where it is spelled out."""
+    lines = []
+    for step in path:
+        ends = step.source, step.target
+        passage, entity = ends if step.source in target.index.row_of else ends[::-1]
+        row = target.index.row_of.get(passage)
+        if step.edge != MENTIONED_IN or row is None:
+            continue
+        chunk = target.index.chunks[row]
+        found = quote(chunk.title, chunk.text, target.names(entity))
+        if found:
+            lines.append(f"{target.names(passage)} “{found.before}[{found.mention}]{found.after}”")
+    return list(dict.fromkeys(lines))

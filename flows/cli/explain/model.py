@@ -1,0 +1,39 @@
+"""The language model of an explanation: the one that --llm names, or what the run's own model has said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.models import ModelOptions
+
+if TYPE_CHECKING:
+    from hopbench.flows.cli.explain.target import Target
+
+
+@contextmanager
+def with_model(target: Target, named: str | None) -> Iterator[str]:
+    """Give the strategies their model; yields a line that says which, empty without one.
+
+    The model of a run is not asked: what it said stands in the cache, else explaining ends with what to do about it.
+    """
+    told = target.run.results.get("reader", {}).get("llm") if target.run is not None else None
+    if named is None and told is None:
+        yield ""
+        return
+    from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
+    from hopbench.retrieval.question.model import QuestionModel
+
+    home = Home.resolve()
+    if named is not None:
+        ModelOptions(llm=named).reach(home)
+    endpoint = Endpoint.parse(named) if named else Endpoint(*str(told).rsplit("@", 1))
+    ledger = CallLedger(home.calls)
+    try:
+        with LLM(endpoint, home.replies, ledger, Settings(send=named is not None)) as llm:
+            QuestionModel(llm).install(target.index)
+            yield f"language model: {endpoint.name}" + ("" if named else ", what it said in the run (--llm asks it)")
+    finally:
+        ledger.close()

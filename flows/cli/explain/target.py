@@ -1,0 +1,146 @@
+"""From the line of `hopbench explain` to an open index, a question and its gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.explain import (
+    Examiner,
+    Names,
+    answer,
+    browser_text,
+    linked_entities,
+    pairs_of,
+    pasteable,
+    queries_of,
+    stated,
+)
+from hopbench.eval.files import write_atomically
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.flows.graph.build import open_index
+from hopbench.flows.run.folder import RunFolder
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.options import GraphOptions, build_command
+from hopbench.retrieval.fitted import question_hash
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.strategies.kinds import kind_of
+from hopbench.retrieval.strategies.registry import make, registry
+from hopbench.retrieval.support.errors import InputError
+
+if TYPE_CHECKING:
+    from hopbench.retrieval.strategies.base import Strategy
+    from hopbench.retrieval.types import Step
+
+FREE_TEXT = "(free text)"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is explained. `question` has no gold when it is free text; `run` is the run it belongs to, if any."""
+
+    benchmark: Benchmark
+    question: BenchmarkQuestion
+    index: Index
+    run: RunFolder | None = None
+
+    @cached_property
+    def names(self) -> Names:
+        """Readable names of the graph's nodes."""
+        return Names.read(self.index)
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The question, put to the index; what it computes is shared by all that is tried."""
+        return Batch(self.index, [self.question.question])
+
+    def stated(self, path: Sequence[Step]) -> list[str]:
+        """What is stated of the entities that a path joins, each relation in its own direction."""
+        pairs = pairs_of(path)
+        known = stated(self.index, pairs, self.names)
+        return [line for pair in pairs for line in known.get(pair, ())]
+
+    def strategy(self, label: str) -> Strategy:
+        """The strategy of a label, with the parameters of the run where it was run there."""
+        if self.run is None or label not in self.run.labels:
+            return make(label)
+        parameters: Mapping[str, object] = self.run.results["strategies"][label]["params"]
+        kind = registry().get(label.partition("[")[0].partition(":")[0])
+        unknown = sorted(set(parameters) - set(kind.parameters()))
+        if unknown:
+            raise InputError(f"{self.run.folder}: {label} was run with {unknown[0]!r}, unknown here: run it again")
+        return kind(**parameters)  # type: ignore[arg-type]  # checked by the strategy itself
+
+    def kind(self, label: str) -> tuple[str, Mapping[str, Any] | None]:
+        """Where a label's numbers come from, and which of the sets that chose them hold this question, if any."""
+        stored = self.run.results["strategies"].get(label, {}) if self.run is not None else {}
+        if "kind" in stored:
+            return str(stored["kind"]), stored["in_sample"]
+        found = kind_of(label, self.strategy(label))
+        if self.question.id == FREE_TEXT:
+            return found.kind, None
+        return found.kind, found.in_sample(self.benchmark.digest, {question_hash(self.question.text)})
+
+    def examine(self, label: str, top: int) -> Examiner:
+        """The question answered by a label."""
+        return Examiner(self.batch, answer(label, self.strategy(label), self.batch), top)
+
+    def cypher(self, label: str) -> str:
+        """What a label sends for the question, and what its source gives to paste, ready for a Neo4j browser."""
+        strategy, question = self.strategy(label), self.question.question
+        sent = browser_text(queries_of(strategy, self.index, question), f"{label}: round trip")
+        own = browser_text(pasteable(strategy, self.index, question), f"{label}: the source's own query")
+        return "\n\n".join(filter(None, (sent, own)))
+
+    def draw(self, examiner: Examiner, file: Path) -> None:
+        """Write the picture of a label's traversal."""
+        from hopbench.eval.report.traversal import traversal
+        from hopbench.eval.report.traversal_svg import draw
+
+        linked = {one.entity for one in linked_entities(self.batch)}
+        picture = draw(traversal(self.question, examiner.answer, self.names, linked))
+        write_atomically(file, picture.encode())
+
+    def title(self, passage: str) -> str:
+        """A passage's title, or its id without one."""
+        return self.benchmark.titles.get(passage) or passage
+
+    def stored(self, label: str) -> Sequence[str] | None:
+        """The ranking that the run has stored for a label, None where there is none."""
+        if self.run is None or label not in self.run.labels:
+            return None
+        rows = self.run.rows(label)["ranked_ids"].to_dict()
+        return [str(passage) for passage in rows[self.question.id]] if self.question.id in rows else None
+
+
+def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: str | None) -> Target:
+    """Open the benchmark, find the question, open the graph. InputError where one of them is not there."""
+    home = Home.resolve()
+    home.apply_environment()
+    folder = RunFolder.read(run) if run else None
+    options = folder.options(dataset) if folder else asked
+    benchmark = folder.benchmark(dataset) if folder else options.benchmark()
+    found = find_question(question, benchmark)
+    plan = options.graph_plan(benchmark, home)
+    if options.open_store(plan, home).record() is None:
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {build_command(options)}")
+    return Target(benchmark, found, open_index(options, plan, home), folder)
+
+
+def find_question(text: str, benchmark: Benchmark) -> BenchmarkQuestion:
+    """The question of that id or of exactly that text; else the text itself, without gold, if it has several words."""
+    for question in benchmark.questions:
+        if text in (question.id, question.text):
+            return question
+    if len(text.split()) > 1:
+        return BenchmarkQuestion(FREE_TEXT, text)
+    ids = [question.id for question in benchmark.questions]
+    near = get_close_matches(text, ids, n=3) or ids[:3]
+    raise InputError(
+        f"{text!r} is no question of {benchmark.name}, which has {len(ids)}, such as {', '.join(near)}; "
+        "a question in words needs more than one word"
+    )

@@ -1,0 +1,75 @@
+"""What a shell is offered for a value: names that are known without loading a model, a graph or a heavy package.
+
+Where nothing fits, the shell offers files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+
+def _fitting(begun: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(begun)]
+
+
+def one_of(*names: str) -> Callable[[str], list[str]]:
+    """Completes with one of these names."""
+    return lambda incomplete: _fitting(incomplete, names)
+
+
+def datasets(incomplete: str) -> list[str]:
+    """The shipped benchmarks."""
+    from hopbench.eval.benchmarks.registry import shipped_folders
+
+    return _fitting(incomplete, shipped_folders())
+
+
+def stores(incomplete: str) -> list[str]:
+    """The graph stores."""
+    from hopbench.flows.settings.names import STORES
+
+    return _fitting(incomplete, STORES)
+
+
+def extractors(incomplete: str) -> list[str]:
+    """Who reads passages."""
+    from hopbench.flows.settings.names import EXTRACTORS
+
+    return _fitting(incomplete, EXTRACTORS)
+
+
+def embedders(incomplete: str) -> list[str]:
+    """The embedders, those with a model to name up to the colon."""
+    return _fitting(incomplete, ("wordllama", "minilm", "fastembed:", "openai:"))
+
+
+def names(incomplete: str) -> list[str]:
+    """The strategies' own names."""
+    from hopbench.retrieval.strategies.names import strategy_names
+
+    return _fitting(incomplete, strategy_names())
+
+
+def label(incomplete: str) -> list[str]:
+    """A label: a strategy, or its tuned preset."""
+    from hopbench.retrieval.strategies.names import strategy_names, tuned_names
+
+    tuned = (f"{name}:tuned" for name in tuned_names())
+    return _fitting(incomplete, (*strategy_names(), *tuned))
+
+
+def labels(incomplete: str) -> list[str]:
+    """The last of several labels with commas between."""
+    before, comma, last = incomplete.rpartition(",")
+    offered = [*_fitting(last, ("all", "all:tuned")), *label(last)]
+    return [before + comma + one for one in offered if one not in before.split(",")]
+
+
+def changes(incomplete: str) -> list[str]:
+    """The strategy that `--set` changes; its fields would take loading it."""
+    return [] if "." in incomplete else [f"{name}." for name in names(incomplete)]
+
+
+def sides(incomplete: str) -> list[str]:
+    """What `compare` takes beside folders and run ids."""
+    return [*_fitting(incomplete, ("champion",)), *label(incomplete)]

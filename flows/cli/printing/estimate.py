@@ -1,0 +1,39 @@
+"""How `--dry-run` prints an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hopbench.flows.cli.printing.output import add_row, console, table
+
+if TYPE_CHECKING:
+    from hopbench.flows.estimate.run import Estimate, Priced
+
+NUMBERS = ("calls", "tokens in", "tokens out", "USD", "minutes")
+
+
+ASSUMED = "An estimate from a few questions; what earlier runs were told already costs nothing again."
+
+
+def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:
+    """A line per label and purpose, the sum, and what stands behind the figures."""
+    screen = console()
+    rows = table("strategy", "purpose", *NUMBERS, right=NUMBERS)
+    for one in estimate.lines:
+        add_row(rows, one.line.label, one.line.purpose, *_cells([one], one.usd))
+    add_row(rows, "all", "", *_cells(estimate.lines, estimate.usd))
+    screen.print(rows)
+    for role, speed in estimate.speeds.items():
+        basis = f"as {speed.calls} earlier calls took" if speed.calls else "assumed, as it was never asked before"
+        name = estimate.endpoints[role].name
+        screen.print(f"{role} {name}: {speed.seconds:.3g} s a written token, {basis}", markup=False, soft_wrap=True)
+    for warning in estimate.warnings:
+        screen.print(f"warning: {warning}", markup=False, style="yellow", soft_wrap=True)
+    screen.print(f"{assumed} Nothing was asked.", soft_wrap=True)
+
+
+def _cells(lines: Sequence[Priced], usd: float | None) -> list[str]:
+    sums = [sum(getattr(one.line, name) for one in lines) for name in ("calls", "tokens_in", "tokens_out")]
+    price = "not known" if usd is None else f"{usd:.4f}"
+    return [*(f"{value:,.0f}" for value in sums), price, f"{sum(one.seconds for one in lines) / 60:.1f}"]

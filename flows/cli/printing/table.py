@@ -1,0 +1,163 @@
+"""The result table that `run` and `nightly` print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from hopbench.eval.compare import limit
+from hopbench.eval.metrics import all_metrics, lacking, rank_key
+from hopbench.eval.report.data import shown_interval
+from hopbench.eval.report.summary import in_sample_words
+from hopbench.eval.runs.results import comparisons, results
+from hopbench.eval.runs.targets import TargetResult, check_targets
+from hopbench.flows.cli.printing.grid import Grid
+from hopbench.flows.cli.printing.output import add_row, number, table
+
+if TYPE_CHECKING:
+    from hopbench.flows.run.completeness import Finished
+
+Entries = Mapping[str, Mapping[str, Any]]
+
+BESIDE = ("all_gold@5", "recall@5", "nDCG@10", "has_answer@5", "has_answer")
+"""Metrics beside the primary one, where they were measured; `has_answer@5` only beside `has_answer@10`."""
+
+DROPPED = (
+    "p50 ms",
+    "ms/q",
+    "nDCG@10",
+    "has_answer",
+    "recall@5",
+    "all_gold@5",
+    "has_answer@5",
+    "coverage",
+    "95% interval",
+)
+PIPED_WIDTH = 180
+
+
+def print_finished(finished: Finished, out: Path) -> None:
+    """The leaderboard with kinds, coverage, costs and verdicts, what is to be known of it, then where the files are."""
+    console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
+    evaluation = finished.evaluation
+    entries = results(evaluation)
+    benchmark = entries["benchmark"]
+    strategies = _best_first(entries["strategies"], benchmark["primary_metric"])
+    console.print(
+        f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
+        f"graph {entries['graph']['fingerprint'][:12]}",
+        markup=False,
+        highlight=False,
+    )
+    pairs = {pair["label"]: pair for pair in comparisons(evaluation)}
+    console.print(_table(strategies, pairs, benchmark["primary_metric"]))
+    if shown := _read_metrics(strategies):
+        console.print(_said(strategies, shown))
+    for line in _notes(strategies, benchmark["primary_metric"]):
+        console.print(line, markup=False, highlight=False)
+    for line in _targets(check_targets(evaluation.plan.targets, strategies)):
+        console.print(line, markup=False, highlight=False)
+    for warning in finished.warnings:
+        console.print(f"warning: {warning}", markup=False, style="yellow")
+    console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(strategies: Entries, verdicts: Mapping[str, Mapping[str, Any]], primary: str | None) -> Grid:
+    baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
+    metrics = _metrics(strategies, primary)
+    costs = ("coverage", "ms/q", "p50 ms")
+    against = (f"against {baseline}", "95% interval") if baseline else ()
+    heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
+    rows = table(*heads, right=(*metrics, *costs), drop=DROPPED, fold=("strategy",))
+    for label in strategies:
+        entry = strategies[label]
+        means = [number(entry["metrics"].get(name)) for name in metrics]
+        said = _verdict(verdicts.get(label), label == baseline) if baseline else ()
+        add_row(rows, label, _kind(entry), *means[:1], *said, *means[1:], *_costs(entry))
+    return rows
+
+
+def _best_first(strategies: Entries, primary: str | None) -> Entries:
+    order = sorted(strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary)))
+    return {label: strategies[label] for label in order}
+
+
+def _metrics(strategies: Entries, primary: str | None) -> list[str]:
+    """The primary metric and, of those beside it, what was measured of any label."""
+    known = {name for entry in strategies.values() for name in entry["metrics"]}
+    beside = [name for name in BESIDE if name in known and (name != "has_answer@5" or primary == "has_answer@10")]
+    return [*([primary] if primary else []), *beside]
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    return f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
+
+
+def _costs(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    questions = sum(group["questions"] for group in entry["by_type"].values())
+    speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0
+    return f"{float(entry['coverage']):.0%}", f"{speed:.2f}", number(entry["latency_ms_p50"], 1)
+
+
+def _verdict(pair: Mapping[str, Any] | None, is_baseline: bool) -> tuple[str, str]:
+    """The verdict with the difference, and the interval that holds for all comparisons together."""
+    if pair is None:
+        return "the baseline" if is_baseline else "–", ""
+    if pair["effect"] is None:
+        return str(pair["verdict"]), ""
+    interval = shown_interval(pair)
+    beside = f"[{limit(interval[0])}, {limit(interval[1])}]" if interval else ""
+    return f"{pair['verdict']} {pair['effect']:+.3f}", beside
+
+
+def _targets(found: Sequence[TargetResult]) -> list[str]:
+    """A line for each target: pass, or fail with the labels that miss it."""
+    by_target: dict[str, list[TargetResult]] = {}
+    for one in found:
+        by_target.setdefault(str(one.target), []).append(one)
+    return [f"target  {target}: {_outcome(outcomes)}" for target, outcomes in by_target.items()]
+
+
+def _outcome(found: Sequence[TargetResult]) -> str:
+    missed = [one for one in found if not one.passed]
+    if not missed:
+        return f"pass, {len(found)} of {len(found)} labels"
+    values = ("not measured" if one.value is None else number(one.value) for one in missed)
+    told = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
+    return f"fail, {len(missed)} of {len(found)} labels: {told}"
+
+
+def _read_metrics(strategies: Entries) -> list[str]:
+    """The metrics of what a reader gets and makes of it, those that any label has: RAGAS's, answers, judgements."""
+    names = [*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge")]
+    return [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
+
+
+def _said(strategies: Entries, shown: Sequence[str]) -> Grid:
+    """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
+    rows = table("RAGAS, answers", *shown, right=shown)
+    for label, entry in strategies.items():
+        cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
+        add_row(rows, label, *cells)
+    return rows
+
+
+def _scored(mean: float | None, share: float | None) -> str:
+    return number(mean) + (f" ({share:.0%})" if share is not None and share < 1 else "")
+
+
+def _notes(strategies: Entries, primary: str | None) -> list[str]:
+    """What the benchmark lacks, and which labels are scored on what chose their numbers."""
+    found = [f"note: {missing}"] if (missing := lacking(primary)) else []
+    told: dict[str, list[str]] = {}
+    for label, entry in strategies.items():
+        if entry["in_sample"]:
+            told.setdefault(in_sample_words(entry["in_sample"], entry["kind"]), []).append(label)
+    return found + [
+        f"* {', '.join(labels)}: {words}, whose questions are asked here: no evidence for other questions, and not "
+        "called the best"
+        for words, labels in told.items()
+    ]

@@ -1,0 +1,97 @@
+"""The flow that builds a graph, or finds it built, and opens an index over it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hopbench.eval.files import write_atomically
+from hopbench.flows.orchestration.steps import Steps
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.options import GraphOptions
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.build.builder import build_graph
+from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.stores.base import GraphStore
+from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.support.notice import notice
+
+
+def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
+    """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built."""
+    store = options.open_store(plan, home)
+    index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder)
+    if options.neo4j_vector_index:
+        from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense
+
+        index.search, index.native = NATIVE, native_dense
+    _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
+    return index
+
+
+def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tuple[Mapping[str, Any], list[str]]:
+    """Build what is missing; returns the build record and warnings.
+
+    Fingerprint and counts in the record are those of what the store holds now, so that a graph changed behind our
+    back shows.
+    """
+    record: Mapping[str, Any] = build_graph(plan, index.store, home.root / "staging", steps)
+    held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
+    warnings = [f"the graph lacks {what}: {reason}" for what, reason in record.get("gaps", {}).items()]
+    if warnings:
+        warnings.append("what the model could not read is asked again with: hopbench graph build --force")
+    if held["fingerprint"] == record["fingerprint"]:
+        return record, warnings
+    warning = (
+        f"the graph {index.store.namespace} is not what was built: its fingerprint is {held['fingerprint'][:12]}, "
+        f"{str(record['fingerprint'])[:12]} was written. Build it again with: hopbench graph build --force"
+    )
+    return {**record, **held}, [*warnings, warning]
+
+
+def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
+    """Fingerprint and counts of what a store holds: read back from it, unless its stamp says nothing has changed."""
+    stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
+    if stamp is not None and (known := _noted(note, stamp)) is not None:
+        return known
+    tables = export(store)
+    nodes, edges = tables.counts()
+    held = {"fingerprint": fingerprint(tables), "nodes": nodes, "edges": edges}
+    if stamp is not None:
+        if note.is_dir():
+            notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")
+        else:
+            write_atomically(note, json.dumps({"stamp": stamp, "seal": _seal(stamp, held), **held}).encode())
+    return held
+
+
+def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
+    """What was noted of the file of this stamp; None where nothing was, or the note is damaged, which is told."""
+    try:
+        known = noted(note) if note.is_file() else {}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        notice(f"{note} is damaged ({type(error).__name__}: {error}): the graph is read again")
+        return None
+    return known.get(stamp)
+
+
+def noted(note: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Stamp → fingerprint and counts, as a note says; nothing where it is of a version without checksums.
+
+    Raises OSError, ValueError, TypeError, KeyError or RecursionError for a note that is not as it was written.
+    """
+    known = json.loads(note.read_bytes())
+    held = {name: known[name] for name in ("fingerprint", "nodes", "edges")}
+    if "seal" not in known:
+        return {}
+    if known["seal"] != _seal(known["stamp"], held):
+        raise ValueError("its checksum does not fit")
+    return {known["stamp"]: held}
+
+
+def _seal(stamp: str, held: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([stamp, held], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,70 @@
+"""Reports on the server whose pages `hopbench serve` shows: a browser opens no file from a page that came by HTTP.
+
+Each night's report is `/hopbench/nights/NIGHT/report.html` on the port of Prefect's pages, beside them; a link without
+host and port, so it works through a tunnel and after a restart on another port.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hopbench.flows.settings.home import NIGHT_RECORD
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.routing import Mount
+
+ROOT = "/hopbench/nights"
+REPORT = "report.html"
+OURS = "HOPBENCH_PAGES"
+"""Set where Prefect's API is a server of our own: only these have the reports."""
+
+
+def link_to(night: str) -> str:
+    """Where a night's report is, from the root of the server."""
+    return f"{ROOT}/{night}/{REPORT}"
+
+
+def link(night: str, report: Path) -> str:
+    """The night's report in Markdown: a link on our own server, else where the file lies."""
+    if os.environ.get(OURS):
+        return f"[The report]({link_to(night)})"
+    return (
+        f"The report: `{report}` on {socket.gethostname()} (a browser opens no files from this page; the pages of "
+        "`hopbench serve` have a link)"
+    )
+
+
+def report_of(nights: Path, night: str) -> Path | None:
+    """The report of a night that is kept: in its folder, or where `--out` said."""
+    folder = nights / night
+    if night.startswith(".") or folder.parent != nights:
+        return None
+    try:
+        content = json.loads((folder / NIGHT_RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    for file in (folder / REPORT, Path(str(content.get("report") or folder / REPORT))):
+        if file.name == REPORT and file.is_file():
+            return file
+    return None
+
+
+def routes(nights: Path) -> Mount:
+    """The reports of the nights in this folder; nothing else of them is served."""
+    from starlette.requests import Request
+    from starlette.responses import FileResponse, PlainTextResponse
+    from starlette.routing import Mount, Route
+
+    def report(request: Request) -> Response:
+        night = request.path_params["night"]
+        file = report_of(nights, night)
+        if file is None:
+            return PlainTextResponse(f"There is no report of {night}: the night is not kept (--keep), or failed.", 404)
+        return FileResponse(file, media_type="text/html", headers={"X-Content-Type-Options": "nosniff"})
+
+    return Mount(ROOT, routes=[Route(f"/{{night}}/{REPORT}", report)])

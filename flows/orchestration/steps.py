@@ -1,0 +1,86 @@
+"""The same plain functions, run as they are or as tasks of a Prefect flow; prefect is imported only for the latter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+from hopbench.flows.orchestration.processes import process_tag
+
+if TYPE_CHECKING:
+    from hopbench.flows.orchestration.runtime import PrefectRuntime
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Steps(Protocol):
+    """Runs one named step of a flow and returns what `fn` returns."""
+
+    def __call__(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `fn(*args, **kwargs)` under `name`."""
+        ...
+
+
+def plain_steps(name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """The step without Prefect: a call."""
+    return fn(*args, **kwargs)
+
+
+def prefect_steps(name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """The step as a Prefect task; only inside `run_flow`.
+
+    Prefect visits, hashes and may pickle a task's arguments and result. Ours are corpora, graphs and arrays, so both
+    travel in a closure that it does not look into: a task costs the same whatever its arguments weigh.
+    """
+    from prefect import task
+    from prefect.cache_policies import NO_CACHE
+
+    outcome: list[T] = []
+
+    def step() -> None:
+        outcome.append(fn(*args, **kwargs))
+
+    task(name=name, task_run_name=_literal(name), cache_policy=NO_CACHE, persist_result=False, retries=0)(step)()
+    return outcome[0]
+
+
+def _literal(name: str) -> str:
+    """`name` as a run's name template, which Prefect formats with the parameters."""
+    return name.replace("{", "{{").replace("}", "}}")
+
+
+def run_flow(
+    name: str,
+    body: Callable[[Steps], T],
+    *,
+    runtime: PrefectRuntime | None,
+    parameters: Mapping[str, str | int | float | bool] | None = None,
+    tags: Sequence[str] = (),
+) -> T:
+    """Run `body` as a Prefect flow, or plainly when `runtime` is None; its result and exceptions are unchanged.
+
+    `parameters` and `tags` are what Prefect shows of the run; they are not passed to `body`. A flow inside a flow
+    becomes a subflow. Waits for the API first. A tag names this process, so that a killed one's runs can be told.
+    """
+    if runtime is None:
+        return body(plain_steps)
+    runtime.wait()
+    import prefect
+
+    outcome: list[T] = []
+
+    def hopbench(**_: str | int | float | bool) -> None:
+        outcome.append(body(prefect_steps))
+
+    shown = dict(parameters or {})
+    named = [Parameter(parameter, Parameter.KEYWORD_ONLY) for parameter in shown]
+    # Prefect shows what the signature declares: each parameter by itself, not one mapping of all.
+    hopbench.__signature__ = Signature(named)  # type: ignore[attr-defined]
+    run_name = f"{_literal(name)} {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+    flow = prefect.flow(name=name, flow_run_name=run_name, validate_parameters=False, persist_result=False, retries=0)
+    with runtime.flow_settings(), prefect.tags("hopbench", process_tag(), *tags):
+        flow(hopbench)(**shown)
+    return outcome[0]

@@ -1,0 +1,98 @@
+"""Whether a run is complete: what failed, what no model answered, and when that is too much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hopbench.eval.metrics import all_metrics
+from hopbench.eval.runs.targets import check_targets
+from hopbench.retrieval.support.errors import IncompleteError, TargetError
+
+if TYPE_CHECKING:
+    from hopbench.eval.runs.evaluate import Evaluation
+
+MAX_FAILED = 0.05
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that ended: its evaluation, what happened on the way, and the labels that failed too often.
+
+    `key` names it in MLflow, `run_ids` are MLflow's own names by key.
+    """
+
+    evaluation: Evaluation
+    warnings: list[str]
+    incomplete: list[str]
+    key: str
+    run_ids: Mapping[str, str]
+
+
+def warnings_of(evaluation: Evaluation) -> list[str]:
+    """What failed, was not answered, not judged or not measured, each label in its own words."""
+    failed = [
+        f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
+        for label, trial in evaluation.trials.items()
+        if trial.failures
+    ]
+    unsaid = [
+        f"{label}: {failures} of {len(answers)} questions have no answer"
+        for label, answers in evaluation.read.answers.items()
+        if (failures := sum(one.failure is not None for one in answers.values()))
+    ]
+    unjudged = [f"{label}: {metric} covers {share:.1%} of the questions" for label, metric, share in _gaps(evaluation)]
+    cached = [
+        f"{label}: latency leaves out what its language model takes, whose replies came from the cache"
+        for label, trial in evaluation.trials.items()
+        if trial.counters.llm_calls and trial.latency_ms
+    ]
+    return failed + unsaid + unjudged + cached
+
+
+def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
+    """Label, metric and coverage of what a reader or a judge could not tell of every question."""
+    said = [*all_metrics("answer"), *all_metrics("judge")]
+    return [
+        (label, metric, summary["measured"][metric])
+        for label, summary in evaluation.summaries.items()
+        for metric in said
+        if summary["measured"].get(metric, 1.0) < 1.0
+    ]
+
+
+def incomplete_labels(evaluation: Evaluation) -> list[str]:
+    """The labels that failed, or were not answered or judged, on over 5% of the questions."""
+    failed = [
+        label for label, trial in evaluation.trials.items() if trial.failures > MAX_FAILED * max(1, len(trial.rankings))
+    ]
+    gaps = [label for label, _, share in _gaps(evaluation) if share < 1.0 - MAX_FAILED]
+    return list(dict.fromkeys([*failed, *gaps]))
+
+
+def missed(finished: Finished) -> list[str]:
+    """The targets that the run's figures miss, in words."""
+    from hopbench.eval.runs.results import results
+
+    evaluation = finished.evaluation
+    if not evaluation.plan.targets:
+        return []
+    found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
+    return [one.words for one in found if not one.passed]
+
+
+def refuse_missed(finished: Finished) -> None:
+    """Raise TargetError (exit 3) where a figure misses its target."""
+    if lines := missed(finished):
+        raise TargetError("\n  ".join([f"{len(lines)} target{'s' if len(lines) > 1 else ''} missed:", *lines]))
+
+
+def refuse_incomplete(finished: Finished) -> None:
+    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions."""
+    if finished.incomplete:
+        raise IncompleteError(
+            f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(finished.incomplete)}: "
+            "the reasons stand in questions.parquet (failure, answer_failure, judge_failure) and in the report; the "
+            "same command asks again what a model did not answer"
+        )

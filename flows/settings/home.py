@@ -1,0 +1,171 @@
+"""Where HopBench keeps what it keeps, and the environment its libraries must find before they are imported.
+
+Everything lives under one folder, HOPBENCH_HOME (default `./.hopbench`). Deleting it forgets everything.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hopbench.flows.settings.home_version import bring_up_to_date
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.resources import exhausted
+
+DEFAULT_HOME = ".hopbench"
+
+
+NIGHT_RECORD = "nightly.json"
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of one installation's caches, graphs, ledger and databases; `root` is absolute."""
+
+    root: Path
+
+    @classmethod
+    def resolve(cls, environment: Mapping[str, str] | None = None) -> Home:
+        """The home that HOPBENCH_HOME names, else `./.hopbench`; nothing is created yet."""
+        chosen = (os.environ if environment is None else environment).get("HOPBENCH_HOME") or DEFAULT_HOME
+        try:
+            return cls(Path(chosen).expanduser().absolute())
+        except RuntimeError as error:  # nobody of that name, or no home to be at
+            raise InputError(f"HOPBENCH_HOME: {chosen}: ~ names no home here: write the folder out") from error
+        except OSError as error:
+            raise InputError("the folder that this was started in is gone: change to another one") from error
+
+    @property
+    def cache(self) -> Path:
+        """What can be computed or downloaded again."""
+        return self.root / "cache"
+
+    @property
+    def embeddings(self) -> Path:
+        """Vectors by model, version and text."""
+        return self.cache / "embeddings"
+
+    @property
+    def graphs(self) -> Path:
+        """Built graphs by build key."""
+        return self.root / "graphs"
+
+    @property
+    def ledger(self) -> Path:
+        """The trial ledger (SQLite)."""
+        return self.root / "ledger.db"
+
+    @property
+    def replies(self) -> Path:
+        """Language models' replies by all that decides them."""
+        return self.cache / "llm"
+
+    @property
+    def calls(self) -> Path:
+        """The ledger of calls to language models (SQLite)."""
+        return self.root / "calls.db"
+
+    @property
+    def judgements(self) -> Path:
+        """Judges' scores (SQLite)."""
+        return self.root / "judgements.db"
+
+    @property
+    def mlflow_db(self) -> Path:
+        """MLflow's default backend store (SQLite)."""
+        return self.root / "mlflow.db"
+
+    @property
+    def mlartifacts(self) -> Path:
+        """Artifacts of runs in `mlflow_db`."""
+        return self.root / "mlartifacts"
+
+    @property
+    def prefect(self) -> Path:
+        """PREFECT_HOME: Prefect's database, profiles and local results."""
+        return self.root / "prefect"
+
+    @property
+    def prefect_db(self) -> Path:
+        """Prefect's database (SQLite)."""
+        return self.prefect / "prefect.db"
+
+    @property
+    def neo4j_env(self) -> Path:
+        """NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, for when the environment has none; written by `make neo4j`."""
+        return self.root / "neo4j.env"
+
+    @property
+    def nights(self) -> Path:
+        """What nightlies found, a folder a night."""
+        return self.root / "nightly"
+
+    @property
+    def logs(self) -> Path:
+        """What background processes have to say."""
+        return self.root / "logs"
+
+    @property
+    def scratch(self) -> Path:
+        """TMPDIR of background processes, which leave lock files behind."""
+        return self.root / "tmp"
+
+    def prepare(self) -> Home:
+        """Create the folders, prove that each can be written, and bring an older home up to date.
+
+        Raises InputError, naming the folder and the reason, where that fails, and for the home of a newer HopBench.
+        """
+        folders = (self.embeddings, self.graphs, self.mlartifacts, self.prefect, self.logs, self.scratch)
+        for folder in (self.root, *folders):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                # Asking os.access would lie for root, on read-only mounts and on full disks.
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+            except OSError as error:
+                if (lacking := exhausted(error, folder)) is not None:
+                    raise lacking from error
+                raise InputError(
+                    f"HOPBENCH_HOME: the folder {folder} cannot be written ({error.strerror or error}). "
+                    "Free or allow it, or name another folder with HOPBENCH_HOME=DIR."
+                ) from error
+        bring_up_to_date(self.root)
+        return self
+
+    def environment(self, current: Mapping[str, str]) -> dict[str, str]:
+        """Variables to add to `current`: homes under `root`, no telemetry, quiet logs. A user's own value wins."""
+        wanted = {
+            "PREFECT_HOME": str(self.prefect),
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+            "DO_NOT_TRACK": "1",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "RAGAS_DO_NOT_TRACK": "true",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "MLFLOW_LOGGING_LEVEL": "WARNING",
+            # A tracking server that is down is reported in seconds; the default is 7 tries of 2 minutes.
+            "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
+            "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+            "MPLCONFIGDIR": str(self.cache / "matplotlib"),
+            "FASTEMBED_CACHE_PATH": str(self.cache / "fastembed"),
+        }
+        if "PREFECT_LOGGING_LEVEL" not in current:
+            # Failures reach the user as our own message; Prefect's traceback of the same error stays in its log.
+            wanted |= {"PREFECT_LOGGING_LEVEL": "WARNING", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}
+        if "HF_HOME" not in current:
+            # Not HF_HOME itself: the user's Hub login lives there.
+            wanted |= {
+                "HF_HUB_CACHE": str(self.cache / "huggingface" / "hub"),
+                "HF_DATASETS_CACHE": str(self.cache / "huggingface" / "datasets"),
+                "HF_MODULES_CACHE": str(self.cache / "huggingface" / "modules"),
+                "HF_ASSETS_CACHE": str(self.cache / "huggingface" / "assets"),
+                "HF_XET_CACHE": str(self.cache / "huggingface" / "xet"),
+            }
+        return {name: value for name, value in wanted.items() if name not in current}
+
+    def apply_environment(self) -> None:
+        """Set `environment()` in this process; call it before prefect, mlflow, ragas or datasets are imported."""
+        os.environ.update(self.environment(os.environ))

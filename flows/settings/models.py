@@ -1,0 +1,182 @@
+"""Which language models a run asks, and the one place that opens them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import IncompleteError, InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from hopbench.eval.answering.reading import Reading
+    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.index.index import Index
+    from hopbench.retrieval.llm import LLM, CallLedger, Endpoint
+
+PROFILES = ("full", "compact")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Reader and judge as a user named them; `budget` in US dollars."""
+
+    llm: str | None = None
+    judge: str | None = None
+    judge_on: str = "all"
+    judge_profile: str = "full"
+    judge_metrics: Sequence[str] = ()
+    repeats: int = 1
+    budget: float | None = None
+
+    def check(self, answered: bool | None = None) -> None:
+        """Refuse what cannot be used, before any work begins; a reader answers unless told otherwise."""
+        self.endpoints()
+        if self.judge_profile not in PROFILES:
+            raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
+        _ = self.finalists, self.metrics
+        if self.repeats < 1:
+            raise InputError(f"--repeats {self.repeats}: a judge is asked at least once")
+        if self.budget is not None and not 0 < self.budget < math.inf:
+            raise InputError(f"--budget {self.budget:g}: dollars above 0 are wanted")
+        if self.judge is None and (self.judge_metrics or self.judge_on != "all" or self.repeats != 1):
+            raise InputError(
+                "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
+            )
+        if not (self.llm is not None if answered is None else answered) and (unheard := self._of_answers()):
+            raise InputError(
+                f"--judge-metrics {', '.join(unheard)}: they judge answers: name a reader with --llm MODEL[@URL]"
+            )
+
+    def _of_answers(self) -> list[str]:
+        """The metrics that a user named and that judge answers."""
+        if not self.judge_metrics:
+            return []
+        from hopbench.eval.answering.judge.sample import INPUTS
+
+        return [name for name in self.metrics if "response" in INPUTS[name]]
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """`llm` and `judge`, those that are named."""
+        if self.llm is None and self.judge is None:
+            return {}
+        from hopbench.retrieval.llm import Endpoint
+
+        found = {}
+        if self.llm is not None:
+            found["llm"] = Endpoint.parse(self.llm, "llm")
+        if self.judge is not None:
+            found["judge"] = Endpoint.parse(self.judge, "judge")
+        return found
+
+    def reach(self, home: Home) -> list[str]:
+        """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
+
+        A model that answered earlier may have all its replies in the cache: there it is only told, as a warning.
+        """
+        told = []
+        for role, endpoint in self.endpoints().items():
+            from hopbench.retrieval.llm import CallLedger
+            from hopbench.retrieval.llm.reach import refusal
+
+            reason = refusal(endpoint.base_url)
+            if reason is None:
+                continue
+            what = f"--{role} {endpoint.name}: nothing answers at that address ({reason})"
+            with closing(CallLedger(home.calls if home.calls.is_file() else None)) as ledger:
+                if not ledger.has_answered(endpoint.base_url, endpoint.model):
+                    raise IncompleteError(
+                        f"{what}. Start the model's server or correct the address; the same command goes on"
+                    )
+            told.append(f"{what}; only what it said earlier is known, from the cache")
+        return told
+
+    @property
+    def finalists(self) -> int | None:
+        """How many labels `--judge-on` has judged; None for all of them."""
+        from hopbench.eval.answering.reading import finalists_named
+
+        try:
+            return finalists_named(self.judge_on)
+        except InputError as error:
+            raise InputError(f"--judge-on {error}") from error
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The judged metrics, all unless some are named."""
+        from hopbench.eval.metrics import all_metrics
+
+        known = tuple(all_metrics("judge"))
+        for name in self.judge_metrics:
+            if name not in known:
+                raise UnknownNameError("judged metric", name, known)
+        return tuple(name for name in known if not self.judge_metrics or name in self.judge_metrics)
+
+    def steps(self, labels: int) -> int:
+        """How many steps reading and judging add to a run of so many labels."""
+        return (labels + 1 if self.llm is not None else 0) + (self.judge is not None)
+
+    def warnings(self, answered: bool | None = None) -> list[str]:
+        """What a user may not expect of the models that were named; a reader answers unless told otherwise."""
+        if not self.endpoints():
+            return []
+        from hopbench.retrieval.llm import price_of
+
+        models = sorted({endpoint.model for endpoint in self.endpoints().values()})
+        unknown = ", ".join(model for model in models if price_of(model) is None)
+        capped = "; --budget cannot cap what it costs" if self.budget is not None else ""
+        told = [f"the price of {unknown} is not known{capped}"] if unknown else []
+        if self.judge is not None and not (self.llm is not None if answered is None else answered):
+            told.append("no question is answered without --llm: only the metrics of contexts are judged")
+        return told
+
+
+@dataclass(frozen=True)
+class Models:
+    """The opened models of a run."""
+
+    reading: Reading
+    ledger: CallLedger | None = None
+
+    def serve(self, index: Index) -> None:
+        """Give the strategies of an index the reader's model."""
+        if self.reading.reader is not None:
+            from hopbench.retrieval.question.model import QuestionModel
+
+            QuestionModel(self.reading.reader).install(index)
+
+    def calls(self) -> dict[str, dict[str, Any]]:
+        """What this process' calls came to, by purpose; part of them came from the cache."""
+        from dataclasses import asdict
+
+        return {} if self.ledger is None else {name: asdict(total) for name, total in self.ledger.totals().items()}
+
+
+@contextmanager
+def open_models(options: ModelOptions, embedder: Embedder, home: Home) -> Iterator[Models]:
+    """Reader and judge under one ledger and one budget; closed in the end."""
+    from hopbench.eval.answering.reading import Reading
+
+    endpoints = options.endpoints()
+    if not endpoints:
+        yield Models(Reading())
+        return
+    from hopbench.retrieval.llm import LLM, CallLedger
+
+    with ExitStack() as stack:
+        ledger = CallLedger(home.calls, options.budget)
+        stack.callback(ledger.close)
+        llms: dict[str, LLM] = {
+            role: stack.enter_context(LLM(endpoint, home.replies, ledger)) for role, endpoint in endpoints.items()
+        }
+        judging = None
+        if "judge" in llms:
+            from hopbench.eval.answering.judge import open_judge
+            from hopbench.eval.answering.judge.store import JudgementStore
+
+            store = stack.enter_context(JudgementStore.open(home.judgements))
+            judging = open_judge(options.judge_profile, llms["judge"], embedder, store)
+        yield Models(Reading(llms.get("llm"), judging, options.metrics, options.repeats, options.finalists), ledger)

@@ -1,0 +1,47 @@
+"""What stands in an --out folder already: the same work is done again there, other work is not replaced unasked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hopbench.eval.runs.results import SCHEMA
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.support.errors import InputError
+
+RESULTS = "results.json"
+SWEEP = "sweep.json"
+FORCE = "Name another --out, or replace it with --force"
+
+
+def refuse_other_run(out: Path, benchmark: Benchmark, remedy: str = FORCE) -> None:
+    """Raise InputError where `out` holds a finished run on other questions or passages, a sweep, or no run of ours."""
+    file = out / RESULTS
+    if not file.is_file():
+        if (out / SWEEP).is_file():
+            raise InputError(f"{out} holds a sweep, whose report.html this run would replace. {remedy}")
+        return
+    found = _benchmark_of(file)
+    if not found:
+        raise InputError(f"{file} is not of a HopBench run ({SCHEMA}), and this run would replace it. {remedy}")
+    if found.get("digest") == benchmark.digest:
+        return
+    there = f"{found.get('name')} ({found.get('questions')} questions, digest {str(found.get('digest'))[:12]})"
+    here = f"{benchmark.name} ({len(benchmark.questions)} questions, digest {benchmark.digest[:12]})"
+    raise InputError(f"{out} holds a finished run on {there}, and this one is on {here}. {remedy}")
+
+
+def refuse_run(out: Path) -> None:
+    """Raise InputError where the folder of a sweep holds a finished run, whose report it would replace."""
+    if (out / RESULTS).is_file() and not (out / SWEEP).is_file():
+        raise InputError(f"{out} holds a finished run, whose report.html a sweep would replace: name another --out")
+
+
+def _benchmark_of(file: Path) -> dict[str, Any]:
+    """What results.json says of its benchmark; nothing where it is damaged or somebody else's."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        return dict(content["benchmark"]) if content["schema"] == SCHEMA else {}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}

@@ -1,0 +1,230 @@
+"""The flow `sweep`: the rounds of a search, each trial unless the ledger knows it; then table, report and MLflow."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.benchmarks.fitted import fitted_on
+from hopbench.eval.files import write_atomically
+from hopbench.eval.trials.version import code_version, plugin_code, plugin_warnings
+from hopbench.eval.types import Benchmark
+from hopbench.flows.orchestration.progress import Report, ReportedSteps, Silent
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.models import Models, open_models
+from hopbench.flows.settings.options import Spread
+from hopbench.flows.settings.out_folder import SWEEP
+from hopbench.flows.sweep.given import check_champion, load_benchmarks, open_embedders, warnings_before
+from hopbench.flows.sweep.identity import Identity
+from hopbench.flows.sweep.models import incomplete_trials, model_options
+from hopbench.flows.sweep.record import Drainer
+from hopbench.flows.sweep.trials import Arenas, Trials
+from hopbench.flows.tracking.client import Tracker
+from hopbench.flows.workers.task_pool import Pool
+
+if TYPE_CHECKING:
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Result
+    from hopbench.eval.sweep.selection import Selection
+    from hopbench.eval.trials.ledger import Ledger
+
+EXPERIMENT = "hopbench/sweeps"
+TABLE_FILE = "trials.parquet"
+BEST_FILE = "best.yaml"
+REPORT_FILE = "report.html"
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A finished sweep: results best first, how many trials were there already, and what a reader should know.
+
+    `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
+    calls to language models by purpose. `incomplete` names trials that failed or of which models said too little.
+    """
+
+    plan: SweepPlan
+    results: Sequence[Result]
+    reported: Result | None
+    bias: Selection | None
+    trials: int
+    reused: int
+    warnings: Sequence[str]
+    files: Sequence[Path]
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    incomplete: Sequence[str] = ()
+
+
+def sweep(
+    plan: SweepPlan,
+    out: Path,
+    *,
+    prefect: bool = True,
+    champion: bool = False,
+    report: Report | None = None,
+    spread: Spread = Spread(),  # noqa: B008 - frozen
+) -> Swept:
+    """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
+    spread.check(prefect, plan.content.llm)
+    from hopbench.eval.sweep.search import expected_trials
+
+    home = Home.resolve()
+    home.apply_environment()
+    benchmarks = load_benchmarks(plan)
+    if champion:
+        check_champion(plan, benchmarks)
+    embedders = open_embedders(plan, home)
+    models_named = model_options(plan.content)
+    models_named.check()
+    notes = models_named.reach(home)
+    from hopbench.flows.settings.out_folder import refuse_run
+
+    refuse_run(out)
+    home.prepare()
+    if spread.runner:
+        Pool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
+    sweep_id = Identity(out / SWEEP).hold({**identity(plan, benchmarks), "batch": spread.batch})
+    report = report or Silent()
+    report.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
+    with ExitStack() as stack:
+        runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
+        tracker = stack.enter_context(Tracker.start(home, EXPERIMENT))
+        from hopbench.eval.trials.ledger import Ledger
+
+        ledger = stack.enter_context(Ledger.open(home.ledger))
+        drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
+        stack.callback(drainer.close)
+        models = stack.enter_context(open_models(models_named, embedders[0], home))
+        run = _Run(plan, home, out, ledger, drainer, report, runtime, models, champion, spread)
+        swept = run_flow(
+            "sweep",
+            lambda steps: run.whole(benchmarks, steps),
+            runtime=runtime,
+            parameters={"file": plan.file.name, "out": out.name},
+        )
+        tracker.close()
+        swept = replace(swept, warnings=[*swept.warnings, *notes, *tracker.notes])
+        if champion and not swept.incomplete:
+            _enthrone(ledger, swept, drainer, tracker)
+    return swept
+
+
+@dataclass
+class _Run:
+    plan: SweepPlan
+    home: Home
+    out: Path
+    ledger: Ledger
+    drainer: Drainer
+    report: Report
+    runtime: PrefectRuntime | None
+    models: Models
+    champion: bool
+    spread: Spread
+    found: dict[object, Result] = field(default_factory=dict)
+
+    def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> Swept:
+        from hopbench.eval.sweep.results import eligible, ranked
+        from hopbench.eval.sweep.search import search_of
+        from hopbench.eval.sweep.selection import selection
+
+        steps = ReportedSteps(flow_steps, self.report)
+        content = self.plan.content
+        identity = Identity(self.out / SWEEP)
+        arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.report, identity, self.models)
+        arenas.batch = self.spread.batch
+        trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.report, self.spread)
+        search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
+        while (turn := search.ask()).candidates:
+            results = trials.round(turn, self.plan.datasets, steps)
+            search.tell(results)
+            self.found |= {result.candidate.key: result for result in results}
+        results = ranked(list(self.found.values()), content.objective, content.constraints)
+        results = trials.finalists(results, self.plan.datasets, steps)
+        reported = None
+        if self.plan.report_on is not None:
+            reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
+        bias = selection(eligible(results, content.constraints), content.objective.metric, content.seed)
+        incomplete = incomplete_trials([*results, *([reported] if reported else [])])
+        warnings = [*arenas.warnings, *warnings_before(self.plan, benchmarks), *_warnings_after(self.plan, results)]
+        warnings += plugin_warnings(space.start for space in self.plan.spaces)
+        warnings += incomplete
+        swept = Swept(
+            self.plan,
+            results,
+            reported,
+            bias,
+            trials.done,
+            trials.reused,
+            warnings,
+            (),
+            self.models.calls(),
+            incomplete,
+        )
+        files = _written(swept, benchmarks, self.out)
+        self.drainer.finished(results, reported, bias, files, swept.calls)
+        if self.champion and not incomplete and reported is not None:
+            self.drainer.crown(reported)
+        return replace(swept, files=files)
+
+
+def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, Any]:
+    """What makes it this sweep: the file's settings, the strategies' values behind them, the data and the code."""
+    return {
+        "name": plan.file.stem,
+        **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset", "budget"}),
+        "start": [space.start.spec() for space in plan.spaces],
+        "data": {benchmarks[name].name: benchmarks[name].digest for name in plan.datasets},
+        "report_on": {benchmarks[name].name: benchmarks[name].digest for name in (plan.report_on,) if name},
+        "code": code_version(),
+        **({"plugins": plugins} if (plugins := plugin_code(space.start for space in plan.spaces)) else {}),
+    }
+
+
+def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
+    told = []
+    if broken := results[0].violated(plan.content.constraints):
+        told.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
+    if repeated := plan.configurations - len(results):
+        told.append(f"{repeated} of the configurations that the search suggested had been tried before")
+    return told
+
+
+def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
+    from hopbench.eval.sweep.preset import write_preset
+    from hopbench.eval.sweep.report import SweepReport, best_yaml, write_sweep_report
+    from hopbench.eval.sweep.results import trials_table
+
+    plan, results = swept.plan, swept.results
+    buffer = io.BytesIO()
+    trials_table(results, plan.content.constraints, swept.reported).to_parquet(buffer, index=False)
+    files = [out / TABLE_FILE, out / BEST_FILE, out / REPORT_FILE]
+    write_atomically(files[0], buffer.getvalue())
+    sets = [benchmarks[name] for name in plan.datasets]
+    tuned_on = [fitted_on(one) for one in sets]
+    write_atomically(files[1], best_yaml(plan, results[0], tuned_on).encode())
+    ready = best_yaml(plan, results[0], [replace(one, questions=frozenset()) for one in tuned_on])  # to be read
+    report = SweepReport(plan, results, swept.reported, swept.bias, swept.warnings, ready, swept.calls)
+    write_sweep_report(report, files[2])
+    if plan.preset is not None:
+        write_preset(plan.preset, plan, results[0], {one.name: one for one in sets})
+        files.append(plan.preset)
+    return files
+
+
+def _enthrone(ledger: Ledger, swept: Swept, drainer: Drainer, tracker: Tracker) -> None:
+    """The winner as champion of the benchmark that had no part in choosing it, in the ledger."""
+    from hopbench.eval.trials.ledger import Champion
+
+    assert swept.reported is not None
+    for records in swept.reported.by_dataset.values():
+        record = records[0]
+        run_id = tracker.run_ids[drainer.keys[record.trial_id]]
+        digest = str(record.settings["dataset"])
+        ledger.set_champion(Champion(digest, record.trial_id, swept.reported.candidate.label, run_id, time.time()))

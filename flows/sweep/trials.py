@@ -1,0 +1,232 @@
+"""A sweep's trials: on which graph and questions, in which order, by which process."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from hopbench.eval.types import Benchmark
+from hopbench.flows.orchestration.progress import Report, ReportedSteps
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.options import GraphOptions, Spread
+from hopbench.flows.sweep.identity import Identity
+from hopbench.flows.sweep.models import trial_reading
+from hopbench.flows.sweep.record import Drainer
+
+if TYPE_CHECKING:
+    from hopbench.eval.sweep.arena import Arena
+    from hopbench.eval.sweep.candidate import Build, Candidate
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Cell, Result
+    from hopbench.eval.sweep.search import Round
+    from hopbench.eval.trials.ledger import Ledger, TrialRecord
+    from hopbench.eval.trials.trial import TrialOutcome
+    from hopbench.flows.settings.models import Models
+    from hopbench.retrieval.graph.build.plan import GraphPlan
+    from hopbench.retrieval.index.index import Index
+
+KEPT_GRAPHS = 4
+LOOK_SECONDS = 0.2  # between looks at a trial that another process is at
+
+
+@dataclass
+class Arenas:
+    """The graphs and indices that trials need, the latest few kept; `warnings` tells of graphs that changed."""
+
+    plan: SweepPlan
+    benchmarks: Mapping[str, Benchmark]
+    home: Home
+    runtime: PrefectRuntime | None
+    report: Report
+    identity: Identity
+    models: Models
+    batch: int | None = None
+    warnings: list[str] = field(default_factory=list)
+    _kept: OrderedDict[tuple[str, Build], tuple[Index, str]] = field(default_factory=OrderedDict)
+
+    def open(
+        self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps, read: bool = False
+    ) -> Arena:
+        """The arena of a cell: the graph built if needed, the questions drawn; `read` has the models read trials."""
+        from hopbench.eval.sweep.arena import Arena, first_drawn, sampled
+
+        index, fingerprint = self._graph(dataset, build, steps)
+        benchmark, content = self.benchmarks[dataset], self.plan.content
+        drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
+        subset = first_drawn(drawn, questions, cell.seed)
+        arena = Arena(subset, benchmark.digest, index, fingerprint, cell.seed)
+        arena = replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
+        return replace(arena, reading=trial_reading(content, self.models)) if read else arena
+
+    def graph(self, dataset: str, build: Build) -> tuple[GraphOptions, GraphPlan]:
+        """What a worker needs to find the graph."""
+        content = self.plan.content
+        option = GraphOptions(dataset=dataset, store=content.store, llm=content.llm, **asdict(build))
+        return option, option.graph_plan(self.benchmarks[dataset], self.home)
+
+    def _graph(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
+        place = dataset, build
+        if place not in self._kept:
+            self._kept[place] = self._built(dataset, build, steps)
+            while len(self._kept) > KEPT_GRAPHS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(place)
+        return self._kept[place]
+
+    def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
+        from hopbench.flows.graph.build import built_graph, open_index
+
+        option, graph = self.graph(dataset, build)
+        graph = option.with_reader(graph, self.models.reading.reader)
+        self.report.expect(1)
+        index = steps("embed and index", lambda: open_index(option, graph, self.home))
+        self.models.serve(index)
+        index.floors.update(self.plan.floors)
+
+        def body(inner: Steps) -> tuple[str, list[str]]:
+            record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report, announce=True))
+            return str(record["fingerprint"]), warnings
+
+        shown = {"graph": graph.namespace}
+        fingerprint, warnings = run_flow("build_graph", body, runtime=self.runtime, parameters=shown)
+        self.warnings += warnings
+        self.identity.hold({f"graph of {self.benchmarks[dataset].name} ({build})": fingerprint})
+        return index, fingerprint
+
+
+@dataclass
+class Trials:
+    """Does trials, or takes them from the ledger; `done` counts all, `reused` those that were finished before."""
+
+    plan: SweepPlan
+    arenas: Arenas
+    ledger: Ledger
+    drainer: Drainer
+    report: Report
+    spread: Spread = field(default_factory=Spread)
+    done: int = 0
+    reused: int = 0
+
+    def finalists(self, results: Sequence[Result], datasets: Sequence[str], steps: Steps) -> list[Result]:
+        """The results, best first; with what models say of the best where they read only those."""
+        from hopbench.eval.sweep.search import Round
+
+        count = self.plan.content.finalists
+        best = [one.candidate for one in results if one.dropped_at is None][:count]
+        if count is None or not self.plan.content.read:
+            return list(results)
+        self.report.expect(len(best) * self.plan.each)
+        read = {one.candidate.key: one for one in self.round(Round(best), datasets, steps, read=True)}
+        return [read.get(one.candidate.key, one) for one in results]
+
+    def round(self, turn: Round, datasets: Sequence[str], steps: Steps, read: bool | None = None) -> list[Result]:
+        """The results of a round's candidates, in its order; `read` unless only finalists are."""
+        from hopbench.eval.sweep.results import Result
+
+        read = self.plan.content.finalists is None if read is None else read
+        found: list[dict[Cell, TrialRecord]] = [{} for _ in turn.candidates]
+        for dataset in datasets:
+            for build in dict.fromkeys(candidate.build for candidate in turn.candidates):
+                places = [i for i, candidate in enumerate(turn.candidates) if candidate.build == build]
+                for cell in self._cells(dataset):
+                    arena = self.arenas.open(dataset, build, cell, turn.questions, steps, read)
+                    todo = {place: turn.candidates[place] for place in places}
+                    for place, record in self._records(dataset, arena, cell, todo, steps).items():
+                        found[place][cell] = record
+        return [Result(*pair, turn.questions) for pair in zip(turn.candidates, found, strict=True)]
+
+    def reported(self, winner: Candidate, dataset: str, steps: Steps) -> Result:
+        """The winner on the data set that did not choose it."""
+        from hopbench.eval.sweep.results import Result
+
+        cell = self._cells(dataset)[0]
+        self.report.expect(1)
+        arena = self.arenas.open(dataset, winner.build, cell, None, steps, read=True)
+        return Result(winner, {cell: self._records(dataset, arena, cell, {0: winner}, steps, "report")[0]})
+
+    def _cells(self, dataset: str) -> list[Cell]:
+        from hopbench.eval.sweep.results import Cell
+
+        name, content = self.arenas.benchmarks[dataset].name, self.plan.content
+        return [Cell(name, seed, repeat) for seed in content.all_seeds for repeat in range(content.repeats)]
+
+    def _records(
+        self,
+        dataset: str,
+        arena: Arena,
+        cell: Cell,
+        todo: Mapping[int, Candidate],
+        steps: Steps,
+        role: str = "sweep",
+    ) -> dict[int, TrialRecord]:
+        """Each candidate's record: from the ledger, or done here, or awaited from the process that is at it.
+
+        Those that share the most work follow each other; what another process is at is looked for again at the end.
+        """
+        found: dict[int, TrialRecord] = {}
+
+        def take(place: int, ranked: TrialOutcome | None = None) -> None:
+            record = self._record(arena, todo[place], steps, ranked)
+            if record is not None:
+                found[place] = record
+                self.done += 1
+                self.drainer.trial(todo[place], cell, arena, record, role)
+
+        left = sorted(todo, key=lambda place: todo[place].strategy.shared_work())
+        while left:
+            before = len(found)
+            if self.spread.runner:
+                self._on_workers(dataset, arena, {place: todo[place] for place in left}, take)
+            for place in left:
+                if place not in found:
+                    take(place)
+            left = [place for place in left if place not in found]
+            if left and len(found) == before:
+                time.sleep(LOOK_SECONDS)
+        return found
+
+    def _on_workers(
+        self,
+        dataset: str,
+        arena: Arena,
+        todo: Mapping[int, Candidate],
+        take: Callable[[int, TrialOutcome | None], None],
+    ) -> None:
+        """Claim what is nobody's, and have the workers of the runner rank it."""
+        from hopbench.flows.sweep.spread import rank_on_workers
+
+        strategies = {place: one.strategy for place, one in todo.items()}
+        mine = {place: one for place, one in strategies.items() if self.ledger.claim(arena.trial_id(one))}
+        if not mine:
+            return
+        graph = self.arenas.graph(dataset, next(iter(todo.values())).build)
+        ranked: dict[int, TrialOutcome] = {}
+        # Single calls are timed when the workers are gone.
+        then = ranked.__setitem__ if arena.latency else take
+        rank_on_workers(self.spread, self.arenas.home, arena, graph, mine, then)
+        for place, outcome in ranked.items():
+            take(place, outcome)
+
+    def _record(
+        self, arena: Arena, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
+    ) -> TrialRecord | None:
+        from hopbench.eval.sweep.readers import is_complete
+
+        name = arena.trial_id(candidate.strategy)
+        record = self.ledger.get(name)
+        if record is None and self.ledger.claim(name):
+            shown = f"{arena.benchmark.name} {candidate.title}"
+            record = steps(shown, lambda: arena.run(candidate.strategy, ranked))
+            if is_complete(record):  # else the next run does it again
+                self.ledger.put(record)
+        elif record is not None:
+            self.reused += 1
+            self.report.end()
+        if record is None:
+            return None
+        return replace(record, questions=record.questions.drop(columns="ranked_ids", errors="ignore"))

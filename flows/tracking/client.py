@@ -1,0 +1,185 @@
+"""Tracking: one MLflow run per trial under a parent, written by a process of its own.
+
+    with Tracker.start(home, "hopworld") as tracker:             # returns at once
+        tracker.log(RunPayload("run-1", "nightly", status="RUNNING"))
+        tracker.log(RunPayload("run-1/bm25", "bm25", parent_key="run-1", metrics={"recall@5": 0.7}))
+        tracker.log(RunPayload("run-1", "nightly", artifacts=(Artifact(report),)))
+    tracker.run_ids["run-1"]
+
+`hopbench.flows.tracking.writer`, the process that this starts, is the only one that writes there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from types import MappingProxyType, TracebackType
+from typing import Any, Self, cast
+
+from hopbench.flows.settings.home import Home
+from hopbench.flows.tracking.payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
+from hopbench.retrieval.support.errors import IncompleteError
+from hopbench.retrieval.support.resources import exhausted_as_told, full
+
+__all__ = [
+    "Artifact",
+    "Dataset",
+    "RunPayload",
+    "Scalar",
+    "Status",
+    "Tracker",
+    "TrackingError",
+    "tracking_uri",
+    "writers_lock",
+]
+
+MAX_REASONS = 5
+
+
+class TrackingError(IncompleteError):
+    """Some runs did not reach MLflow; the results on disk are complete and the same command writes them again."""
+
+
+def tracking_uri(home: Home) -> str:
+    """MLFLOW_TRACKING_URI, else the SQLite database in `home`."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home.mlflow_db}"
+
+
+def writers_lock(home: Home) -> Path:
+    """Held while a schema, an experiment or a run may come into being."""
+    return home.scratch / "mlflow.lock"
+
+
+class Tracker:
+    """Hands runs to the writer process in the order they are logged; `log` never waits for MLflow."""
+
+    def __init__(self, uri: str, process: subprocess.Popen[str], log: Path) -> None:
+        self.uri = redact(uri, secrets())
+        self._process = process
+        self._log = log
+        self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self._run_ids: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
+        self.notes: list[str] = []  # what else the writer has to say; complete when closed
+        self._closed = False
+        self._courier = Thread(target=self._deliver, name="tracking", daemon=True)
+        self._courier.start()
+
+    @classmethod
+    def start(cls, home: Home, experiment: str) -> Self:
+        """Start the writer, which imports mlflow and prepares the database meanwhile."""
+        home.prepare()
+        home.apply_environment()
+        uri, log = tracking_uri(home), home.logs / "mlflow-writer.log"
+        with log.open("wb") as errors:
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    *("-P", "-m", "hopbench.flows.tracking.writer"),
+                    *(experiment, home.mlartifacts.as_uri(), str(writers_lock(home)), str(home.mlflow_db)),
+                ],
+                # In the environment, not the arguments: a URI may hold a password. MLflow leaves locks in TMPDIR.
+                env=os.environ | {"MLFLOW_TRACKING_URI": uri, "TMPDIR": str(home.scratch)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                encoding="utf-8",
+                start_new_session=True,  # Ctrl-C is for the main process, which still wants to record what it has
+            )
+        return cls(uri, process, log)
+
+    @property
+    def pid(self) -> int:
+        """The writer's process."""
+        return self._process.pid
+
+    @property
+    def run_ids(self) -> Mapping[str, str]:
+        """MLflow's run id by key, of what has been written so far."""
+        return MappingProxyType(self._run_ids)
+
+    def log(self, run: RunPayload) -> None:
+        """Queue one run. Artifacts are read later: leave the files in place until the tracker is closed."""
+        self._messages.put(to_message(run))
+
+    def drop_artifacts(self, key: str) -> None:
+        """Queue the removal of a run's files; its figures stay. What a tracking server keeps is its own affair."""
+        self._messages.put({"op": "drop_artifacts", "key": key})
+
+    def crown(self, key: str, benchmark_digest: str) -> None:
+        """Queue the champion tag of a benchmark for a logged run; the run that has it now loses it."""
+        self._messages.put({"op": "champion", "key": key, "digest": benchmark_digest})
+
+    def close(self, unfinished: Status = "FINISHED") -> None:
+        """Wait until all is written; runs still RUNNING end as `unfinished`.
+
+        Raises TrackingError with the writer's reasons where something was not written. Harmless when called twice.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self._messages.put({"op": "end", "status": unfinished})
+        self._messages.put(None)
+        self._courier.join()
+        if self._reasons:
+            raise TrackingError(self._failure())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if error is None:
+            self.close()
+            return
+        try:
+            self.close("FAILED" if isinstance(error, Exception) else "KILLED")
+        except TrackingError as also:
+            error.add_note(str(also))
+
+    def _deliver(self) -> None:
+        """Exchange messages for answers until None comes; runs in the courier thread."""
+        with self._process as process:
+            reason = self._exchange({"op": "prepare"})
+            while (message := self._messages.get()) is not None:
+                failed = reason or self._exchange(message)
+                if failed is not None:
+                    self._reasons[message.get("key") or "end"] = failed
+            with suppress(BrokenPipeError):  # what a writer that died never read is told already
+                cast("Any", process.stdin).close()
+
+    def _exchange(self, message: dict[str, Any]) -> str | None:
+        """Send one message; returns the reason why it was not done, None when it was."""
+        source, target = cast("Any", self._process.stdout), cast("Any", self._process.stdin)
+        try:
+            target.write(json.dumps(message) + "\n")
+            target.flush()
+            line = source.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            return f"the writer ended with code {self._process.wait()}"
+        answer = json.loads(line)
+        if answer["note"] is not None and answer["note"] not in self.notes:
+            self.notes.append(answer["note"])
+        if answer["error"] is None and answer["key"] is not None:
+            self._run_ids[answer["key"]] = answer["run_id"]
+        return cast("str | None", answer["error"])
+
+    def _failure(self) -> str:
+        found = [*map(exhausted_as_told, self._reasons.values()), full(self._log.parent)]
+        if (lacking := next(filter(None, found), None)) is not None:
+            return f"runs were not written to MLflow at {self.uri}: {lacking}"
+        keys = [key for key in self._reasons if key != "end"]
+        shown = "\n".join(f"  {reason}" for reason in list(dict.fromkeys(self._reasons.values()))[:MAX_REASONS])
+        return (
+            f"{len(keys)} runs were not written to MLflow at {self.uri}; all results on disk are kept. "
+            f"Check MLFLOW_TRACKING_URI and run the same command again.\n{shown}\n  Details: {self._log}"
+        )

@@ -1,0 +1,136 @@
+"""What is tracked of a run, and how it may leave the process: within MLflow's limits and without secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hopbench.retrieval.support.errors import InputError
+
+Scalar = str | int | float | bool | None
+Status = Literal["RUNNING", "FINISHED", "FAILED", "KILLED"]
+
+# Limits of MLflow 3 (mlflow.utils.validation); a dataset's digest is a database column of 36 characters.
+MAX_NAME = 250
+MAX_PARAM = 6000
+MAX_TAG = 8000
+MAX_DATASET_DIGEST = 36
+
+KEY_TAG = "hopbench.key"
+CHAMPION_TAG = "hopbench.champion"
+REDACTED = "[redacted]"
+_REFUSED_IN_NAMES = re.compile(r"[^\w\-. :/]")
+_SECRET_NAME = re.compile(
+    r"api_?key|secret|passw(or)?d|credential|authorization|(^|[_.\-])(auth|access|bearer|hf)?_?token$", re.IGNORECASE
+)
+_URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_MIN_SECRET = 6  # shorter values ("none", "x") would blank out innocent text
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The benchmark a run was scored on; `profile` holds its counts."""
+
+    name: str
+    digest: str
+    profile: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file to store with a run, under `folder` there."""
+
+    path: Path
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPayload:
+    """One MLflow run. `key` says which: a key that was written before is updated, never duplicated.
+
+    `parent_key` makes it a child of a run that was logged before. Times are seconds since the epoch; give them when
+    the run may be written again, since they are part of each metric's identity. Status RUNNING stays open until the
+    key is logged again or the tracker ends. `once` leaves a run of the key that is finished as it is.
+    """
+
+    key: str
+    name: str
+    parent_key: str | None = None
+    params: Mapping[str, Scalar] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    dataset: Dataset | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    status: Status = "FINISHED"
+    started_at: float | None = None
+    ended_at: float | None = None
+    once: bool = False
+
+
+def mlflow_name(name: str) -> str:
+    """A metric's, parameter's or tag's name as MLflow takes it: `recall@5` → `recall_at_5`, at most 250 characters."""
+    return _REFUSED_IN_NAMES.sub("_", name.replace("@", "_at_"))[:MAX_NAME]
+
+
+def secrets(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The values of environment variables whose names say that they are secret, longest first."""
+    source = os.environ if environment is None else environment
+    found = {value for name, value in source.items() if _SECRET_NAME.search(name) and len(value) >= _MIN_SECRET}
+    return tuple(sorted(found, key=lambda value: (-len(value), value)))
+
+
+def redact(text: str, hidden: tuple[str, ...]) -> str:
+    """`text` without the `hidden` values and without user and password in URLs."""
+    for value in hidden:
+        text = text.replace(value, REDACTED)
+    return _URL_PASSWORD.sub(REDACTED, text)
+
+
+def to_message(run: RunPayload) -> dict[str, Any]:
+    """`run` as JSON-able values that MLflow accepts. Raises InputError where two names become one."""
+    if "'" in run.key:
+        raise InputError(f"tracking key {run.key!r} contains a single quote, which MLflow's search cannot express")
+    hidden = secrets()
+    return {
+        "op": "run",
+        "key": run.key,
+        "name": redact(run.name, hidden),
+        "parent_key": run.parent_key,
+        "params": _texts("parameter", run.params, MAX_PARAM, hidden),
+        "metrics": {name: float(value) for name, value in _renamed("metric", run.metrics).items()},
+        "tags": _texts("tag", run.tags, MAX_TAG, hidden),
+        "dataset": None if run.dataset is None else _dataset(run.dataset),
+        "artifacts": [[str(artifact.path.absolute()), artifact.folder] for artifact in run.artifacts],
+        "status": run.status,
+        "started_ms": _milliseconds(run.started_at),
+        "ended_ms": _milliseconds(run.ended_at),
+        "once": run.once,
+    }
+
+
+def _texts(kind: str, values: Mapping[str, Scalar], limit: int, hidden: tuple[str, ...]) -> dict[str, str]:
+    kept = {name: value for name, value in values.items() if not _SECRET_NAME.search(name)}
+    texts = {name: redact(str(value), hidden) for name, value in _renamed(kind, kept).items()}
+    return {name: text if len(text) <= limit else text[: limit - 1] + "…" for name, text in texts.items()}
+
+
+def _renamed(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    renamed: dict[str, Any] = {}
+    for name, value in values.items():
+        short = mlflow_name(name)
+        if short in renamed:
+            raise InputError(f"{kind} {name!r} and another one are both called {short!r} in MLflow: rename one")
+        renamed[short] = value
+    return renamed
+
+
+def _dataset(dataset: Dataset) -> dict[str, Any]:
+    return {"name": dataset.name, "digest": dataset.digest[:MAX_DATASET_DIGEST], "profile": dict(dataset.profile)}
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)

@@ -1,0 +1,246 @@
+"""The one process that writes MLflow: `python -m hopbench.flows.tracking.writer EXPERIMENT ARTIFACTS LOCK OWN`.
+
+`import mlflow` takes 5 s and its first run on an empty database 3 s more, so this happens beside the main process.
+Each line of standard input is a message of `hopbench.flows.tracking.payload.to_message`; each is answered by one line
+`{"key", "run_id", "error", "note"}`. Standard input that closes without an `end` message means that the main process
+was killed: runs still open are then marked KILLED.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from hopbench.flows.tracking.payload import CHAMPION_TAG, KEY_TAG, redact, secrets
+from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.locking import exclusive
+from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.sqlite_files import damage, heal
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+PARAMS_PER_BATCH = 100
+METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
+
+
+class Writer:
+    """Creates and updates the runs of one experiment; `uri` is a tracking server or an SQLAlchemy database.
+
+    `own` is the home's database, whose schema we look after; `note` says what was done to it.
+
+    `lock` is held while a schema, an experiment or a run may come into being: MLflow's own lock lets two first starts
+    migrate one database together, and two writers of one key would each create its run.
+    """
+
+    def __init__(self, uri: str, experiment: str, artifacts: str, lock: Path, own: Path) -> None:
+        self._uri = uri
+        self._own = own
+        self.note: str | None = None
+        self._experiment = experiment
+        self._artifacts = artifacts
+        self._lock = lock
+        self._hidden = secrets()
+        self._run_ids: dict[str, str] = {}
+        self._open: set[str] = set()
+
+    @cached_property
+    def client(self) -> MlflowClient:
+        """The client; importing it is what takes the time."""
+        # The import allocates much and frees nothing: collecting there costs one of its four seconds.
+        gc.disable()
+        from mlflow import MlflowClient
+
+        gc.enable()
+        return MlflowClient(tracking_uri=self._uri, registry_uri=self._uri)
+
+    @cached_property
+    def experiment_id(self) -> str:
+        """The experiment, created on first use; a database keeps artifacts with us, a server decides itself."""
+        found = self.client.get_experiment_by_name(self._experiment)
+        if found is not None:
+            return str(found.experiment_id)
+        location = None if self._uri.startswith(("http://", "https://", "databricks")) else self._artifacts
+        return str(self.client.create_experiment(self._experiment, artifact_location=location))
+
+    def prepare(self) -> str:
+        """Create the database's schema and the experiment where they are missing; returns the experiment's id.
+
+        Brings the schema of an older MLflow up to date first.
+        """
+        from hopbench.flows.tracking.schema import bring_up_to_date, refuse_closed
+
+        refuse_closed(self._uri)
+        with exclusive(self._lock):
+            consequence = "what is lost of past runs stays in their folders"
+            ours = self._uri == f"sqlite:///{self._own}" and damage(self._own) is not None
+            healed = heal(self._own, consequence) if ours else None
+            self.note = healed or bring_up_to_date(self._uri, self._own)
+            return self.experiment_id
+
+    def write(self, message: dict[str, Any]) -> str:
+        """Create or update one run; returns its MLflow id."""
+        with exclusive(self._lock):
+            known = self._find(message["key"])
+            if known is not None and message["once"] and self.client.get_run(known).info.status == "FINISHED":
+                return known
+            run_id = known or self._create(message)
+        self._run_ids[message["key"]] = run_id
+        self._open.add(run_id)
+        if CHAMPION_TAG in message["tags"]:
+            self._dethrone(message["tags"][CHAMPION_TAG])
+        self._log_values(run_id, message)
+        if message["dataset"] is not None:
+            self._log_dataset(run_id, message["dataset"])
+        for path, folder in message["artifacts"]:
+            self._log_artifact(run_id, Path(path), folder)
+        if message["status"] != "RUNNING":
+            self.client.set_terminated(run_id, message["status"], message["ended_ms"])
+            self._open.discard(run_id)
+        return run_id
+
+    def drop_artifacts(self, key: str) -> str | None:
+        """Remove the files of a run, where they lie in our own folder, and say so in a tag; None for an unknown key."""
+        run_id = self._find(key)
+        if run_id is None:
+            return None
+        folder = urlsplit(str(self.client.get_run(run_id).info.artifact_uri))
+        ours = Path(url2pathname(urlsplit(self._artifacts).path))
+        if folder.scheme in ("", "file") and Path(url2pathname(folder.path)).is_relative_to(ours):
+            shutil.rmtree(url2pathname(folder.path), ignore_errors=True)
+            self.client.set_tag(run_id, "hopbench.artifacts", "removed by --keep")
+        return run_id
+
+    def crown(self, key: str, digest: str) -> str:
+        """Give the run of `key` the champion tag of a benchmark, and take it from the run that had it."""
+        run_id = self._find(key)
+        if run_id is None:
+            raise LookupError(f"{key!r} has not been written, so it cannot be a champion")
+        with exclusive(self._lock):
+            self._dethrone(digest)
+            self.client.set_tag(run_id, CHAMPION_TAG, digest)
+        return run_id
+
+    def _dethrone(self, digest: str) -> None:
+        """A benchmark has one champion: whichever run has its tag loses it."""
+        everywhere = [experiment.experiment_id for experiment in self.client.search_experiments()]
+        for run in self.client.search_runs(everywhere, f"tags.`{CHAMPION_TAG}` = '{digest}'"):
+            self.client.delete_tag(run.info.run_id, CHAMPION_TAG)
+
+    def end(self, status: str) -> None:
+        """Close the runs that are still open."""
+        for run_id in sorted(self._open):
+            self.client.set_terminated(run_id, status)
+        self._open.clear()
+
+    def _find(self, key: str) -> str | None:
+        if key not in self._run_ids:
+            runs = self.client.search_runs([self.experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=1)
+            if not runs:
+                return None
+            self._run_ids[key] = str(runs[0].info.run_id)
+        return self._run_ids[key]
+
+    def _create(self, message: dict[str, Any]) -> str:
+        # The key goes in with the creation itself: a writer killed here is found again.
+        tags = {KEY_TAG: message["key"]}
+        if message["parent_key"] is not None:
+            parent = self._find(message["parent_key"])
+            if parent is None:
+                raise LookupError(f"its parent {message['parent_key']!r} has not been written")
+            tags["mlflow.parentRunId"] = parent
+        run = self.client.create_run(self.experiment_id, message["started_ms"], tags, message["name"])
+        return str(run.info.run_id)
+
+    def _log_values(self, run_id: str, message: dict[str, Any]) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        stamp = message["ended_ms"] or round(time.time() * 1000)
+        metrics = [Metric(name, value, stamp, 0) for name, value in message["metrics"].items()]
+        params = [Param(name, value) for name, value in message["params"].items()]
+        tags = [RunTag(name, value) for name, value in message["tags"].items()]
+        while metrics or params or tags:
+            first, metrics = metrics[:METRICS_PER_BATCH], metrics[METRICS_PER_BATCH:]
+            some, params = params[:PARAMS_PER_BATCH], params[PARAMS_PER_BATCH:]
+            few, tags = tags[:PARAMS_PER_BATCH], tags[PARAMS_PER_BATCH:]
+            self.client.log_batch(run_id, metrics=first, params=some, tags=few)
+
+    def _log_dataset(self, run_id: str, dataset: dict[str, Any]) -> None:
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        source, profile = json.dumps({"name": dataset["name"]}), json.dumps(dataset["profile"])
+        entity = Dataset(dataset["name"], dataset["digest"], "benchmark", source, None, profile)
+        self.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
+
+    def _log_artifact(self, run_id: str, path: Path, folder: str) -> None:
+        content = path.read_bytes()
+        if any(value.encode() in content for value in self._hidden):
+            raise ValueError(f"{path.name} contains the value of a secret environment variable; it was not stored")
+        self.client.log_artifact(run_id, str(path), folder or None)
+
+
+def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
+    """Do what one message asks; a failure is part of the answer, so that later runs are still written."""
+    key = message.get("key")
+    try:
+        return {"key": key, "run_id": _obey(writer, message), "error": None, "note": writer.note}
+    except Exception as error:  # the reason travels to the main process, which raises it
+        return {"key": key, "run_id": None, "error": redact(_reason(error), secrets()), "note": writer.note}
+
+
+def _reason(error: Exception) -> str:
+    """An error made for users in its own words, any other one with its kind, without the SQL that met it."""
+    if (lacking := exhausted(error)) is not None:
+        return str(lacking)
+    if isinstance(error, HopBenchError):
+        return str(error)
+    return f"{type(error).__name__}: {str(error).partition(chr(10) + '[SQL')[0]}"
+
+
+def _obey(writer: Writer, message: dict[str, Any]) -> str | None:
+    match message["op"]:
+        case "prepare":
+            return writer.prepare()
+        case "end":
+            writer.end(message["status"])
+            return None
+        case "drop_artifacts":
+            return writer.drop_artifacts(message["key"])
+        case "champion":
+            return writer.crown(message["key"], message["digest"])
+        case _:
+            return writer.write(message)
+
+
+def serve(writer: Writer, lines: Iterable[str], answers: TextIO) -> None:
+    """Answer each line; without an `end` among them, mark what is open as KILLED."""
+    ended = False
+    for line in lines:
+        message = json.loads(line)
+        ended = ended or message["op"] == "end"
+        answers.write(json.dumps(answer(writer, message)) + "\n")
+        answers.flush()
+    if not ended:
+        writer.end("KILLED")
+
+
+def main(experiment: str, artifacts: str, lock: str, own: str) -> None:
+    """Serve standard input for the store that MLFLOW_TRACKING_URI names."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints must not look like an answer
+    writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock), Path(own))
+    serve(writer, sys.stdin, answers)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:5])

@@ -1,0 +1,173 @@
+"""Builds a graph in stages that are kept as they finish, so that an interrupted build goes on where it stopped.
+
+Stages: embed (kept by the embedding cache), extract, similar (tables kept by `staging`), write (one atomic step of
+the store). The plan's build key names everything that decides the content; the fingerprint is what came out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pandas as pd
+
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.build.similarity import similar_table
+from hopbench.retrieval.graph.build.staging import Staging
+from hopbench.retrieval.graph.extract.joined import with_triples
+from hopbench.retrieval.graph.extract.resolution import resolve_names
+from hopbench.retrieval.graph.extract.rules import rule_tables
+from hopbench.retrieval.graph.extract.spacy_names import SpacyNames
+from hopbench.retrieval.graph.extract.triples import triple_tables
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    CONTAINS,
+    DOCUMENT,
+    EDGE_COLUMNS,
+    ENTITY,
+    MENTIONED_IN,
+    NODE_COLUMNS,
+    RELATED_TO,
+    SIMILAR_TO,
+    GraphTables,
+    document_id,
+)
+from hopbench.retrieval.graph.stores.base import GraphStore
+from hopbench.retrieval.graph.stores.fingerprint import fingerprint
+from hopbench.retrieval.llm.faults import LASTING
+from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.support.errors import DamagedGraphError, IncompleteError, InputError
+from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
+
+GAPS = "gaps"
+MAX_UNREAD = 0.05  # share of chunks that a graph may lack because a model could not read them
+T = TypeVar("T")
+
+
+class Steps(Protocol):
+    """How a stage is run: called directly, or as a task of a scheduler."""
+
+    def __call__(self, name: str, fn: Callable[[], T], /) -> T:
+        """Run `fn` under this name."""
+        ...
+
+
+def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps) -> Mapping[str, object]:
+    """Build what `plan` says into `store` unless it is there already; returns the build record.
+
+    `staging` keeps finished stages until the graph is written; it is safe to delete (work is then repeated). A
+    process that finds another one at the same graph waits for it.
+    """
+    key = plan.build_key
+    stage = Staging(staging / key)
+    with stage.alone():
+        present = _present(store)
+        if present is None or present.get("build_key") != key:
+            present = _build(plan, key, store, stage, steps)
+        stage.clear()  # also what a build left that was killed between its last write and its end
+    return present
+
+
+def _present(store: GraphStore) -> Mapping[str, Any] | None:
+    """The record of the graph that is there; a damaged one is removed, to be built again, which is told."""
+    try:
+        return store.record()
+    except DamagedGraphError as error:
+        notice(f"{str(error).partition(' Build it again')[0]} It is built again")
+        store.drop()
+        return None
+
+
+def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: Steps) -> Mapping[str, object]:
+    if not plan.passages:
+        raise InputError("the corpus has no passages: nothing to build a graph from")
+    begun = time.perf_counter()
+    chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
+    tagger = Tagger(chunk.content for chunk in chunks)
+    vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
+    extracted = steps("extract", lambda: stage.kept("extract", lambda: _extract(plan, chunks, tagger)))
+    limits = {"top_k": plan.settings.similar_top_k, "floor": plan.settings.similar_floor}
+    similar = steps(
+        "similar",
+        lambda: stage.kept("similar", lambda: {SIMILAR_TO: similar_table(chunks, vectors, tagger, **limits)}),  # type: ignore[arg-type]
+    )
+    tables = _tables(chunks, extracted, similar)
+    tables = replace(
+        tables, vectors={CHUNK: vectors, ENTITY: plan.embedder.embed(tables.nodes[ENTITY]["name"].tolist())}
+    )
+    record = _record(plan, key, tables, time.perf_counter() - begun)
+    if GAPS in extracted and len(extracted[GAPS]):
+        record = {**record, GAPS: dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))}
+    steps("write", lambda: store.write(tables, record))
+    return record
+
+
+def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
+    if plan.settings.extractor == "triples":
+        return triple_tables(chunks, plan.triples, tagger)
+    if plan.settings.extractor == "llm":
+        return _read(plan, chunks, tagger)
+    names = SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None
+    with collector_paused():
+        tables = rule_tables(chunks, tagger, names)
+    return with_triples(tables, chunks, plan.triples, tagger) if plan.settings.extractor == "rules+triples" else tables
+
+
+def _read(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
+    """What a language model reads; refuses a graph that would lack more than a few passages."""
+    if plan.reader is None:
+        raise InputError("extractor 'llm' needs a model to build with: --llm MODEL[@URL]")
+    reading = plan.reader.read(chunks)
+    resolution = resolve_names(reading.triples, plan.embedder, plan.reader.llm)
+    gaps = [*sorted(reading.unread.items()), *sorted(resolution.undecided.items())]
+    passing = [gap for gap in gaps if gap[1].partition(":")[0] not in LASTING]
+    if passing or len(reading.unread) > MAX_UNREAD * len(chunks):
+        raise IncompleteError(
+            f"{plan.reader.llm.endpoint.name} did not read {len(reading.unread)} of {len(chunks)} passages; the first "
+            f"gap: {': '.join((passing or gaps)[0])}. What was read is kept: the same command asks only for the rest"
+        )
+    tables = triple_tables(chunks, resolution.apply(reading.triples), tagger, resolution.aliases())
+    return {**tables, GAPS: pd.DataFrame(gaps, columns=["what", "reason"], dtype=str)}
+
+
+def _tables(
+    chunks: Sequence[Chunk], extracted: Mapping[str, pd.DataFrame], similar: Mapping[str, pd.DataFrame]
+) -> GraphTables:
+    documents = dict.fromkeys((document_id(chunk.passage_id), chunk.title) for chunk in chunks)
+    contained = [(document_id(chunk.passage_id), chunk.id) for chunk in chunks]
+    contents = [(chunk.id, chunk.passage_id, chunk.index, chunk.content) for chunk in chunks]
+    return GraphTables(
+        nodes={
+            DOCUMENT: pd.DataFrame(list(documents), columns=list(NODE_COLUMNS[DOCUMENT])),
+            CHUNK: pd.DataFrame(contents, columns=list(NODE_COLUMNS[CHUNK])),
+            ENTITY: extracted[ENTITY],
+        },
+        edges={
+            CONTAINS: pd.DataFrame(contained, columns=list(EDGE_COLUMNS[CONTAINS])),
+            MENTIONED_IN: extracted[MENTIONED_IN],
+            RELATED_TO: extracted[RELATED_TO],
+            SIMILAR_TO: similar[SIMILAR_TO],
+        },
+    )
+
+
+def _record(plan: GraphPlan, key: str, tables: GraphTables, seconds: float) -> Mapping[str, object]:
+    nodes, edges = tables.counts()
+    return {
+        "build_key": key,
+        "dataset": plan.name,
+        "built": datetime.now(UTC).isoformat(timespec="seconds"),
+        "fingerprint": fingerprint(tables),
+        "nodes": nodes,
+        "edges": edges,
+        "settings": asdict(plan.settings),
+        "embedder": plan.embedder.name,
+        "build_seconds": round(seconds, 3),
+    }

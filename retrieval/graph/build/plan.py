@@ -1,0 +1,94 @@
+"""What is to be built: settings, corpus and triples; the build key names all that decides a graph's content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from hopbench.retrieval.chunking import MAX_TOKENS
+from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.types import Passage, Triple
+
+if TYPE_CHECKING:
+    from hopbench.retrieval.embedding.base import Embedder
+    from hopbench.retrieval.graph.extract.model import TripleReader
+
+BUILDER_VERSION = 4
+EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """What decides a graph's content beside its corpus and triples.
+
+    `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
+    `extraction.recogniser()`).
+    """
+
+    extractor: str = "rules"
+    recogniser: str = ""
+    similar_top_k: int = 10
+    similar_floor: float = 0.3
+    max_tokens: int = MAX_TOKENS
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        if self.extractor not in EXTRACTORS:
+            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
+        if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
+            found = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
+            raise ParameterError(f"{found}: 'spacy' and 'llm' need one, no other has one")
+        if not 1 <= self.similar_top_k <= 1000:
+            raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
+        if not 0.0 <= self.similar_floor <= 1.0:
+            raise ParameterError(f"similar_floor {self.similar_floor} is outside 0..1")
+        if not 1 <= self.max_tokens <= 1_000_000:
+            raise ParameterError(f"max_tokens {self.max_tokens} is outside 1..1000000")
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """A graph to be built, or found built: its inputs and the key that names them.
+
+    `reader` is the model of the extractor `llm`, wanted only where the graph has still to be built.
+    """
+
+    name: str
+    passages: Sequence[Passage]
+    settings: BuildSettings
+    embedder: Embedder
+    triples: Sequence[Triple] = ()
+    reader: TripleReader | None = None
+
+    @property
+    def build_key(self) -> str:
+        """SHA-256 of corpus, triples, settings, embedder and builder version."""
+        return _digest(
+            {
+                "builder": BUILDER_VERSION,
+                "corpus": corpus_digest(self.passages),
+                "triples": _digest(sorted(map(str, self.triples))),
+                "settings": asdict(self.settings),
+                "embedder": self.embedder.name,
+            }
+        )
+
+    @property
+    def namespace(self) -> str:
+        """The benchmark's name and the beginning of the build key: two builds never share one."""
+        safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
+        return f"{safe}-{self.build_key[:12]}"
+
+
+def corpus_digest(passages: Sequence[Passage]) -> str:
+    """SHA-256 of the passages, in any order."""
+    return _digest(sorted([p.id, p.title, p.text] for p in passages))
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(
+        json.dumps(value, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+    ).hexdigest()

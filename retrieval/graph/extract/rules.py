@@ -1,0 +1,163 @@
+"""The graph without a language model: entities, MENTIONED_IN and RELATED_TO read by rules from the passages.
+
+RELATED_TO joins a passage's subject (its title entity) with what the passage names, and names that share a sentence.
+Its strength is `rarity · (1 − Π(1 − c))`, at most 1, over the statements found, where c is .9 when the sentence names
+the subject itself, .8 for the subject's other sentences and .5 for two names in one sentence; rarity is
+`ln((N + 1)/df)/ln(N + 1)` of the commoner of both (N chunks, df of them naming it), so that a hub such as a
+nationality relates weakly to all it touches. At strength ≥ .5 only relations of names with df ≤ (N + 1)^.44 or so pass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+
+from hopbench.retrieval.graph.extract.names import (
+    AliasTable,
+    Key,
+    ReadChunk,
+    alias_table,
+    keep_returning_phrases,
+    mention_counts,
+    named_entities,
+    read_chunk,
+)
+from hopbench.retrieval.graph.schema import (
+    EDGE_COLUMNS,
+    ENTITY,
+    MENTIONED_IN,
+    NODE_COLUMNS,
+    RELATED_TO,
+    RULE_RELATIONS,
+    entity_id,
+)
+from hopbench.retrieval.support.arithmetic import ln
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
+
+SUBJECT_NAMED, SUBJECT_IMPLIED, CO_MENTION = 0.9, 0.8, 0.5
+STATED, IMPLIED, NAMED_TOGETHER = RULE_RELATIONS
+MAX_APART = 5  # names further apart in one sentence (lists of dozens) are not taken as related
+
+
+@dataclass(slots=True)
+class _Relation:
+    """What was stated of two names. Most pairs are stated once, and there are millions: no sets until the end."""
+
+    doubt: float = 1.0
+    types: tuple[str, ...] = ()
+    description: str = ""
+    stems: tuple[Sequence[str], ...] = ()
+
+    def state(self, certainty: float, kind: str, sentence: str, stems: Sequence[str]) -> None:
+        self.doubt *= 1.0 - certainty
+        if kind not in self.types:
+            self.types += (kind,)
+        self.stems += (stems,)
+        self.description = self.description or sentence[:300]
+
+
+class MoreNames(Protocol):
+    """Finds names that the rules miss."""
+
+    def __call__(self, read: Sequence[ReadChunk], table: AliasTable) -> Mapping[Key, str]:
+        """Append what was found to each `phrases`; returns the types of names."""
+        ...
+
+
+def rule_tables(
+    chunks: Sequence[Chunk], tagger: Tagger, more_names: MoreNames | None = None
+) -> Mapping[str, pd.DataFrame]:
+    """Entities, MENTIONED_IN and RELATED_TO of a corpus, with the columns of `schema`.
+
+    `tagger` is fitted on the same chunks; tags of an edge come from the sentences that mention or state it.
+    """
+    read, entities = _read(chunks, more_names)
+    mentions, relations, frequency = _edges(read, tagger)
+    del read  # the corpus word by word: most of the memory
+    return {
+        ENTITY: entities,
+        MENTIONED_IN: mentions,
+        RELATED_TO: _related_table(relations, frequency, len(chunks), tagger),
+    }
+
+
+def _read(chunks: Sequence[Chunk], more_names: MoreNames | None) -> tuple[list[ReadChunk], pd.DataFrame]:
+    """Every chunk with its mentions, and the table of entities."""
+    table = alias_table(chunks)
+    read = [read_chunk(chunk, table) for chunk in chunks]
+    types = more_names(read, table) if more_names else {}
+    phrases = keep_returning_phrases(read)
+    entities = [
+        (entity_id(one.key), one.name, one.type, one.description, list(one.aliases))
+        for one in named_entities(read, table, phrases, types)
+    ]
+    return read, pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY]))
+
+
+def _edges(
+    read: Sequence[ReadChunk], tagger: Tagger
+) -> tuple[pd.DataFrame, Mapping[tuple[Key, Key], _Relation], Mapping[Key, int]]:
+    """The table of mentions, what is stated of each pair of names, and in how many chunks each name stands."""
+    mentions: list[tuple[str, str, int, float, list[str]]] = []
+    relations: defaultdict[tuple[Key, Key], _Relation] = defaultdict(_Relation)
+    frequency: Counter[Key] = Counter()
+    for one in read:
+        stems = [tagger.stem_words(word.folded for word in words) for words in one.words]
+        counts = mention_counts(one)
+        frequency.update(counts.keys())
+        mentions.extend(_mention_rows(one, counts, stems, tagger))
+        for first, second, certainty, kind, number in _statements(one):
+            pair = (first, second) if first < second else (second, first)
+            relations[pair].state(certainty, kind, one.sentences[number], stems[number])
+    return pd.DataFrame(mentions, columns=list(EDGE_COLUMNS[MENTIONED_IN])), relations, frequency
+
+
+def _mention_rows(
+    read: ReadChunk, counts: Mapping[Key, int], stems: Sequence[list[str]], tagger: Tagger
+) -> Iterator[tuple[str, str, int, float, list[str]]]:
+    weights: dict[Key, float] = {}
+    seen: defaultdict[Key, set[str]] = defaultdict(set)
+    for mention in read.mentions:
+        weights[mention.key] = max(weights.get(mention.key, 0.0), mention.weight)
+        seen[mention.key].update(stems[mention.span.sentence])
+    for key, weight in weights.items():
+        yield entity_id(key), read.chunk.id, counts[key], round(weight, 6), tagger.top(sorted(seen[key]))
+
+
+def _statements(read: ReadChunk) -> Iterator[tuple[Key, Key, float, str, int]]:
+    """Pairs that a passage states: (entity, entity, certainty, kind, sentence); each pair once a sentence."""
+    by_sentence: defaultdict[int, list[Key]] = defaultdict(list)
+    for mention in read.mentions:
+        if mention.span.sentence and mention.key not in by_sentence[mention.span.sentence]:
+            by_sentence[mention.span.sentence].append(mention.key)
+    for number, names in by_sentence.items():
+        named = read.subject in names
+        others = [name for name in names if name != read.subject]
+        if read.subject:
+            certainty, kind = (SUBJECT_NAMED, STATED) if named else (SUBJECT_IMPLIED, IMPLIED)
+            for other in others:
+                yield read.subject, other, certainty, kind, number
+        for index, first in enumerate(others):
+            for second in others[index + 1 : index + 1 + MAX_APART]:
+                yield first, second, CO_MENTION, NAMED_TOGETHER, number
+
+
+def _related_table(
+    relations: Mapping[tuple[Key, Key], _Relation], frequency: Mapping[Key, int], chunks: int, tagger: Tagger
+) -> pd.DataFrame:
+    scale = ln(chunks + 1.0) or 1.0
+    rarity = {key: ln((chunks + 1) / count) / scale for key, count in frequency.items()}
+    rows = []
+    unstated: list[str] = []  # one for all edges: names that stand together have no direction
+    for (first, second), relation in relations.items():
+        strength = round((1.0 - relation.doubt) * min(rarity[first], rarity[second]), 6)
+        if strength > 0:
+            ends = sorted((entity_id(first), entity_id(second)))
+            tags = tagger.top(sorted(set().union(*relation.stems)))
+            rows.append((*ends, strength, sorted(relation.types), relation.description, tags, unstated))
+    return pd.DataFrame(rows, columns=list(EDGE_COLUMNS[RELATED_TO]))

@@ -1,0 +1,110 @@
+"""Names from spaCy's entity recogniser, beside those the rules find (`--extractor spacy`, extra `spacy`).
+
+Rules see capitals only: they miss the name at a sentence's start and the seam in "President Barack Obama". What spaCy
+(https://spacy.io/api/entityrecognizer) reads as a name becomes a phrase like any other, kept when it stands in two
+passages; and phrases get a type, the label that spaCy gives them most often.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any
+
+from hopbench.retrieval.graph.extract.names import MAX_NAME_WORDS, NAME_LABELS, AliasTable, Key, ReadChunk, Span
+from hopbench.retrieval.support.errors import InputError, MissingExtraError
+from hopbench.retrieval.text import STOP_WORDS, Token, tokens
+
+MODEL_VARIABLE, DEFAULT_MODEL = "HOPBENCH_SPACY_MODEL", "en_core_web_sm"
+BATCH = 64  # sentences; 32 to 256 take the same time
+MAX_CHARACTERS = 5_000  # a longer "sentence" is a table or a log: the rules alone read its rest
+_ARTICLES = frozenset(("a", "an", "the"))
+
+
+def recogniser() -> str:
+    """The installed model that HOPBENCH_SPACY_MODEL names, with versions: "en_core_web_sm@3.8.0/spacy@3.8.18".
+
+    Neither spaCy nor the model is loaded. Raises `MissingExtraError` without spaCy, `InputError` without the model.
+    """
+    if find_spec("spacy") is None:
+        raise MissingExtraError("the spaCy extractor", "spacy")
+    model = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
+    try:
+        found = version(model) if model.isidentifier() and find_spec(model) else None
+    except PackageNotFoundError:
+        found = None
+    if found is None:
+        raise InputError(
+            f"the spaCy model {model!r} is not installed: python -m spacy download {model} (without pip: install its "
+            f"wheel from https://github.com/explosion/spacy-models/releases), or name another in {MODEL_VARIABLE}"
+        )
+    return f"{model}@{found}/spacy@{version('spacy')}"
+
+
+@dataclass(frozen=True)
+class SpacyNames:
+    """Adds spaCy's names to passages that the rules have read; `recogniser` is what the function of that name gives."""
+
+    recogniser: str
+
+    def __call__(self, read: Sequence[ReadChunk], table: AliasTable) -> Mapping[Key, str]:
+        """Append new names to each `phrases`; returns the commonest label of every name, ties to the alphabet's first.
+
+        Nothing is added inside a mention, nor for a name that `table` knows: the rules read those better.
+        """
+        nlp = _load(self.recogniser.partition("@")[0])
+        places = [(one, number) for one in read for number in range(1, len(one.sentences))]
+        texts = [one.sentences[number][:MAX_CHARACTERS] for one, number in places]
+        labels: defaultdict[Key, Counter[str]] = defaultdict(Counter)
+        for (one, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH), strict=True):
+            for entity in doc.ents:
+                name = _name(one.words[number], doc.text, entity.start_char, entity.end_char)
+                if entity.label_ not in NAME_LABELS or name is None:
+                    continue
+                key = tuple(word.folded for word in one.words[number][name])
+                labels[key][entity.label_] += 1
+                _add(one, key, Span(number, name.start, name.stop - name.start), table)
+        return {key: min(counts, key=lambda label: (-counts[label], label)) for key, counts in labels.items()}
+
+
+def _load(model: str) -> Any:
+    """The model with its entity recogniser and what that listens to, nothing else: 60% of the whole pipe's time."""
+    import spacy
+
+    nlp = spacy.load(model)
+    if "ner" not in nlp.pipe_names:
+        raise InputError(f"the spaCy model {model!r} has no entity recogniser: name another in {MODEL_VARIABLE}")
+    needed = [name for name, pipe in nlp.pipeline if "ner" in getattr(pipe, "listening_components", ())]
+    nlp.select_pipes(enable=[*needed, "ner"])
+    return nlp
+
+
+def _name(words: Sequence[Token], sentence: str, begin: int, end: int) -> slice | None:
+    """The words that the characters `begin`..`end` cover, without a leading article; None for what is no name to us."""
+    own = tokens(sentence[begin:end])
+    start = len(tokens(sentence[:begin]))
+    stop = start + len(own)
+    if [word.text for word in words[start:stop]] != [word.text for word in own]:
+        return None  # spaCy cut a word that is one here
+    if own and own[0].folded in _ARTICLES:
+        start += 1
+    name = words[start:stop]
+    if not 1 <= len(name) <= MAX_NAME_WORDS or all(word.folded in STOP_WORDS for word in name):
+        return None
+    capital = any(word.text[0].isupper() for word in name)
+    return slice(start, stop) if capital and (len(name) > 1 or len(name[0].text) > 2) else None
+
+
+def _add(read: ReadChunk, key: Key, span: Span, table: AliasTable) -> None:
+    inside = any(
+        mention.span.sentence == span.sentence
+        and mention.span.start <= span.start
+        and span.start + span.length <= mention.span.start + mention.span.length
+        for mention in read.mentions
+    )
+    if not inside and key not in table and (key, span) not in read.phrases:
+        read.phrases.append((key, span))

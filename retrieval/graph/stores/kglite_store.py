@@ -1,0 +1,143 @@
+"""The embedded store: kglite, one file per namespace, Cypher in this process.
+
+The file is written beside its place and renamed, so a reader or a restart sees the old graph or the new one, never a
+part. Nothing here is shared between processes but that file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    EDGE_COLUMNS,
+    EDGE_ENDS,
+    LIST_COLUMNS,
+    NODE_COLUMNS,
+    SPARSE_COLUMNS,
+    GraphTables,
+)
+from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
+from hopbench.retrieval.support.resources import exhausted
+
+VECTOR_ROWS = 10_000  # handed over at a time: as Python numbers a vector takes eight times its size
+
+
+class KgliteStore:
+    """A graph in `folder/NAMESPACE.kgl`, read into memory on first use."""
+
+    engine = "kglite"
+
+    def __init__(self, folder: Path, namespace: str) -> None:
+        self.namespace = namespace
+        self.path = folder / f"{namespace}.kgl"
+        self._graph: Any = None
+
+    def read(self, query: str, **parameters: object) -> list[Record]:
+        """See `GraphStore.read`."""
+        import kglite
+
+        kglite.set_query_warning_policy("silent")  # a graph without RELATED_TO edges is no typo in a query
+        try:
+            rows: list[Record] = (
+                self._open().cypher(query, params={**parameters, "namespace": self.namespace}).to_list()
+            )
+        except kglite.KgError as error:
+            raise StoreError(f"kglite refused a query on {self.path.name}: {error}") from error
+        return rows
+
+    def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
+        """See `GraphStore.write`."""
+        import kglite
+
+        graph = kglite.KnowledgeGraph()
+        for label, columns in NODE_COLUMNS.items():
+            self._add_nodes(graph, label, tables.nodes[label].reindex(columns=list(columns)))
+        for kind, columns in EDGE_COLUMNS.items():
+            self._add_edges(graph, kind, tables.edges[kind].reindex(columns=list(columns)))
+        for label, vectors in tables.vectors.items():
+            text, ids = "content" if label == CHUNK else "name", tables.nodes[label]["id"].tolist()
+            for begin in range(0, len(ids), VECTOR_ROWS):
+                block = slice(begin, begin + VECTOR_ROWS)
+                graph.add_node_embeddings(label, text, dict(zip(ids[block], vectors[block].tolist(), strict=True)))
+        build = pd.DataFrame([{"id": "build", "record": json.dumps(dict(record), sort_keys=True)}])
+        self._add_nodes(graph, "Build", build)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with warnings.catch_warnings():
+                # A large graph is saved in parts; that lists of aliases load onto the heap is no news to a user.
+                warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
+                graph.save(str(self.path))  # writes a sibling and renames it
+        except (OSError, kglite.KgError) as error:
+            if (lacking := exhausted(error, self.path)) is not None:
+                raise lacking from error
+            raise InputError(
+                f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"
+            ) from error
+        self._graph = graph
+
+    def record(self) -> Mapping[str, Any] | None:
+        """See `GraphStore.record`."""
+        if self._graph is None and not self.path.exists():
+            return None
+        rows = self.read(cypher.BUILD_RECORD)
+        return json.loads(rows[0]["record"]) if rows else None
+
+    def stamp(self) -> str | None:
+        """The SHA-256 of the file."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def drop(self) -> None:
+        """See `GraphStore.drop`."""
+        self._graph = None
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot remove the graph {self.path}: {error.strerror}: move it away") from error
+
+    def close(self) -> None:
+        """Forget the graph; the file stays."""
+        self._graph = None
+
+    def _open(self) -> Any:
+        import kglite
+
+        if self._graph is None:
+            try:
+                self._graph = kglite.load(str(self.path))
+            except BaseException as error:
+                if not isinstance(error, (OSError, kglite.KgError)) and type(error).__name__ != "PanicException":
+                    raise  # kglite is written in Rust, whose panics are no Exceptions
+                raise DamagedGraphError(
+                    f"cannot read the graph {self.path}: {error} Build it again: hopbench graph build --force"
+                ) from error
+        return self._graph
+
+    def _add_nodes(self, graph: Any, label: str, table: pd.DataFrame) -> None:
+        if len(table):
+            lists = {name: "list" for name in table.columns if name in LIST_COLUMNS}
+            table = table.assign(namespace=self.namespace)
+            graph.add_nodes(table, label, "id", labels=["Node"], column_types=lists)
+
+    @staticmethod
+    def _add_edges(graph: Any, kind: str, table: pd.DataFrame) -> None:
+        if len(table):
+            source, target = EDGE_ENDS[kind]
+            bare = [name for name in table.columns if name in SPARSE_COLUMNS and not any(map(_full, table[name]))]
+            table = table.drop(columns=bare)
+            lists = {name: "list" for name in table.columns if name in LIST_COLUMNS}
+            graph.add_relationships(table, kind, source, "source", target, "target", column_types=lists)
+
+
+def _full(value: object) -> bool:
+    return isinstance(value, list) and bool(value)

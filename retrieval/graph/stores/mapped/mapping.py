@@ -1,0 +1,172 @@
+"""Reads a Neo4j graph that somebody else built: its labels, types and properties take the place of ours in the query.
+
+A mapping names what is called otherwise:
+
+    namespace: {property: namespace_id, value: team-a}      # left out: the whole database is one graph
+    labels: {Entity: base, Chunk: chunk}
+    relationships: {RELATED_TO: RELATES_TO, SIMILAR_TO: null}     # null: the graph has none
+    properties:
+      Chunk: {id: chunk_id, content: text}
+      RELATED_TO: {strength: {property: weight, scale: 0.1}}       # stored 1..10
+
+A relation leads from its subject to its object, as the relationship does; its `types` may be a list or one text. What
+is not listed keeps its name, and has a neutral value where a node or edge lacks it. Several relationships may have one
+name, as in document 3, whose edges are all RELATES: the labels of their ends tell them apart. Names are checked before
+they are put into the text; the strategies' own text is unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
+ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has
+NEUTRAL: Mapping[str, str] = {
+    "title": "''",
+    "index": "0",
+    "type": "'entity'",
+    "description": "''",
+    "aliases": "[]",
+    "count": "1",
+    "weight": "1.0",
+    "similarity": "1.0",
+    "strength": "1.0",
+    "tags": "[]",
+    "types": "[]",
+    "statements": "[]",
+}
+_NODE = re.compile(r"\((\w*):(\w+)(?:\s*\{(\w+):)?")
+_BARE = re.compile(r"[->]\((\w+)\)")
+_EDGE = re.compile(r"\[(\w*):([A-Z_]+(?:\|[A-Z_]+)*)\]")
+_ENDLESS = re.compile(r"-\[\w*:([A-Z_]+)\](->|-)\(\)")
+_READ = re.compile(r"\b(\w+)\.(\w+)\b")
+_TYPE = re.compile(r"\btype\((\w+)\)")
+
+
+@dataclass(frozen=True)
+class Property:
+    """What a property is called; stored values times `scale` are ours."""
+
+    name: str
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class GraphMapping:
+    """Names by ours: labels, relationship types (None: absent), and properties by label or type and name."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    relationships: Mapping[str, str | None] = field(default_factory=dict)
+    properties: Mapping[str, Mapping[str, Property]] = field(default_factory=dict)
+    namespace_property: str | None = None
+    namespace: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse names that are unknown, unsafe, or mean two things."""
+        for kind, given, known in (
+            ("labels", self.labels, NODE_COLUMNS),
+            ("relationships", self.relationships, EDGE_COLUMNS),
+            ("properties", self.properties, {**NODE_COLUMNS, **EDGE_COLUMNS}),
+        ):
+            for name in given:
+                if name not in known:
+                    raise UnknownNameError(f"name under {kind} of the mapping", name, known)
+        for owner, columns in self.properties.items():
+            known_columns = {**NODE_COLUMNS, **EDGE_COLUMNS}[owner]
+            for column in columns:
+                if column not in known_columns:
+                    raise UnknownNameError(f"property of {owner} in the mapping", column, known_columns)
+        used = [*self.labels.values(), *self._types.values(), *filter(None, [self.namespace_property])]
+        used += [found.name for columns in self.properties.values() for found in columns.values()]
+        for name in used:
+            if not isinstance(name, str) or not NAME.match(name):
+                raise InputError(f"mapping: {name!r} is no name of a label, type or property (letters, digits and _)")
+        labels = list(map(self._label, NODE_COLUMNS))
+        if len(labels) != len(set(labels)):
+            raise InputError(f"mapping: two labels are called the same ({', '.join(labels)}): they must differ")
+
+    @cached_property
+    def _types(self) -> Mapping[str, str]:
+        return {kind: self.relationships.get(kind, kind) or ABSENT for kind in EDGE_COLUMNS}
+
+    def _label(self, label: str) -> str:
+        return self.labels.get(label, label)
+
+    def _shared(self, kind: str) -> bool:
+        return self._types[kind] != ABSENT and list(self._types.values()).count(self._types[kind]) > 1
+
+    def rewrite(self, query: str) -> str:
+        """A text of `cypher` in this graph's words."""
+        return "UNION ALL".join(self._branch(branch) for branch in query.split("UNION ALL"))
+
+    def _branch(self, text: str) -> str:
+        nodes: dict[str, tuple[str, ...]] = {name: (label,) for name, label, _ in _NODE.findall(text) if name}
+        for name in _BARE.findall(text):
+            nodes.setdefault(name, tuple(NODE_COLUMNS))
+        edges = {name: tuple(types.split("|")) for name, types in _EDGE.findall(text) if name}
+        text = _ENDLESS.sub(self._end, text)
+        owners = {**nodes, **edges}
+        text = _TYPE.sub(lambda m: self._our_type(m[1], edges[m[1]]) if m[1] in edges else m[0], text)
+        text = _READ.sub(lambda m: self._value(m[1], owners[m[1]], m[2]) if m[1] in owners else m[0], text)
+        text = _NODE.sub(self._node, text)
+        return _EDGE.sub(lambda m: f"[{m[1]}:{self._alternatives(m[2])}]", text)
+
+    def _alternatives(self, types: str) -> str:
+        names = dict.fromkeys(self._types[kind] for kind in types.split("|"))
+        return "|".join(f"`{name}`" for name in names)
+
+    def _end(self, match: re.Match[str]) -> str:
+        """The far end of a directed or symmetric edge gets its label where the type does not tell the kind of edge."""
+        far = EDGE_ENDS[match[1]][1]
+        return f"{match[0][:-1]}:{far})" if self._shared(match[1]) else match[0]
+
+    def _node(self, match: re.Match[str]) -> str:
+        name, label, column = match.groups()
+        key = "" if column is None else f" {{`{self._column(label, column).name}`:"
+        return f"({name}:`{self._label(label)}`{key}"
+
+    def _column(self, owner: str, column: str) -> Property:
+        fallback = "id" if column == "passage_id" else column
+        columns = self.properties.get(owner, {})
+        return columns.get(column) or columns.get(fallback) or Property(fallback)
+
+    def _value(self, variable: str, owners: tuple[str, ...], column: str) -> str:
+        """The expression for `variable.column`, where the variable may be any of these labels or types."""
+        if column == "namespace":
+            return f"{variable}.`{self.namespace_property}`" if self.namespace_property else "$namespace"
+        known = [owner for owner in owners if column in {**NODE_COLUMNS, **EDGE_COLUMNS}.get(owner, ())]
+        values = {owner: self._one(variable, owner, column) for owner in known}
+        if len(set(values.values())) == 1 and len(known) == len(owners) and not self._any_shared(known):
+            return next(iter(values.values()))
+        if owners[0] in NODE_COLUMNS:
+            cases = " ".join(f"WHEN {variable}:`{self._label(owner)}` THEN {one}" for owner, one in values.items())
+            return f"CASE {cases} END"
+        cases = " ".join(f"WHEN {self._is(variable, owner)} THEN {one}" for owner, one in values.items())
+        return f"CASE {cases} END" if cases else "null"
+
+    def _is(self, variable: str, kind: str) -> str:
+        """The condition under which an edge is of our `kind`."""
+        called = f"type({variable}) = '{self._types[kind]}'"
+        if not self._shared(kind):
+            return called
+        source, target = map(self._label, EDGE_ENDS[kind])
+        return f"{called} AND startNode({variable}):`{source}` AND endNode({variable}):`{target}`"
+
+    def _any_shared(self, owners: list[str]) -> bool:
+        return any(owner in EDGE_COLUMNS and self._shared(owner) for owner in owners)
+
+    def _one(self, variable: str, owner: str, column: str) -> str:
+        found = self._column(owner, column)
+        value = f"{variable}.`{found.name}`" + (f" * {found.scale!r}" if found.scale != 1.0 else "")
+        value = f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
+        return f"([] + {value})" if column == "types" else value  # one text is a list of one
+
+    def _our_type(self, variable: str, types: tuple[str, ...]) -> str:
+        cases = " ".join(f"WHEN {self._is(variable, kind)} THEN '{kind}'" for kind in types)
+        return f"CASE {cases} END"

@@ -1,0 +1,184 @@
+"""How to reach a Neo4j server, and what its failures mean to the user.
+
+Retries are the driver's own: a managed transaction that fails for a passing reason (a lost connection, a server that
+restarts, a deadlock) is run again after .05 s · 2^attempt, for `RETRY_SECONDS` at most.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from hopbench.retrieval.support.errors import HopBenchError, InputError, StoreError
+
+if TYPE_CHECKING:
+    from neo4j import Driver
+
+RETRY_SECONDS = 60.0
+FIRST_DELAY = 0.05
+SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+HOW = "Set NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, or start a server of your own: make neo4j"
+AGAIN = "What is finished is kept: the same command goes on."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """A server, a user and a database (None: the user's home database).
+
+    In seconds: `timeout` limits a query, `retry` how long a query that fails for a passing reason is tried again.
+    """
+
+    uri: str
+    username: str = "neo4j"
+    password: str = field(default="", repr=False)
+    database: str | None = None
+    timeout: float = 300.0
+    pool: int = 16
+    acquisition: float = 30.0
+    retry: float = RETRY_SECONDS
+
+    @classmethod
+    def resolve(cls, environment: Mapping[str, str], file: Path | None = None) -> Connection:
+        """From the variables NEO4J_… that docs/neo4j.md lists; without NEO4J_URI, from `file`.
+
+        Raises InputError where neither names a server.
+        """
+        values, origin = environment, "the environment"
+        if not environment.get("NEO4J_URI"):
+            if file is None or not file.is_file():
+                raise InputError(f"--store neo4j: NEO4J_URI is not set. {HOW}")
+            values, origin = {**environment, **_read(file)}, str(file)
+        if not values.get("NEO4J_URI") or not values.get("NEO4J_PASSWORD"):
+            raise InputError(f"--store neo4j: {origin} has no NEO4J_URI or no NEO4J_PASSWORD. {HOW}")
+        return cls(
+            uri=values["NEO4J_URI"],
+            username=values.get("NEO4J_USERNAME") or "neo4j",
+            password=values["NEO4J_PASSWORD"],
+            database=values.get("NEO4J_DATABASE") or None,
+            timeout=_seconds(values, "NEO4J_TIMEOUT", 300.0),
+            retry=_seconds(values, "NEO4J_RETRY", RETRY_SECONDS),
+        )
+
+    def driver(self) -> Driver:
+        """A driver with its pool; nothing is sent yet."""
+        from neo4j import GraphDatabase
+        from neo4j.exceptions import ConfigurationError
+
+        # Without a handler Python prints the driver's log of each broken connection, which is then tried again.
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())
+        try:
+            _check(self.uri)
+            return GraphDatabase.driver(
+                self.uri,
+                auth=(self.username, self.password),
+                max_connection_pool_size=self.pool,
+                connection_acquisition_timeout=self.acquisition,
+                connection_timeout=10.0,
+                initial_retry_delay=FIRST_DELAY,
+                retry_delay_multiplier=2.0,
+                max_transaction_retry_time=self.retry,
+                notifications_min_severity="OFF",
+                telemetry_disabled=True,
+                user_agent="hopbench",
+            )
+        except (ConfigurationError, ValueError) as error:
+            raise InputError(
+                f"NEO4J_URI {self.uri!r} is no address of a Neo4j server ({error}). Write bolt://HOST:PORT or "
+                "neo4j+s://HOST; credentials go to NEO4J_USERNAME and NEO4J_PASSWORD"
+            ) from error
+
+
+def _check(uri: str) -> None:
+    """Refuse what the driver would take for another protocol, or find out only when it connects."""
+    parts = urlsplit(uri)
+    if parts.scheme not in SCHEMES:
+        raise ValueError(f"its scheme is {parts.scheme!r}; known: {', '.join(SCHEMES)}")
+    _ = parts.port
+
+
+def _seconds(values: Mapping[str, str], name: str, default: float) -> float:
+    text = values.get(name)
+    try:
+        seconds = float(text) if text else default
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= 86_400:
+        raise InputError(f"{name} {text!r} is no time limit: seconds, above 0 and at most 86400")
+    return seconds
+
+
+def _read(file: Path) -> dict[str, str]:
+    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name.strip(): value.strip().strip("'\"") for name, _, value in pairs}
+
+
+@contextmanager
+def explained(connection: Connection) -> Iterator[None]:
+    """Turn the driver's errors into one sentence that names the variable to look at and the remedy."""
+    from neo4j.exceptions import DriverError, Neo4jError
+
+    try:
+        yield
+    except (DriverError, Neo4jError) as error:
+        raise explanation(connection, error) from error
+
+
+def explanation(connection: Connection, error: Exception) -> HopBenchError:
+    """The error to raise in place of the driver's; it never quotes the password."""
+    from neo4j.exceptions import Neo4jError
+
+    code = str(getattr(error, "code", None) or type(error).__name__)
+    said = " ".join(str(error.message if isinstance(error, Neo4jError) else error).split())[:300]
+    if connection.password:
+        said = said.replace(connection.password, "***")
+    where = f"Neo4j at {connection.uri}"
+    for mark, kind, text in _MEANINGS:
+        if mark in code:
+            names = {"where": where, "c": connection, "database": connection.database or "the home database"}
+            return kind(f"{text.format(**names)} ({said})")
+    return StoreError(f"{where} refused a query: {code}: {said}")
+
+
+# The server's code or the driver's class → what it means. The first that fits is taken.
+_WRONG_USER = "{where} does not let user {c.username!r} in: check NEO4J_USERNAME and NEO4J_PASSWORD"
+_MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
+    ("Security", InputError, _WRONG_USER),
+    ("AuthError", InputError, _WRONG_USER),
+    ("DatabaseNotFound", InputError, "{where} has no database {database!r}: check NEO4J_DATABASE"),
+    (
+        "ReadOnly",
+        StoreError,
+        "{where} holds {database} in read-only mode, so no graph can be written there: let the server write (its "
+        "settings server.databases.read_only and server.databases.default_to_read_only) or name another database in "
+        f"NEO4J_DATABASE. {AGAIN}",
+    ),
+    (
+        "TransactionTimedOut",
+        StoreError,
+        f"{{where}} needed over {{c.timeout:g}} s for a query: raise NEO4J_TIMEOUT (seconds). {AGAIN}",
+    ),
+    (
+        "OutOfMemory",
+        StoreError,
+        "{where} has too little memory for a query: raise its settings server.memory.heap.max_size and "
+        f"dbms.memory.transaction.total.max (in docker-compose NEO4J_HEAP of .env). {AGAIN}",
+    ),
+    (
+        "ConnectionAcquisitionTimeout",
+        StoreError,
+        "all {c.pool} connections to {where} (NEO4J_URI) were busy for {c.acquisition:g} s: run fewer tasks at a time. "
+        + AGAIN,
+    ),
+    ("ServiceUnavailable", StoreError, f"{{where}} does not answer: check NEO4J_URI and that it runs. {AGAIN}"),
+    ("SessionExpired", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {AGAIN}"),
+    ("IncompleteCommit", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {AGAIN}"),
+    ("DatabaseUnavailable", StoreError, f"{{where}} does not serve {{database}} now: see its log. {AGAIN}"),
+    ("ConfigurationError", InputError, "NEO4J_URI {c.uri!r} cannot be used"),
+)

@@ -1,0 +1,141 @@
+"""What a language model does for questions: their entities and keywords, synonyms, summaries of communities.
+
+Each method fills a seam that has a form without a model (`question_entities`, `dual_level`, `communities`); `install`
+puts them into an index. Calls are charged to the counters they are given, also those the cache answers: a label's
+figures do not depend on what ran before it.
+
+A question without a usable reply fails, with the reason, and its row says so. What would fail every question (a budget
+that is reached, an endpoint that is gone) stops the run; it goes on from there when it is started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.llm import LLM, Call, Reply, ask
+from hopbench.retrieval.llm.faults import LASTING
+from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.question.entities import MODEL, QUESTION_ENTITIES, SYNONYMS
+from hopbench.retrieval.question.keywords import KEYWORDS, SUMMARIES, Keywords
+from hopbench.retrieval.question.linking import Linker
+from hopbench.retrieval.support.errors import IncompleteError
+from hopbench.retrieval.types import Counters
+
+PROMPT_VERSION = "question-2"
+FIRST_VERSION = "question-1"  # of the prompts that have not changed since: what they cost stays in the cache
+CHANGED = {"entities": PROMPT_VERSION}
+MOST_NAMES = 10
+
+ENTITIES = """List the named things that the question speaks of (people, places, works, organizations, events, ...)
+and the concepts and topics that it is about, also those written in lower case. The most important first, each spelled
+in full as an encyclopedia would title it; leave out words that only ask. Do not answer the question."""
+OTHER_NAMES = """List other names by which the given thing is known: synonyms, full and short forms, spellings.
+Names only, the most common first."""
+TWO_LEVELS = """List keywords of the question for searching a knowledge graph. low_level: the specific named things it
+speaks of. high_level: the overarching themes and kinds of relations it asks about. Do not answer the question."""
+SUMMARY = """The text lists entities that belong together and how they are related. Say in two or three sentences what
+they are about as a whole. Use only what the text says."""
+
+
+class QuestionFailed(Exception):  # noqa: N818 - the outcome of a question, not an error of the program
+    """The model gave nothing usable for a question; the message says why."""
+
+
+def _names(limit: int) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": limit}
+
+
+def _form(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True)
+class QuestionModel:
+    """A language model in the strategies' service."""
+
+    llm: LLM
+
+    @property
+    def name(self) -> str:
+        """Model and prompts, for keys of finished trials."""
+        return f"{self.llm.endpoint.name} {PROMPT_VERSION}"
+
+    def install(self, index: Index) -> None:
+        """Take the seams' places in an index."""
+        index.shared |= {
+            MODEL: self.name,
+            QUESTION_ENTITIES: self.entities,
+            SYNONYMS: self.synonyms,
+            KEYWORDS: self.keywords,
+            SUMMARIES: self.summaries,
+        }
+
+    def entities(self, batch: Batch, counters: Counters, reader: Linker) -> list[list[str]]:
+        """Document 4, stage 1: what the model names, as far as the graph knows it."""
+        texts = [question.text for question in batch.questions]
+        replies = self._asked("entities", ENTITIES, texts, _form(entities=_names(MOST_NAMES)), counters)
+        return [_resolved(_value(reply)["entities"], reader) for reply in replies]
+
+    def keywords(self, batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
+        """LightRAG's keywords of both levels; a level without any is the question itself."""
+        texts = [question.text for question in batch.questions]
+        form = _form(high_level=_names(MOST_NAMES), low_level=_names(MOST_NAMES))
+        found = []
+        for text, reply in zip(texts, self._asked("keywords", TWO_LEVELS, texts, form, counters), strict=True):
+            low, high = _value(reply)["low_level"], _value(reply)["high_level"]
+            found.append(Keywords(_resolved(low, reader), ", ".join(low) or text, ", ".join(high) or text))
+        return found
+
+    def synonyms(
+        self, batch: Batch, counters: Counters, reader: Linker, wanted: Sequence[tuple[int, str]], limit: int
+    ) -> list[list[str]]:
+        """Document 4, stage 3: other names of each entity; the caller checks them by cosine."""
+        texts = [reader.name_of[entity] for _, entity in wanted]
+        replies = self._asked("synonyms", OTHER_NAMES, texts, _form(names=_names(MOST_NAMES)), counters)
+        return [_value(reply)["names"][:limit] for reply in replies]
+
+    def summaries(self, batch: Batch, counters: Counters, texts: Sequence[str]) -> list[str]:
+        """A summary of each community; where the model gives none, the text it was to sum up, and that is counted."""
+        replies = self._asked("summaries", SUMMARY, texts, None, counters)
+        lost = sum(reply.failure is not None for reply in replies)
+        if lost:
+            counters.terminations["community without summary"] += lost
+        return [text if reply.failure else reply.text for text, reply in zip(texts, replies, strict=True)]
+
+    def _asked(
+        self, purpose: str, prompt: str, texts: Sequence[str], form: Mapping[str, Any] | None, counters: Counters
+    ) -> list[Reply]:
+        """One call a text, the same text once; each asker is charged what it would have cost alone."""
+        calls = {text: self._call(purpose, prompt, text, form) for text in texts}
+        replies = dict(zip(calls, ask(self.llm, list(calls.values())), strict=True))
+        for text in texts:
+            counters.llm_calls += 1
+            counters.tokens += replies[text].tokens_in + replies[text].tokens_out
+        for reply in replies.values():
+            if reply.failure is not None and reply.failure.partition(":")[0] not in LASTING:
+                raise IncompleteError(f"{self.llm.endpoint.name}, {purpose}: {reply.failure}")
+        return [replies[text] for text in texts]
+
+    def _call(self, purpose: str, prompt: str, text: str, form: Mapping[str, Any] | None) -> Call:
+        talk = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
+        schema = form and wire_schema(form, self.llm.endpoint.base_url)
+        return Call(purpose, talk, schema, 600, version=CHANGED.get(purpose, FIRST_VERSION))
+
+
+def _value(reply: Reply) -> Any:
+    if reply.failure is not None:
+        raise QuestionFailed(reply.failure)
+    return reply.value
+
+
+def _resolved(names: Sequence[str], reader: Linker) -> list[str]:
+    found = (reader.resolve(name) for name in names)
+    return list(dict.fromkeys(entity for entity in found if entity is not None))

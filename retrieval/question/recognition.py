@@ -1,0 +1,107 @@
+"""Document 5's query entity recognition: n-grams against entity names, else the names nearest the whole question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.question.entities import name_vectors
+from hopbench.retrieval.question.linking import Linker, linker
+from hopbench.retrieval.text import STOP_WORDS, tokens
+from hopbench.retrieval.types import Counters
+
+MAX_NGRAM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A question's entities, and how they were found: by "ngrams", "names", "embedding", or "nothing" did."""
+
+    entities: Sequence[str]
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the graph says of an entity; `frequency` is the number of chunks that mention it."""
+
+    name: str
+    type: str
+    description: str
+    frequency: int
+
+
+def recognise(
+    batch: Batch,
+    counters: Counters,
+    limit: int,
+    names_only: bool,
+    nearest: int,
+    minimum: float,
+    max_ngram: int = MAX_NGRAM,
+) -> tuple[list[Recognised], dict[str, Card]]:
+    """The entities of each question, longest match first, then the rarest, at most `limit`; and their cards.
+
+    `names_only` takes the longest capitalised names (`linking`) in place of all n-grams. A question in which neither
+    stands gets the `nearest` entities whose names have a cosine of at least `minimum` with it.
+    """
+    reader = linker(batch, counters)
+    by = "names" if names_only else "ngrams"
+    texts = [question.text for question in batch.questions]
+    found = [_names(reader, text) if names_only else _ngrams(reader, text, max_ngram) for text in texts]
+    unnamed = [number for number, words in enumerate(found) if not words]
+    similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
+    mentioned = {entity for words in (*found, *similar.values()) for entity in words}
+    cards = read_cards(batch, counters, reader, sorted(mentioned))
+    recognised = []
+    for number, words in enumerate(found):
+        if words:
+            first = sorted(words, key=lambda one: (-words[one], cards[one].frequency, one))
+            recognised.append(Recognised(first[:limit], by))
+        else:
+            recognised.append(Recognised(similar[number], "embedding" if similar[number] else "nothing"))
+    return recognised, cards
+
+
+def _ngrams(reader: Linker, question: str, longest: int) -> dict[str, int]:
+    """Entity → words of the longest run that is its name or alias; stop words alone ("it") are no name."""
+    words = [token.folded for token in tokens(question)]
+    found: dict[str, int] = {}
+    for length in range(1, longest + 1):
+        for start in range(len(words) - length + 1):
+            gram = words[start : start + length]
+            entity = None if STOP_WORDS.issuperset(gram) else reader.resolve(" ".join(gram))
+            if entity is not None:
+                found[entity] = length
+    return found
+
+
+def _names(reader: Linker, question: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for link in reader.links(question):
+        found[link.entity] = max(found.get(link.entity, 0), link.end - link.start)
+    return found
+
+
+def _similar(
+    batch: Batch, counters: Counters, numbers: Sequence[int], reader: Linker, nearest: int, minimum: float
+) -> list[list[str]]:
+    """The entities whose names are nearest to each of these questions as a whole, best first."""
+    if not numbers or not nearest:
+        return [[] for _ in numbers]
+    known = name_vectors(batch.index, reader, counters)
+    return [[known.entities[row] for row in rows] for rows in known.nearest(batch.vectors[numbers], nearest, minimum)]
+
+
+def read_cards(batch: Batch, counters: Counters, reader: Linker, entities: Sequence[str]) -> dict[str, Card]:
+    """The cards of entities, in one round trip."""
+    if not entities:
+        return {}
+    return {
+        record["id"]: Card(
+            reader.name_of[record["id"]], record["type"] or "", record["description"] or "", record["frequency"]
+        )
+        for record in batch.read(counters, cypher.ENTITY_CARDS, ids=entities)
+    }

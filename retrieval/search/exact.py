@@ -1,0 +1,98 @@
+"""The two searches every strategy starts from: BM25 and exact cosine, each with a total order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.search.topk import kth_at_least, slack, top_columns
+
+DEPTH = 100
+COSINE_DECIMALS = 6
+_TOKEN = re.compile(r"\b\w\w+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """One question's best chunks: rows into the index (chunks sorted by id) with scores, best first, ties by id."""
+
+    rows: NDArray[np.intp]
+    scores: NDArray[np.float64]
+
+
+class LexicalIndex:
+    """BM25 over title and text by bm25s: Lucene's variant, k1 1.5, b .75, English stop words, no stemmer."""
+
+    def __init__(self, contents: Sequence[str]) -> None:
+        import bm25s
+        from bm25s.stopwords import STOPWORDS_EN
+
+        self._stop = frozenset(STOPWORDS_EN)
+        self._size = len(contents)
+        tokens = [self._tokens(content) for content in contents]
+        self._index: Any = bm25s.BM25(method="lucene", k1=1.5, b=0.75) if any(tokens) else None
+        if self._index is not None:
+            self._index.index(tokens, show_progress=False)
+
+    def _tokens(self, text: str) -> list[str]:
+        """What `bm25s.tokenize` makes of one text, without its progress bar: a question costs a tenth."""
+        return [token for token in _TOKEN.findall(text.lower()) if token not in self._stop]
+
+    def top(self, questions: Sequence[str], depth: int = DEPTH) -> list[Candidates]:
+        """Each question's best chunks with a positive score."""
+        found = []
+        for question in questions:
+            scores = self.scores(question)
+            (rows,) = best_rows(scores[None, :], depth)
+            rows = rows[scores[rows] > 0]
+            found.append(Candidates(rows, scores[rows]))
+        return found
+
+    def scores(self, question: str) -> NDArray[np.float64]:
+        """BM25 of every chunk for one question, shape (n,)."""
+        vocabulary = self._index.vocab_dict if self._index is not None else {}
+        known = [token for token in self._tokens(question) if token in vocabulary]
+        if not known:
+            return np.zeros(self._size)
+        scores = np.round(self._index.get_scores(known), COSINE_DECIMALS)
+        return np.asarray(scores, np.float64)
+
+
+def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[Candidates]:
+    """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors: unit vectors on the grid.
+
+    The float32 product only preselects: its last digits depend on the processor and on which questions share a batch,
+    and min-max fusion would stretch them. What may be among the best is scored again by `cosines`.
+    """
+    if not len(questions) or not len(chunks):
+        return [Candidates(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
+    rough = questions @ chunks.T
+    depth = min(depth, len(chunks))
+    least = kth_at_least(rough, depth)[:, 0] - slack(chunks.shape[1])
+    found = []
+    for question, scores, threshold in zip(questions, rough, least, strict=True):
+        (rows,) = np.nonzero(scores >= threshold)
+        exact = cosines(chunks, rows, question)
+        order = np.lexsort((rows, -exact))[:depth]
+        found.append(Candidates(rows[order], exact[order]))
+    return found
+
+
+def cosines(chunks: NDArray[np.float32], rows: Sequence[int] | NDArray[np.intp], question: Any) -> NDArray[np.float64]:
+    """Cosines of some rows of (n, d) chunk vectors with one question's vector (d,), the same in any company.
+
+    Of vectors on the grid the product is exact (`arithmetic`), so they are the same on every processor.
+    """
+    exact = chunks[rows].astype(np.float64) @ question.astype(np.float64)
+    return np.asarray(exact.round(COSINE_DECIMALS), np.float64)
+
+
+def best_rows(scores: NDArray[np.floating[Any]], depth: int) -> list[NDArray[np.intp]]:
+    """Column indices of each row's `depth` best values of a (q, n) matrix, best first, ties to the lower index."""
+    rows, columns = top_columns(scores, depth)
+    return np.split(columns, np.searchsorted(rows, np.arange(1, len(scores))))

@@ -1,0 +1,220 @@
+"""Document 3: energy spreads from the best hybrid hits along tagged edges, fading with degree and off-topic tags.
+
+Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
+- A seed's R is its weighted hybrid score; a chunk with R ≤ 0 starts nothing, but stays a candidate.
+- Chunks and entities both carry energy, only chunks are ranked: seeds by R, what was reached by the most energy that
+  any path of any seed brought it, both on the one scale of energy. A seed reached by another keeps its R.
+- A candidate belongs to whoever passes it most energy before the branches are taken; what its owner does not take
+  stays out for this level.
+- A node without any edge is a dead end; so is one whose every candidate was claimed by another branch.
+- Which edges exist is not this source's to say: its graph is given. The default thresholds are document 1's, .7 and .5,
+  not the floor down to which the graph is built; they matter (docs/strategies.md has both).
+- Edges with stored weight below .25 pass on as if they had .25, the least weight the source knows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.search.fusion import Scored, ordered
+from hopbench.retrieval.strategies.activation.energy import Branch, Exploration
+from hopbench.retrieval.strategies.activation.reading import frontier_row, level
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking
+
+NEVER = 2.0  # above every similarity, strength and weight: a threshold that no edge passes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activation(Strategy):
+    """Document 3's activation energy: T = R·w/√degree · tag_sim."""
+
+    name: ClassVar[str] = "activation"
+    summary: ClassVar[str] = (
+        "document 3: energy spreads from the hybrid top 5 along edges that share the question's tags"
+    )
+    edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        SIMILAR_TO: {"use_similar": False},
+        RELATED_TO: {"use_related": False},
+        MENTIONED_IN: {"use_mentioned": False},
+    }
+    thresholds: ClassVar[tuple[str, ...]] = ("min_similarity", "min_strength")
+
+    seeds: int = param(5, "chunks of the hybrid ranking that energy starts from", 1, 20)
+    vector_weight: float = param(0.7, "weight of the vector score in the hybrid score; BM25 has the rest", 0.0, 1.0)
+    fusion: str = param("weighted", "how the hybrid score is made; RRF gives ranks, no energy", choices=("weighted",))
+    max_depth: int = param(5, "hops of the longest path", 1, 5, aliases=["MAX_DEPTH"])
+    max_branches: int = param(3, "neighbours that a node passes its energy to", 1, 20, aliases=["MAX_BRANCHES"])
+    min_activation: float = param(
+        0.005, "energy that a hop must exceed", 0.0, 1.0, aliases=["MIN_ACTIVATION", "min_threshold"]
+    )
+    tag_floor: float = param(
+        0.15, "tag similarity without any common tag", 0.0, 1.0, aliases=["TAG_SIM_FLOOR", "tag_sim_floor"]
+    )
+    max_tags: int = param(8, "tags of the question, the rarest first; 0 = no tags, every edge is on topic", 0, 32)
+    min_weight: float = param(0.25, "least weight of an edge", 0.0, 1.0)
+    min_similarity: float = param(0.7, "SIMILAR_TO edges below this do not exist", 0.0, 1.0)
+    min_strength: float = param(0.5, "RELATED_TO edges below this do not exist", 0.0, 1.0)
+    use_similar: bool = param(True, "follow SIMILAR_TO")
+    use_related: bool = param(True, "follow RELATED_TO")
+    use_mentioned: bool = param(True, "follow MENTIONED_IN")
+    ranking: str = param(
+        "energy", "seeds and reached by energy, or blended with all hybrid scores", choices=("energy", "blend")
+    )
+    energy_weight: float = param(0.3, "share of the relative energy in a blended score", 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Refuse values outside the bounds, and say why RRF is."""
+        if self.fusion == "rrf":
+            raise ParameterError(
+                "activation.fusion = 'rrf' is refused: R is a seed's energy in 0..1, and an RRF score, at most 2/61, "
+                "says only its rank; use 'weighted'"
+            )
+        super().__post_init__()
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The weighted hybrid ranking."""
+        return hybrid_rankings(batch, self.vector_weight)
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Spread from all seeds of all questions together, a round trip a level."""
+        with stage(counters, "initial"):
+            initial = self.initial(batch)
+        with stage(counters, "tags"):
+            tags = self._tags(batch)
+        with stage(counters, "spread"):
+            spreads = self._spread(batch, counters, initial, tags)
+        with stage(counters, "ranking"):
+            return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
+
+    def _tags(self, batch: Batch) -> list[list[str]]:
+        """Each question's tags, the rarest first."""
+        return [batch.index.tagger.tags(question.text, self.max_tags) for question in batch.questions]
+
+    def _spread(
+        self, batch: Batch, counters: Counters, initial: Sequence[Scored], tags: Sequence[Sequence[str]]
+    ) -> list[list[Exploration]]:
+        """Each question's spreads from its seeds, a round trip a level."""
+        spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
+        for _ in range(self.max_depth):
+            rows = [
+                frontier_row(q, each, batch.index) for q, each in enumerate(spreads) if any(s.frontier for s in each)
+            ]
+            if not rows:
+                break
+            around = level(batch, counters, rows, tags, self.tag_floor, self._thresholds())
+            for row in rows:
+                for spread in spreads[row["q"]]:
+                    spread.advance(around.get(row["q"], {}), self.min_activation, self.max_branches)
+        for spread in (spread for each in spreads for spread in each):
+            spread.finish()
+            counters.terminations.update(spread.terminations())
+            counters.observed.update(f"paths of {branch.depth} edges" for branch, _ in spread.ended)
+        return spreads
+
+    def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Document 3's own query for the first level of the best seed; there the engine computes the energies."""
+        (scored,), (tags,) = self.initial(batch), self._tags(batch)
+        seeds = [{"node_id": chunk, "activation": r} for chunk, r in scored[:1] if r > 0]
+        if not seeds:
+            return []
+        thresholds = {name: self._thresholds()[name] for name in ("min_similarity", "min_strength", "min_mention")}
+        parameters: dict[str, object] = {
+            "namespace": batch.index.store.namespace,
+            "frontier": seeds,
+            "visited_ids": [seed["node_id"] for seed in seeds],
+            "query_tags": tags,
+            "query_tags_count": len(tags),
+            "tag_sim_floor": self.tag_floor,
+            "min_threshold": self.min_activation,
+            "min_weight": self.min_weight,
+        }
+        return [(cypher.ACTIVATION_PASTE, parameters | thresholds)]
+
+    def _thresholds(self) -> dict[str, float | bool]:
+        return {
+            "min_similarity": self.min_similarity if self.use_similar else NEVER,
+            "min_strength": self.min_strength if self.use_related else NEVER,
+            "min_mention": 0.0 if self.use_mentioned else NEVER,
+            # Energies are rounded before they are compared, so the engine is asked for a little more.
+            "min_activation": max(self.min_activation - 1e-9, 0.0),
+            "min_weight": self.min_weight,
+            "tagged": self.max_tags > 0,
+        }
+
+    def _ranking(
+        self, batch: Batch, q: int, initial: Scored, tags: Sequence[str], spreads: Sequence[Exploration]
+    ) -> Ranking:
+        best = strongest(spreads, batch.index.row_of)
+        seeds = [spread.seed.node for spread in spreads]
+        hybrid = dict(initial)
+        hits = []
+        for chunk, score in ordered(self._scores(initial, best)):
+            components = {"hybrid": hybrid.get(chunk, 0.0)}
+            way = best.get(chunk)
+            if way is not None:
+                components |= {"energy": way.energy, "depth": way.depth}
+            reached = way is not None and chunk not in seeds
+            path = way.steps() if way is not None and reached else ()
+            hits.append(Hit(chunk, score, "graph" if reached else "seed", components, path))
+        kept = sum(hit.origin == "graph" for hit in hits)
+        return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads, kept))
+
+    def _scores(self, initial: Scored, best: Mapping[str, Branch]) -> dict[str, float]:
+        received = {chunk: branch.energy for chunk, branch in best.items()}
+        if self.ranking == "energy":
+            kept = dict(initial[: self.seeds])
+            return {**received, **{c: r if r > 0 else received.get(c, r) for c, r in kept.items()}}
+        most = max(received.values(), default=0.0) or 1.0
+        hybrid = dict(initial)
+        return {
+            chunk: (1.0 - self.energy_weight) * hybrid.get(chunk, 0.0)
+            + self.energy_weight * received.get(chunk, 0.0) / most
+            for chunk in {**hybrid, **received}
+        }
+
+
+def strongest(spreads: Sequence[Exploration], chunks: Mapping[str, int]) -> dict[str, Branch]:
+    """For each chunk reached, the branch that brought it most energy; ties to the better seed."""
+    best: dict[str, Branch] = {}
+    for branch in (branch for spread in spreads for branch in spread.reached):
+        if branch.node in chunks and (branch.node not in best or branch.energy > best[branch.node].energy):
+            best[branch.node] = branch
+    return best
+
+
+def _notes(tags: Sequence[str], spreads: Sequence[Exploration], kept: int) -> dict[str, object]:
+    """What happened to the energy: arrivals, the nodes they reached, the chunks ranked for it, all complete paths."""
+    ended = [(branch, why) for spread in spreads for branch, why in spread.ended]
+    lengths = Counter(branch.depth for branch, _ in ended)
+    return {
+        "question_tags": list(tags),
+        "terminations": dict(sorted(Counter(why for spread in spreads for why in spread.terminations()).items())),
+        "path_lengths": {str(length): lengths[length] for length in sorted(lengths)},
+        "found": sum(len(spread.reached) for spread in spreads),
+        "unique": len({branch.node for spread in spreads for branch in spread.reached}),
+        "kept": kept,
+        "paths": [_path(branch, why) for branch, why in ended if branch.depth],
+    }
+
+
+def _path(last: Branch, why: str) -> dict[str, object]:
+    line = last.line()
+    return {
+        "nodes": [branch.node for branch in line],
+        "edges": [branch.kind for branch in line[1:]],
+        "weights": [branch.weight for branch in line[1:]],
+        "tags": [sorted(branch.tags) for branch in line[1:]],
+        "energies": [branch.energy for branch in line],
+        "ended": why,
+    }

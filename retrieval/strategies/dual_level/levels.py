@@ -1,0 +1,128 @@
+"""The two levels of dual_level: chunks of entities, chunks of communities, and what led to each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hopbench.retrieval.graph.schema import MENTIONED_IN
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.search.exact import DEPTH
+from hopbench.retrieval.search.exact import cosines as cosines_of
+from hopbench.retrieval.search.fusion import DECIMALS
+from hopbench.retrieval.strategies.dual_level.communities import Communities
+from hopbench.retrieval.traversal.adjacency import Adjacency
+from hopbench.retrieval.types import Step
+
+IN_COMMUNITY = "IN_COMMUNITY"  # the step from a community to its entity, which is no edge of the graph
+TOLD = 5  # entities and communities that the notes list
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level's answer to a question: chunk rows, best first, each with the number of what led to it.
+
+    `sources` are rows of entities or numbers of communities, nearest first, with `cosines`; `owners` point into them.
+    """
+
+    rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    owners: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    sources: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    cosines: Floats = field(default_factory=lambda: np.zeros(0))
+    touched: int = 0
+
+
+def chunks_of_entities(
+    batch: Batch, q: int, mentions: sparse.csr_array, sources: Rows, cosines: Floats, order: str
+) -> Level:
+    """The chunks that mention any of the entities `sources` (nearest first), in one of the local orders."""
+    columns, owners, _ = _gathered(mentions, sources)
+    rows, place = np.unique(columns, return_inverse=True)
+    nearest = np.full(len(rows), len(sources), dtype=np.int64)
+    np.minimum.at(nearest, place, owners)
+    count = np.bincount(place, minlength=len(rows))
+    total = np.round(np.bincount(place, cosines[owners], minlength=len(rows)), DECIMALS)
+    own = cosines_of(batch.index.vectors, rows, batch.vectors[q])
+    keys = {"nearest": nearest, "count": -count, "cosine": -total}[order]
+    best = np.lexsort((rows, -own, keys))[:DEPTH]
+    return Level(rows[best], nearest[best], sources, cosines, len(columns))
+
+
+def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, sources: Rows, cosines: Floats) -> Level:
+    """The chunks that mention members of the communities `sources` (nearest first), each by its nearest community."""
+    columns, owners, counts = _gathered(chunks, sources)
+    first = np.lexsort((owners, columns))
+    rows, starts = np.unique(columns[first], return_index=True)
+    own, nearest, count = (
+        cosines_of(batch.index.vectors, rows, batch.vectors[q]),
+        owners[first][starts],
+        counts[first][starts],
+    )
+    best = np.lexsort((rows, -own, -count, nearest))[:DEPTH]
+    return Level(rows[best], nearest[best], sources, cosines, int(counts.sum()))
+
+
+def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]:
+    """The entries of some rows: columns, which of the rows each is in, values."""
+    spans = [slice(matrix.indptr[row], matrix.indptr[row + 1]) for row in rows]
+    sizes = [span.stop - span.start for span in spans]
+    columns = np.concatenate([matrix.indices[span] for span in spans]) if spans else np.zeros(0)
+    values = np.concatenate([matrix.data[span] for span in spans]) if spans else np.zeros(0)
+    return columns.astype(np.int64), np.repeat(np.arange(len(rows)), sizes), values
+
+
+class Evidence:
+    """Writes down what led to a chunk."""
+
+    def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
+        self._index, self._graph, self._known = index, graph, known
+        if "mentioned" not in index.shared:
+            index.shared["mentioned"] = sparse.csr_array(graph.mentions.T)
+            index.shared["mentioned"].sort_indices()
+        self._mentioned: sparse.csr_array = index.shared["mentioned"]
+        self._community_of = np.full(len(graph.entities), -1)
+        for number, rows in enumerate(known.members if known else ()):
+            self._community_of[rows] = number
+
+    def path(self, chunk: str, local: Level, place: int | None, broad: Level, other: int | None) -> tuple[Step, ...]:
+        """The steps of the level that ranks the chunk higher, the local one on a tie; none if neither has it."""
+        row = self._index.row_of[chunk]
+        if place is not None and (other is None or place <= other):
+            owner = local.owners[place]
+            cosine = float(local.cosines[owner])
+            return (self._mention(int(local.sources[owner]), row, cosine),)
+        if other is None or self._known is None:
+            return ()
+        owner = broad.owners[other]
+        number, cosine = int(broad.sources[owner]), float(broad.cosines[owner])
+        entity = self._member(number, row)
+        belongs = Step(IN_COMMUNITY, f"community:{number}", self._graph.entities[entity], cosine, cosine)
+        return belongs, self._mention(entity, row, cosine)
+
+    def _member(self, community: int, row: int) -> int:
+        """The community's entity that the chunk mentions with most weight, ties to the smaller id."""
+        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
+        here, weights = self._mentioned.indices[span], self._mentioned.data[span]
+        inside = self._community_of[here] == community
+        return int(here[inside][weights[inside].argmax()])
+
+    def _mention(self, entity: int, row: int, score: float) -> Step:
+        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
+        place = span.start + int(self._mentioned.indices[span].searchsorted(entity))
+        weight = float(self._mentioned.data[place])
+        return Step(MENTIONED_IN, self._graph.entities[entity], self._index.chunks[row].id, weight, score)
+
+    def notes(self, local: Level, broad: Level) -> dict[str, object]:
+        """The nearest entities and communities, by name, with their cosines."""
+        near = zip(local.sources[:TOLD].tolist(), local.cosines[:TOLD].tolist(), strict=True)
+        far = zip(broad.sources[:TOLD].tolist(), broad.cosines[:TOLD].tolist(), strict=True)
+        names = self._known.names if self._known else ()
+        return {
+            "entities": [(self._graph.entities[row], cosine) for row, cosine in near],
+            "communities": [(f"community:{one}", ", ".join(names[one][:3]), cosine) for one, cosine in far],
+        }

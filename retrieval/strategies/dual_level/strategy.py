@@ -1,0 +1,235 @@
+"""LightRAG's dual-level retrieval (arXiv 2410.05779), to which document 4 refers: entities, communities, or both.
+
+Local: the entities nearest to the question, then their chunks. Global: the communities of the RELATED_TO graph nearest
+to the question, then their chunks. `hybrid` is the reciprocal rank fusion of both lists, `mix` adds the vector ranking.
+
+Decisions where the sources are silent or differ (docs/strategies.md gives the reasons):
+- Entities are compared by name and description, 60 of them, cosine at least .2: LightRAG's own index and defaults.
+- Without a language model the low-level keywords are the names that the question holds; their entities count as cosine
+  1 and come first. The question itself is compared with all other entities, and with the communities.
+- Local chunks stand by their nearest entity, as in LightRAG, equal ones by cosine; document 4's entity_count, of which
+  entity_expansion is made, is the order `count`. Global chunks stand by their nearest community, then by how many of
+  its entities they mention, then by cosine.
+- A community has at most 10 entities where Leiden can divide it (`communities` tells more); 10 of them are read.
+- The same minimum cosine holds for communities. A question for which neither level finds anything gets the vector
+  ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.question.keywords import KEYWORDS, Keywords, QuestionKeywords, surface_keywords
+from hopbench.retrieval.question.linking import Linker, linker
+from hopbench.retrieval.search.exact import Candidates, dense_top
+from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, reciprocal_rank
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.dual_level.communities import Communities, Descriptions, communities, descriptions
+from hopbench.retrieval.strategies.dual_level.levels import (
+    Evidence,
+    Floats,
+    Level,
+    Rows,
+    chunks_of_communities,
+    chunks_of_entities,
+)
+from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
+from hopbench.retrieval.types import Counters, Hit, Ranking
+
+NOTHING_SAID = Descriptions({}, {}, 0)
+BLOCK = 64  # questions compared with all entities at a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """A batch and what both levels read of it: the graph, its names and wording, and what each question asks for."""
+
+    batch: Batch
+    counters: Counters
+    graph: Adjacency
+    reader: Linker
+    asked: Sequence[Keywords]
+    worded: Descriptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualLevel(Strategy):
+    """LightRAG's local and global level over chunks."""
+
+    name: ClassVar[str] = "dual_level"
+    summary: ClassVar[str] = "document 4's LightRAG reference: chunks of the nearest entities and communities, fused"
+    edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        RELATED_TO: {"global_weight": 0.0},
+        MENTIONED_IN: {"mode": "mix", "local_weight": 0.0, "global_weight": 0.0},
+    }
+
+    mode: str = param(
+        "hybrid", "one level, both fused, or both and vector", choices=("local", "global", "hybrid", "mix")
+    )
+    entities: int = param(60, "local: entities nearest to the question", 1, 1000)
+    communities: int = param(10, "global: communities nearest to the question", 1, 1000)
+    min_cosine: float = param(0.2, "cosine that an entity or a community needs", 0.0, 1.0)
+    entity_text: str = param(
+        "described", "entities are embedded by name and description, or by name", choices=("described", "name")
+    )
+    use_keywords: bool = param(True, "entities that the question names count as cosine 1")
+    local_order: str = param(
+        "nearest",
+        "local chunks by their nearest entity, by entities mentioned, or by the sum of those entities' cosines",
+        choices=("nearest", "count", "cosine"),
+    )
+    resolution: float = param(1.0, "Leiden's resolution: higher makes smaller communities", 0.01, 100.0)
+    max_community: int = param(10, "entities in a community; larger ones are divided again", 2, 100_000)
+    min_strength: float = param(0.0, "relations weaker than this make no community", 0.0, 1.0)
+    local_weight: float = param(1.0, "weight of the local list in the fusion", 0.0, 10.0)
+    global_weight: float = param(1.0, "weight of the global list in the fusion", 0.0, 10.0)
+    initial_weight: float = param(1.0, "weight of the initial ranking in mix", 0.0, 10.0)
+    initial_ranking: str = param(
+        "vector", "what mix adds and falls back to: vector, or RRF of vector and BM25", choices=("vector", "rrf")
+    )
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The vector ranking (or RRF of vector and BM25)."""
+        if self.initial_ranking == "rrf":
+            return hybrid_rankings(batch, 0.5, "rrf")
+        return batch.vector_rankings
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Both levels for the whole batch, then fused question by question."""
+        with stage(counters, "keywords"):
+            task = self._task(batch, counters)
+        with stage(counters, "local"):
+            near = self._local(task) if self.mode != "global" else None
+        with stage(counters, "global"):
+            far = self._global(task) if self.mode != "local" else None
+        with stage(counters, "fusion"):
+            initial = self.initial(batch)
+            evidence = Evidence(batch.index, task.graph, far[0] if far else None)
+            nothing = [Level()] * len(task.asked)
+            levels = zip(near or nothing, far[1] if far else nothing, strict=True)
+            return [self._fused(batch, q, *pair, initial[q], evidence) for q, pair in enumerate(levels)]
+
+    def _task(self, batch: Batch, counters: Counters) -> _Task:
+        reader = linker(batch, counters)
+        find: QuestionKeywords = batch.index.shared.get(KEYWORDS, surface_keywords)
+        reads_wording = self.mode != "local" or self.entity_text == "described"
+        return _Task(
+            batch=batch,
+            counters=counters,
+            graph=adjacency(batch, counters),
+            reader=reader,
+            asked=find(batch, counters, reader),
+            worded=descriptions(batch, counters) if reads_wording else NOTHING_SAID,
+        )
+
+    def _local(self, task: _Task) -> list[Level]:
+        graph, asked = task.graph, task.asked
+        questions, found = _text_vectors(task.batch, [one.low for one in asked]), []
+        for q, near in enumerate(_nearest(questions, self._entity_vectors(task), self.entities)):
+            named = [graph.entity_row[one] for one in asked[q].entities if one in graph.entity_row]
+            sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
+            level = chunks_of_entities(task.batch, q, graph.mentions, sources, values, self.local_order)
+            task.counters.edges_touched += level.touched
+            found.append(level)
+        return found
+
+    def _entity_vectors(self, task: _Task) -> Vectors:
+        """Embeddings of the graph's entities, (m, d) in the adjacency's order, once per index."""
+        said = task.worded.entities if self.entity_text == "described" else {}
+        key, index = f"entity_vectors {self.entity_text}", task.batch.index
+        if key not in index.shared:
+            names = ((task.reader.name_of[entity], said.get(entity, "")) for entity in task.graph.entities)
+            texts = [f"{name}. {text}" if text else name for name, text in names]
+            with stage(task.counters, "entity embedding"):
+                index.shared[key] = index.embed(texts)
+        return index.shared[key]  # type: ignore[no-any-return]
+
+    def _global(self, task: _Task) -> tuple[Communities, list[Level]]:
+        with stage(task.counters, "communities"):
+            known = communities(
+                task.batch,
+                task.counters,
+                task.graph,
+                task.reader,
+                task.worded,
+                max_size=self.max_community,
+                resolution=self.resolution,
+                min_strength=self.min_strength,
+            )
+        questions, found = _text_vectors(task.batch, [one.high for one in task.asked]), []
+        for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):
+            best = self._passing(near, [], self.communities)
+            level = chunks_of_communities(task.batch, q, known.chunks, *best)
+            task.counters.edges_touched += level.touched
+            found.append(level)
+        return known, found
+
+    def _passing(self, near: Candidates, named: Sequence[int], limit: int) -> tuple[Rows, Floats]:
+        """The best `limit` of the near that have the minimum cosine and of the named, which have 1; ties by row.
+
+        What has no cosine at all is no neighbour, whatever the minimum.
+        """
+        values = {
+            int(row): float(value)
+            for row, value in zip(near.rows, near.scores, strict=True)
+            if value > 0 and value >= self.min_cosine
+        }
+        values.update(dict.fromkeys(named, 1.0))
+        best = sorted(values, key=lambda row: (-values[row], row))[:limit]
+        return np.array(best, dtype=np.int64), np.array([values[row] for row in best])
+
+    def _fused(self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: Evidence) -> Ranking:
+        """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if they found nothing."""
+        question, ids = batch.questions[q].id, batch.index.chunks
+        notes = evidence.notes(local, broad)
+        if not len(local.rows) and not len(broad.rows):
+            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
+            notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
+            return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], notes)
+        lists = {"local": [ids[row].id for row in local.rows], "global": [ids[row].id for row in broad.rows]}
+        weights = {"local": self.local_weight, "global": self.global_weight, "initial": self.initial_weight}
+        if self.mode == "mix":
+            lists["initial"] = [chunk for chunk, _ in initial]
+        parts = {name: reciprocal_rank([chunks]) for name, chunks in lists.items()}
+        scores: dict[str, float] = {}
+        for name, part in parts.items():
+            for chunk, value in part.items():
+                scores[chunk] = scores.get(chunk, 0.0) + weights[name] * value
+        places = {chunk: rank for rank, chunk in enumerate(lists["local"])}
+        others = {chunk: rank for rank, chunk in enumerate(lists["global"])}
+        hits = []
+        for chunk, score in ordered(scores)[:KEEP]:
+            path = evidence.path(chunk, local, places.get(chunk), broad, others.get(chunk))
+            components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
+            hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
+        counts = {
+            "found": len(local.rows) + len(broad.rows),
+            "unique": len({*lists["local"], *lists["global"]}),
+            "kept": sum(hit.origin == "graph" for hit in hits),
+        }
+        return Ranking(question, hits, (lists["local"] or lists["global"])[:10], {**notes, **counts})
+
+
+def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:
+    """Embeddings of keyword texts; the batch has those of the questions themselves."""
+    if all(text == question.text for text, question in zip(texts, batch.questions, strict=True)):
+        return batch.vectors
+    return batch.index.embed(texts)
+
+
+def _nearest(questions: Vectors, known: Vectors, limit: int) -> Iterator[Candidates]:
+    """For each question the best rows of `known` by cosine, a block of questions at a time."""
+    nothing = Candidates(np.zeros(0, np.intp), np.zeros(0))
+    for begin in range(0, len(questions), BLOCK):
+        block = questions[begin : begin + BLOCK]
+        yield from dense_top(block, known, limit) if len(known) else [nothing] * len(block)

@@ -1,0 +1,198 @@
+"""Document 4: the question's entities, expanded in the graph, and the full chunks that mention most of them.
+
+Decisions where the source is silent (docs/strategies.md gives the reasons): relations are followed in both directions
+and any strength; synonyms are taken before they are checked, so that at most 2 · max_synonyms ever enter; without
+semantic reranking no entity is left out; a seed has no privilege in the reranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.question.entities import question_entities
+from hopbench.retrieval.question.linking import linker
+from hopbench.retrieval.search.fusion import DECIMALS, Scored, min_max
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.entity_expansion.stages import Expanded, add_synonyms, expand, nearest_to_question
+from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.traversal.entity_chunks import (
+    Floats,
+    Ints,
+    Matches,
+    Standing,
+    inverse_frequency,
+    matches,
+    read_standing,
+)
+from hopbench.retrieval.types import Counters, Hit, Ranking, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntityExpansion(Strategy):
+    """Document 4's entity expansion and entity→chunk search."""
+
+    name: ClassVar[str] = "entity_expansion"
+    summary: ClassVar[str] = "document 4: expand the question's entities, then chunks by how many they mention"
+    edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        RELATED_TO: {"use_related": False},
+        MENTIONED_IN: {"initial_weight": 1.0},
+    }
+
+    hops: int = param(1, "stage 2: steps over RELATED_TO", 1, 3, aliases=["graph_expansion_hops"])
+    min_entities: int = param(
+        10, "stage 3 runs only below so many entities", 5, 20, aliases=["graph_min_entities_threshold"]
+    )
+    max_synonyms: int = param(
+        3,
+        "stage 3: synonyms for each of the first 2 seeds",
+        1,
+        5,
+        aliases=["graph_max_synonyms_per_entity", "max_per_entity"],
+    )
+    synonym_threshold: float = param(0.0, "cosine a synonym needs to its seed; 0: the embedder's own", 0.0, 1.0)
+    semantic_reranking: bool = param(
+        True, "stage 4: keep the entities nearest to the question", aliases=["graph_semantic_reranking_enabled"]
+    )
+    max_ranked: int = param(20, "stage 4: entities kept", 1, 200, aliases=["top_k"])
+    use_related: bool = param(True, "stage 2 at all")
+    use_synonyms: bool = param(True, "stage 3 at all")
+    min_strength: float = param(0.0, "relations weaker than this are not followed", 0.0, 1.0)
+    keep_seeds: bool = param(False, "stage 4 never drops the question's own entities")
+    count: str = param(
+        "entities", "a matched entity adds 1, its idf, or idf · strength", choices=("entities", "idf", "idf_strength")
+    )
+    initial_ranking: str = param("vector", "the hop-free ranking beside it", choices=("vector", "hybrid"))
+    vector_weight: float = param(0.7, "weight of the vector score in a hybrid initial ranking", 0.0, 1.0)
+    initial_weight: float = param(0.0, "share of the hop-free score in the final one", 0.0, 1.0)
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The vector ranking (or the hybrid one)."""
+        if self.initial_ranking == "vector":
+            return batch.vector_rankings
+        return hybrid_rankings(batch, self.vector_weight)
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """The four stages for the whole batch, then chunks by matched entities."""
+        expanded, kept = self._stages(batch, counters)
+        with stage(counters, "chunks"):
+            standing = read_standing(batch, counters, sorted({entity for entities in kept for entity in entities}))
+            initial = self.initial(batch)
+            return [self._ranking(batch, q, one, kept[q], standing, initial[q]) for q, one in enumerate(expanded)]
+
+    def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Document 4's own query, for the entities that the four stages keep."""
+        _, kept = self._stages(batch, Counters())
+        parameters = {"namespace": batch.index.store.namespace, "entities": list(kept[0]), "top_k": KEEP}
+        return [(cypher.ENTITY_SEARCH, parameters)] if kept[0] else []
+
+    def _stages(self, batch: Batch, counters: Counters) -> tuple[list[Expanded], list[list[str]]]:
+        """Stages 1-4: each question's entities and how they were found, and those of them that are searched for."""
+        with stage(counters, "entities"):
+            reader = linker(batch, counters)
+            expanded = [Expanded(list(seeds)) for seeds in question_entities(batch)(batch, counters, reader)]
+        with stage(counters, "graph"):
+            if self.use_related:
+                expand(batch, counters, expanded, self.hops, self.min_strength)
+        with stage(counters, "synonyms"):
+            if self.use_synonyms:
+                sparse = [q for q, one in enumerate(expanded) if len(one) < self.min_entities]
+                needed = self.synonym_threshold or batch.index.embedder.synonym_threshold
+                add_synonyms(batch, counters, reader, expanded, sparse, self.max_synonyms, needed)
+        with stage(counters, "reranking"):
+            kept = [one.entities for one in expanded]
+            if self.semantic_reranking:
+                kept = nearest_to_question(batch, counters, reader, expanded, self.max_ranked, self.keep_seeds)
+        return expanded, kept
+
+    def _ranking(
+        self,
+        batch: Batch,
+        q: int,
+        expanded: Expanded,
+        kept: Sequence[str],
+        standing: Mapping[str, Standing],
+        initial: Scored,
+    ) -> Ranking:
+        """Chunks by matched entities, then by cosine, then by id; the initial ranking where no entity was found."""
+        question = batch.questions[q].id
+        if not expanded.seeds:
+            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
+            flag = f"the question names no entity: the {self.initial_ranking} ranking"
+            return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], {"entities": [], "fallback": flag})
+        found = matches(batch, q, kept, [self._value(entity, expanded, standing, batch) for entity in kept], standing)
+        rows, scores = self._blended(batch, found, initial)
+        hits = []
+        for place in np.lexsort((rows, -scores))[:KEEP]:
+            row = int(rows[place])
+            parts, path = _evidence(found, row, batch.index.chunks[row].id, expanded, kept)
+            hits.append(Hit(batch.index.chunks[row].id, float(scores[place]), "graph" if path else "seed", parts, path))
+        notes = {
+            "entities": expanded.seeds,
+            "related": len(expanded.ways) - len(expanded.synonyms),
+            "neighbours": [
+                {"entity": entity, "from": source, "strength": strength}
+                for entity, (edge, source, strength) in expanded.ways.items()
+                if edge == RELATED_TO
+            ],
+            "synonyms": expanded.synonyms,
+            "synonym_of": {
+                entity: {"seed": expanded.ways[entity][1], "cosine": expanded.ways[entity][2]}
+                for entity in expanded.synonyms
+            },
+            "matched_on": list(kept),
+            "found": len(found.owners),
+            "unique": len(found.rows),
+            "kept": sum(hit.origin == "graph" for hit in hits),
+        }
+        return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
+
+    def _value(self, entity: str, expanded: Expanded, standing: Mapping[str, Standing], batch: Batch) -> float:
+        """What a matched entity adds to a chunk."""
+        if self.count == "entities":
+            return 1.0
+        idf = inverse_frequency(standing[entity], len(batch.index.chunks))
+        return idf if self.count == "idf" else idf * expanded.strength(entity)
+
+    def _blended(self, batch: Batch, found: Matches, initial: Scored) -> tuple[Ints, Floats]:
+        """Rows with final scores: the matches' own, or their share of the best blended with the initial ranking's."""
+        if not self.initial_weight:
+            return found.rows, np.round(found.scores, DECIMALS)
+        stretched = {batch.index.row_of[chunk]: score for chunk, score in min_max(initial).items()}
+        rows = np.union1d(found.rows, np.array(list(stretched), dtype=np.int64))
+        scores = self.initial_weight * np.array([stretched.get(row, 0.0) for row in rows.tolist()])
+        share = found.scores / found.scores.max(initial=1.0)
+        scores[np.searchsorted(rows, found.rows)] += (1.0 - self.initial_weight) * share
+        return rows, np.round(scores, DECIMALS)
+
+
+def _mentioning(hits: Sequence[Hit], entities: Sequence[str]) -> list[str]:
+    """The chunks that mention the question's own entities: where the search begins."""
+    own = set(entities)
+    return [hit.chunk_id for hit in hits if any(s.edge == MENTIONED_IN and s.source in own for s in hit.path)]
+
+
+def _evidence(
+    found: Matches, row: int, chunk: str, expanded: Expanded, kept: Sequence[str]
+) -> tuple[dict[str, float], tuple[Step, ...]]:
+    """The parts of a chunk's score, and per matched entity the way from its seed to the chunk.
+
+    The score of a step to the chunk is the number of entities matched so far.
+    """
+    place = int(np.searchsorted(found.rows, row))
+    if place == len(found.rows) or found.rows[place] != row:
+        return {"entity_count": 0.0}, ()
+    matched = found.matched(place)
+    path: list[Step] = []
+    for count, (number, weight) in enumerate(matched, 1):
+        path += (*expanded.path(kept[number]), Step(MENTIONED_IN, kept[number], chunk, weight, float(count)))
+    parts = {"entity_count": float(len(matched)), "cosine": float(found.cosines[place])}
+    return parts | {"matched": round(float(found.values[place]), DECIMALS)}, tuple(path)

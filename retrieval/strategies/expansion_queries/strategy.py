@@ -1,0 +1,170 @@
+"""Document 2: entities named in the question and their neighbours become search queries of their own.
+
+Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
+- Neighbours are looked for from each recognised entity on its own; a neighbour's strength is the best product of
+  RELATED_TO strengths over the shortest routes to it.
+- What the queries find is ranked by the order of the queries, then by cosine; chunks with a cosine of 0 or less (a
+  query without any word that the embedder knows) are not found.
+- A chunk found by a query has origin "graph", whether or not the vector ranking has it as well; its provenance ends in
+  a step QUERY from the entity whose name came last in the query to the chunk, with their cosine.
+- Neighbours two hops away are read only for questions whose nearer pairs do not fill `max_queries` already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.question.linking import linker
+from hopbench.retrieval.search.fusion import RRF_K, Scored, ordered, reciprocal_rank
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.expansion_queries.walk import ExpansionQuery, Walk, expand, expansion_queries
+from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking, Step
+
+QUERY = "QUERY"
+BLOCK = 512
+SEEDS = 10
+NO_SEEDS = "no entity of the graph recognised in the question: the initial ranking"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A chunk that an expansion query found, with their cosine."""
+
+    chunk: str
+    cosine: float
+    query: ExpansionQuery
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpansionQueries(Strategy):
+    """Document 2's graph-guided expansion queries, fused with the vector ranking."""
+
+    name: ClassVar[str] = "expansion_queries"
+    summary: ClassVar[str] = "document 2: vector searches for 'entity neighbour' pairs, fused with the vector ranking"
+    edges: ClassVar[tuple[str, ...]] = (RELATED_TO,)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {RELATED_TO: {"use_related": False}}
+
+    depth: int = param(2, "hops from a recognised entity to its neighbours", 1, 3)
+    min_strength: float = param(0.0, "RELATED_TO edges below this are not followed", 0.0, 1.0, aliases=["min_weight"])
+    max_queries: int = param(32, "'entity neighbour' queries a question, the nearest first", 0, 200)
+    per_query: int = param(3, "chunks that each query contributes", 1, 20, aliases=["limit"])
+    seed_queries: bool = param(True, "search the recognised names alone as well, after the pairs")
+    use_related: bool = param(True, "follow RELATED_TO; without it only the recognised names are searched")
+    order: str = param(
+        "proximity", "found chunks in the queries' order, or by their best cosine", choices=("proximity", "cosine")
+    )
+    initial_ranking: str = param(
+        "vector", "what the queries' ranking is fused with", choices=("vector", "weighted", "rrf")
+    )
+    graph_weight: float = param(1.0, "weight of the queries' ranking in the fusion; the initial has 1", 0.0, 10.0)
+    rrf_k: int = param(RRF_K, "k of reciprocal rank fusion", 1, 1000)
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The vector ranking, or the hybrid one."""
+        if self.initial_ranking == "vector":
+            return batch.vector_rankings
+        return hybrid_rankings(batch, 0.7 if self.initial_ranking == "weighted" else 0.5, self.initial_ranking)
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Expand, embed and search the queries of all questions together."""
+        with stage(counters, "entities"):
+            reader = linker(batch, counters)
+            seeds = [list(dict.fromkeys(link.entity for link in reader.links(q.text))) for q in batch.questions]
+        with stage(counters, "graph"):
+            walks = [[Walk(seed) for seed in each] for each in seeds]
+            expand(batch, counters, walks, self._depth(), self.min_strength, self.max_queries)
+            queries = [expansion_queries(each, self.max_queries, self.seed_queries) for each in walks]
+        with stage(counters, "search"):
+            texts = [query.text for each in queries for query in each]
+            results = search_texts(batch, texts, self.per_query)
+        rankings = []
+        with stage(counters, "fusion"):
+            for q, initial in enumerate(self.initial(batch)):
+                found = self._found(queries[q], results)
+                rankings.append(self._ranking(batch.questions[q].id, initial, queries[q], found))
+                told = _told(walks[q], queries[q], found, results)
+                rankings[-1].notes = {"entities": seeds[q], **told, **rankings[-1].notes}
+        return rankings
+
+    def _depth(self) -> int:
+        return self.depth if self.use_related else 0
+
+    def _found(self, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]) -> list[Found]:
+        """Chunks in the order of the queries' ranking, each once, with the query that ranks it."""
+        found = [
+            Found(chunk, cosine, query) for query in queries for chunk, cosine in results[query.text] if cosine > 0
+        ]
+        if self.order == "cosine":
+            found.sort(key=lambda one: (-one.cosine, one.chunk))
+        first: dict[str, Found] = {}
+        for one in found:
+            first.setdefault(one.chunk, one)
+        return list(first.values())
+
+    def _ranking(
+        self, question: str, initial: Scored, queries: Sequence[ExpansionQuery], found: Sequence[Found]
+    ) -> Ranking:
+        seeds = [chunk for chunk, _ in initial[:SEEDS]]
+        if not queries:
+            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
+            return Ranking(question, hits, seeds, {"fallback": NO_SEEDS})
+        plain = reciprocal_rank([[chunk for chunk, _ in initial]], self.rrf_k)
+        graph = reciprocal_rank([[one.chunk for one in found]], self.rrf_k)
+        total = {c: plain.get(c, 0.0) + self.graph_weight * graph.get(c, 0.0) for c in {**plain, **graph}}
+        by_chunk = {one.chunk: one for one in found}
+        hits = []
+        for chunk, score in ordered(total):
+            one = by_chunk.get(chunk)
+            components = {self.initial_ranking: plain.get(chunk, 0.0), "graph": graph.get(chunk, 0.0)}
+            if one is not None:
+                components |= {"cosine": one.cosine, "proximity": one.query.proximity}
+            hits.append(Hit(chunk, score, "graph" if one else "seed", components, _steps(one) if one else ()))
+        return Ranking(question, hits, seeds, {"kept": sum(hit.origin == "graph" for hit in hits[:KEEP])})
+
+
+def _told(
+    walks: Sequence[Walk], queries: Sequence[ExpansionQuery], found: Sequence[Found], results: Mapping[str, Scored]
+) -> dict[str, object]:
+    """The neighbours with hops and strength, the queries in order, what each found, and which query ranks a chunk."""
+    if not queries:
+        return {}
+    hits = {query.text: [chunk for chunk, cosine in results[query.text] if cosine > 0] for query in queries}
+    near = {
+        walk.seed: [
+            {"entity": entity, "hops": n.hops, "strength": n.strength}
+            for entity, n in sorted(walk.reached.items(), key=lambda one: (one[1].hops, -one[1].strength, one[0]))
+        ]
+        for walk in walks
+    }
+    return {
+        "neighbours": near,
+        "queries": [query.text for query in queries],
+        "hits_of": hits,
+        "query_of": {one.chunk: one.query.text for one in found},
+        "found": sum(len(hits[query.text]) for query in queries),
+        "unique": len(found),
+    }
+
+
+def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Scored]:
+    """The best `count` chunks by cosine for each text; what is not known yet is embedded in one call."""
+    known: dict[str, Scored] = {} if batch.alone else batch.kept.of(("searches", count), Counters(), lambda _: {})
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    if not new:
+        return known
+    vectors = batch.index.embed(new)
+    for begin in range(0, len(new), BLOCK):
+        block = batch.index.nearest(vectors[begin : begin + BLOCK], count)
+        known.update(zip(new[begin : begin + BLOCK], map(batch.named, block), strict=True))
+    return known
+
+
+def _steps(one: Found) -> tuple[Step, ...]:
+    last = one.query.path[-1].target if one.query.path else one.query.seed
+    return (*one.query.path, Step(QUERY, last, one.chunk, one.cosine, one.cosine))

@@ -1,0 +1,132 @@
+"""From the entities a question names to their neighbours, and from both to document 2's search queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.search.fusion import DECIMALS
+from hopbench.retrieval.types import Counters, Step
+
+
+def proximity(hops: int) -> float:
+    """Document 2's graph proximity 1/(1 + hops): 1, .5, .333."""
+    return 1.0 / (1 + hops)
+
+
+class Neighbour(NamedTuple):
+    """An entity `hops` from the seed: `strength` is the product along the best shortest route, `edge` its last's."""
+
+    hops: int
+    strength: float
+    edge: float
+    parent: str
+
+
+@dataclass(slots=True)
+class Walk:
+    """The breadth-first neighbourhood of one seed entity; `frontier` is what the last hop reached."""
+
+    seed: str
+    names: dict[str, str] = field(default_factory=dict)
+    reached: dict[str, Neighbour] = field(default_factory=dict)
+    frontier: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Start at the seed."""
+        self.frontier = [self.seed]
+
+    def visited(self) -> list[str]:
+        """The seed and all reached."""
+        return sorted({self.seed, *self.reached})
+
+    def take(self, record: Record) -> None:
+        """Add one hop's edges: of several routes to a neighbour the strongest, ties to the smaller parent id."""
+        found: dict[str, tuple[float, str, float]] = {}
+        for parent, target, edge in zip(record["source"], record["target"], record["weight"], strict=True):
+            before = self.reached[parent].strength if parent in self.reached else 1.0
+            way = (-round(before * edge, DECIMALS), parent, edge)
+            if target not in found or way < found[target]:
+                found[target] = way
+        self.names.update(zip(record["target"], record["name"], strict=True))
+        hops = self.reached[self.frontier[0]].hops + 1 if self.frontier[0] in self.reached else 1
+        self.reached |= {target: Neighbour(hops, -lost, edge, parent) for target, (lost, parent, edge) in found.items()}
+        self.frontier = sorted(found)
+
+    def path(self, entity: str) -> tuple[Step, ...]:
+        """The edges from the seed to a neighbour, each with the proximity after it."""
+        here = self.reached.get(entity)
+        if here is None:
+            return ()
+        last = Step(RELATED_TO, here.parent, entity, here.edge, round(proximity(here.hops), DECIMALS))
+        return (*self.path(here.parent), last)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionQuery:
+    """A text to search, made of a seed's name and a neighbour's (or of the seed's alone: no path, proximity 1)."""
+
+    text: str
+    seed: str
+    proximity: float = 1.0
+    strength: float = 1.0
+    path: tuple[Step, ...] = ()
+
+
+def expand(
+    batch: Batch, counters: Counters, walks: Sequence[Sequence[Walk]], depth: int, min_strength: float, enough: int
+) -> None:
+    """Walk from all seeds of all questions together, a round trip a hop.
+
+    `walks` has a list per question, and a question that has `enough` pairs goes no further: nearer pairs come first, so
+    farther ones would be cut off anyway. The seeds' names come with the first hop (depth 0 reads only them).
+    """
+    for hop in range(max(depth, 1)):
+        going = [walk for each in walks if hop == 0 or len(_pairs(each)) < enough for walk in each if walk.frontier]
+        if not going:
+            return
+        rows = [{"q": number, "ids": walk.frontier, "visited": walk.visited()} for number, walk in enumerate(going)]
+        least = min_strength if depth else 2.0
+        records = batch.read(counters, cypher.ENTITY_NEIGHBOURS, frontier=rows, min_strength=least)
+        reached = {record["q"] for record in records if record["part"] == "edges" and record["target"]}
+        for record in records:
+            walk = going[record["q"]]
+            if record["part"] == "names":
+                walk.names.update(zip(record["source"], record["name"], strict=True))
+            else:
+                counters.edges_touched += len(record["target"])
+                walk.take(record)
+        for number, walk in enumerate(going):
+            walk.frontier = walk.frontier if number in reached else []
+
+
+def _pairs(walks: Sequence[Walk]) -> set[frozenset[str]]:
+    return {frozenset((walk.seed, entity)) for walk in walks for entity in walk.reached}
+
+
+def expansion_queries(walks: Sequence[Walk], limit: int, seeds_alone: bool) -> list[ExpansionQuery]:
+    """The "seed neighbour" queries of one question, then its seeds' names alone.
+
+    Nearest first, then strongest, then by text; each unordered pair of entities once; at most `limit` pairs.
+    """
+    by_seed = {walk.seed: walk for walk in walks}
+    pairs: dict[frozenset[str], ExpansionQuery] = {}
+    for hops, lost, text, seed, entity in sorted(_candidates(walks)):
+        pair = frozenset((seed, entity))
+        if len(pairs) == limit:
+            break
+        if pair not in pairs:
+            pairs[pair] = ExpansionQuery(text, seed, proximity(hops), -lost, by_seed[seed].path(entity))
+    alone = [ExpansionQuery(walk.names[walk.seed], walk.seed) for walk in walks if walk.seed in walk.names]
+    return [*pairs.values(), *(alone if seeds_alone else [])]
+
+
+def _candidates(walks: Sequence[Walk]) -> Iterator[tuple[int, float, str, str, str]]:
+    for walk in walks:
+        for entity, here in walk.reached.items():
+            yield here.hops, -here.strength, f"{walk.names[walk.seed]} {walk.names[entity]}", walk.seed, entity

@@ -1,0 +1,166 @@
+"""Document 1: vector search, then similar chunks and chunks of related entities, depth by depth.
+
+Decisions where the source contradicts itself (docs/strategies.md gives the reasons): initial_k 10; the path score is
+the product of strengths; the penalty falls linearly; a frontier chunk's routes are kept by their best score;
+max_expanded keeps the best, not the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.search.exact import cosines
+from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, rank_shares
+from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.graph_expansion.walk import NEVER, Expansion, Walk, evidence, walked
+from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.types import Counters, Hit, Ranking
+
+FloatArray = NDArray[np.float64]
+Score = TypeVar("Score", float, FloatArray)
+
+
+def penalty(depth: int, kind: str) -> float:
+    """Hop distance penalty: `linear` 1 − .2(d−1) gives 1, .8, .6; `reciprocal` 1/(1 + .2d) gives .833, .714, .625."""
+    return 1.0 - 0.2 * (depth - 1) if kind == "linear" else 1.0 / (1.0 + 0.2 * depth)
+
+
+def graph_score(similarity: float, path: float, depth: int, kind: str = "linear") -> float:
+    """max(similarity, path) · penalty. Similarity .75 at depth 2: .75 · .8 = .60 (linear), .75/1.4 = .536."""
+    return max(similarity, path) * penalty(depth, kind)
+
+
+def hybrid_score(vector: Score, graph: Score, chunk_weight: float = 0.7) -> Score:
+    """chunk_weight · vector + (1 − chunk_weight) · graph. .92 and 0: .644; 0 and .9: .27."""
+    return vector * chunk_weight + graph * (1.0 - chunk_weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphExpansion(Strategy):
+    """Document 1's graph expansion flow."""
+
+    name: ClassVar[str] = "graph_expansion"
+    summary: ClassVar[str] = "document 1: expand the vector top k by SIMILAR_TO and entity paths, depth by depth"
+    edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
+    ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        SIMILAR_TO: {"use_similar": False},
+        RELATED_TO: {"use_related": False},
+        MENTIONED_IN: {"use_related": False},
+    }
+
+    walk: ClassVar[tuple[str, ...]] = (
+        *("initial_ranking", "initial_k", "max_depth", "path_strength", "use_similar", "use_related"),
+        *("min_similarity", "min_strength", "vector_scores"),
+    )
+    thresholds: ClassVar[tuple[str, ...]] = ("min_similarity", "min_strength")
+
+    initial_k: int = param(10, "chunks of the vector search to expand from", 1, 100, aliases=["top_k"])
+    max_depth: int = param(1, "expansion steps", 1, 3, aliases=["max_expansion_depth"])
+    min_similarity: float = param(
+        0.7, "SIMILAR_TO edges below this are not followed", 0.0, 1.0, aliases=["similarity_threshold", "threshold"]
+    )
+    min_strength: float = param(0.5, "RELATED_TO edges below this are not followed", 0.0, 1.0)
+    max_expanded: int = param(50, "expanded chunks kept, best first", 0, 200, aliases=["max_expanded_chunks"])
+    chunk_weight: float = param(0.7, "weight of the vector score in the hybrid score", 0.0, 1.0)
+    path_strength: str = param("product", "strengths along a path: multiplied, or the last", choices=("product", "max"))
+    depth_penalty: str = param("linear", "1−.2(d−1), or 1/(1+.2d)", choices=("linear", "reciprocal"))
+    min_score: float = param(
+        0.3, "expanded chunks with less evidence are dropped", 0.0, 1.0, aliases=["min_score_threshold"]
+    )
+    min_score_on: str = param(
+        "evidence", "evidence = max(vector, graph), or the hybrid score", choices=("evidence", "hybrid")
+    )
+    vector_scores: str = param(
+        "initial", "vector score of an expanded chunk: 0, or its own cosine", choices=("initial", "all")
+    )
+    use_similar: bool = param(True, "follow SIMILAR_TO")
+    use_related: bool = param(True, "follow entity paths")
+    initial_ranking: str = param(
+        "vector", "where seeds come from: vector, or RRF of vector and BM25", choices=("vector", "rrf")
+    )
+    initial_weight: float = param(0.0, "share of the initial ranking in a reciprocal rank fusion with it", 0.0, 1.0)
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The vector ranking (or RRF of vector and BM25)."""
+        return batch.vector_rankings if self.initial_ranking == "vector" else hybrid_rankings(batch, fusion="rrf")
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """Expand all questions of the batch together, a round trip a depth, then score each."""
+        with stage(counters, "initial"):
+            seeds = [[chunk for chunk, _ in scored[: self.initial_k]] for scored in self.initial(batch)]
+        walk = Walk(
+            depth=self.max_depth,
+            min_similarity=self.min_similarity if self.use_similar else NEVER,
+            min_strength=self.min_strength if self.use_related else NEVER,
+            path_strength=self.path_strength,
+            enough=max(self.max_expanded, 0) if self.max_depth > 1 else min(self.max_expanded, 1),
+        )
+        with stage(counters, "expansion"):
+            expansions = walked(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), walk)
+        with stage(counters, "scoring"):
+            near = batch.kept.of(
+                ("cosines of seeds", self.initial_ranking, self.initial_k),
+                Counters(),
+                lambda _: [batch.cosines(q, chunks) for q, chunks in enumerate(seeds)],
+            )
+            rankings = [self._scored(batch, q, *each) for q, each in enumerate(zip(expansions, near, strict=True))]
+        counters.observed.update(name for ranking in rankings for name in self._observed(ranking))
+        return rankings
+
+    def _observed(self, ranking: Ranking) -> Iterator[str]:
+        """Whether an expanded chunk, of at most 1 − chunk_weight, can pass initial chunks, and whether one did."""
+        if self.vector_scores == "initial" and self.chunk_weight:
+            bound = (1.0 - self.chunk_weight) / self.chunk_weight
+            vectors = sorted((hit.components["vector"] for hit in ranking.hits if hit.origin == "seed"), reverse=True)
+            for place in (5, 10):
+                if len(vectors) >= place and vectors[place - 1] < bound:
+                    yield f"initial chunk {place} has a cosine below {bound:.2f}, so an expanded one can pass it"
+        if any(hit.origin == "graph" for hit in ranking.hits[:10]):
+            yield "an expanded chunk stands in the top 10"
+
+    def _scored(self, batch: Batch, q: int, expansion: Expansion, vectors: Mapping[str, float]) -> Ranking:
+        lost = {depth: penalty(depth, self.depth_penalty) for depth in range(1, self.max_depth + 1)}
+        graphs = np.round(evidence(expansion, lost), DECIMALS)
+        own = np.zeros(len(graphs))
+        if self.vector_scores == "all":
+            own = cosines(batch.index.vectors, expansion.rows, batch.vectors[q])
+        combined = hybrid_score(own, graphs, self.chunk_weight)
+        kept = self._kept(own, graphs, np.round(combined, DECIMALS))
+        ids = [batch.index.chunks[row].id for row in expansion.rows[kept].tolist()]
+        scores = {chunk: hybrid_score(vector, 0.0, self.chunk_weight) for chunk, vector in vectors.items()}
+        scores |= dict(zip(ids, combined[kept].tolist(), strict=True))
+        if self.initial_weight:
+            initial = self.initial(batch)[q]
+            scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
+        ways = expansion.ways(ids, np.array(kept, np.int64))
+        shown = dict(zip(ids, zip(ways, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
+        hits = []
+        for chunk, score in ordered(scores):
+            if chunk not in shown:
+                hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
+                continue
+            (way, steps), vector, graph = shown[chunk]
+            parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path}
+            parts["depth"] = way.depth
+            hits.append(Hit(chunk, score, "graph", parts, steps))
+        notes = {"kept": len(kept), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
+        return Ranking(batch.questions[q].id, hits, expansion.seeds, {**expansion.told(), **notes})
+
+    def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
+        """The places of the best `max_expanded` expanded chunks with enough evidence; equal ones by id."""
+        judged = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
+        (places,) = np.nonzero(judged >= self.min_score)
+        beyond = len(places) - self.max_expanded
+        if beyond > 0 and self.max_expanded:  # what may be among the best is sorted, not all
+            places = places[combined[places] >= np.partition(combined[places], beyond)[beyond]]
+        order = np.argsort(-combined[places], kind="stable")  # rows, and so ids, ascend
+        best: list[int] = places[order[: self.max_expanded]].tolist()
+        return best

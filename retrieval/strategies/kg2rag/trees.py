@@ -1,0 +1,156 @@
+"""Triples as chunks state them, and the maximum spanning trees that organise the chunks of a question (KG²RAG)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from hopbench.retrieval.traversal.adjacency import Adjacency
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+BLOCK = 4096  # chunks whose entities are paired at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """Relations with the chunks that state them, sorted by chunk, head and tail; parallel arrays of length t.
+
+    `heads` < `tails` are rows of the adjacency's entities, `chunks` rows of the index. The graph keeps one RELATED_TO
+    edge per pair: a chunk that mentions both ends is taken as stating it.
+    """
+
+    heads: Rows
+    tails: Rows
+    chunks: Rows
+    strengths: Floats
+    sizes: tuple[int, int]  # entities, chunks
+
+    @cached_property
+    def of_chunk(self) -> Rows:
+        """Where each chunk's triples begin, (n + 1,)."""
+        return np.searchsorted(self.chunks, np.arange(self.sizes[1] + 1)).astype(np.int64)
+
+    @cached_property
+    def _of_entity(self) -> tuple[Rows, Rows]:
+        ends = np.concatenate([self.heads, self.tails])
+        order = np.argsort(ends, kind="stable")
+        begins = np.searchsorted(ends[order], np.arange(self.sizes[0] + 1)).astype(np.int64)
+        return begins, (order % max(len(self.heads), 1)).astype(np.int64)
+
+    def stated_in(self, chunks: Rows) -> Rows:
+        """Numbers of the triples that chunks state, chunk by chunk."""
+        return _spans(self.of_chunk, chunks)
+
+    def about(self, entities: Rows) -> tuple[Rows, Rows]:
+        """Numbers of the triples with an end among `entities`, entity by entity, and that end of each."""
+        begins, triples = self._of_entity
+        sizes = begins[entities + 1] - begins[entities]
+        return triples[_spans(begins, entities)], np.repeat(entities, sizes)
+
+
+def _spans(begins: Rows, rows: Rows) -> Rows:
+    """The numbers begins[row]..begins[row + 1] of all rows, one after the other."""
+    sizes = begins[rows + 1] - begins[rows]
+    ends = np.cumsum(sizes)
+    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins[rows] - ends + sizes, sizes))
+
+
+def stated_triples(graph: Adjacency, min_strength: float = 0.0) -> Triples:
+    """All triples of a graph: every related pair of entities in every chunk that mentions both.
+
+    Chunks are paired with themselves, not entities with each other: the cost grows with the chunks, whatever the hubs.
+    """
+    upper = sparse.csr_array(sparse.triu(graph.related, 1))
+    upper.sort_indices()
+    entities, chunks = graph.mentions.shape
+    heads = np.repeat(np.arange(entities), np.diff(upper.indptr))
+    known, strengths = heads.astype(np.int64) * entities + upper.indices, upper.data
+    known, strengths = known[strengths >= min_strength], strengths[strengths >= min_strength]
+    mentioned = sparse.csr_array(graph.mentions.T)
+    mentioned.sort_indices()
+    found = [_pairs(mentioned, begin, min(begin + BLOCK, chunks), known) for begin in range(0, chunks, BLOCK)]
+    places = np.concatenate([place for place, _ in found]) if found else np.zeros(0, np.int64)
+    stated = np.concatenate([chunk for _, chunk in found]) if found else np.zeros(0, np.int64)
+    keys = known[places]
+    return Triples(keys // max(entities, 1), keys % max(entities, 1), stated, strengths[places], (entities, chunks))
+
+
+def _pairs(mentioned: sparse.csr_array, begin: int, end: int, known: Rows) -> tuple[Rows, Rows]:
+    """Places in `known` (sorted keys head · m + tail) of the pairs that chunks begin..end mention, and the chunks."""
+    sizes = np.diff(mentioned.indptr[begin : end + 1])
+    first, last = mentioned.indptr[begin], mentioned.indptr[end]
+    entities = mentioned.indices[first:last].astype(np.int64)
+    chunk = np.repeat(np.arange(begin, end), sizes)
+    remaining = np.repeat(mentioned.indptr[begin + 1 : end + 1], sizes) - np.arange(first, last) - 1
+    left = np.repeat(np.arange(len(entities)), remaining)
+    right = left + 1 + np.arange(len(left)) - np.repeat(np.cumsum(remaining) - remaining, remaining)
+    keys = entities[left] * mentioned.shape[1] + entities[right]
+    places = np.searchsorted(known, keys)
+    places[places == len(known)] = 0
+    hit = known[places] == keys if len(known) else np.zeros(len(keys), dtype=bool)
+    return places[hit].astype(np.int64), chunk[left][hit].astype(np.int64)
+
+
+class Tree(NamedTuple):
+    """A maximum spanning tree: its edges as numbers of triples in depth-first order, and its chunks in that order."""
+
+    triples: Sequence[int]
+    chunks: Sequence[int]
+
+
+def spanning_trees(triples: Triples, chunks: Rows, weights: Floats) -> list[Tree]:
+    """The maximum spanning trees of the triples that some chunks state, a triple weighing what its chunk does.
+
+    Chunks are kept where a tree has one of their triples: what only repeats better chunks' connections is filtered
+    out. Equal weights are decided by the chunk's row, then by the relation's strength, then by the entities, so the
+    trees are unique. Trees stand by their heaviest edge; each is walked depth first from that edge, heavier first.
+    """
+    numbers = triples.stated_in(chunks)
+    if not len(numbers):
+        return []
+    sizes = triples.of_chunk[chunks + 1] - triples.of_chunk[chunks]
+    weight = np.repeat(weights, sizes)
+    heavy_first = np.lexsort((numbers, -triples.strengths[numbers], triples.chunks[numbers], -weight))
+    numbers = numbers[heavy_first]
+    heads, tails = triples.heads[numbers], triples.tails[numbers]
+    ends, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
+    head, tail = places[: len(numbers)], places[len(numbers) :]
+    _, first = np.unique(head * len(ends) + tail, return_index=True)
+    # Ranks in place of weights: all different, so the smallest-rank tree is the one maximum tree.
+    ranks = sparse.csr_array((first + 1.0, (head[first], tail[first])), shape=(len(ends), len(ends)))
+    kept = np.sort(csgraph.minimum_spanning_tree(ranks).data.astype(np.int64)) - 1
+    return _walked(triples, numbers[kept].tolist())
+
+
+def _walked(triples: Triples, numbers: Sequence[int]) -> list[Tree]:
+    """Depth-first walks over a forest whose edges come heaviest first."""
+    around: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    heads, tails, chunks = triples.heads, triples.tails, triples.chunks
+    edges = [(number, int(heads[number]), int(tails[number])) for number in numbers]
+    for number, head, tail in edges:
+        around[head].append((number, tail))
+        around[tail].append((number, head))
+    trees, seen = [], set[int]()
+    for _, root, _ in edges:
+        if root in seen:
+            continue
+        seen.add(root)
+        waiting = list(reversed(around[root]))
+        walked: list[int] = []
+        while waiting:
+            number, entity = waiting.pop()
+            if entity not in seen:
+                seen.add(entity)
+                walked.append(number)
+                waiting.extend(reversed(around[entity]))
+        trees.append(Tree(walked, list(dict.fromkeys(int(chunks[number]) for number in walked))))
+    return trees

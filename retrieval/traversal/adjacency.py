@@ -1,0 +1,90 @@
+"""The graph as sparse matrices, read from the store in one round trip and kept for as long as the index lives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.types import Counters
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Weighted adjacency of a graph with n chunks and m entities, all CSR float64.
+
+    `mentions` is (m, n) with the mention weights, `related` (m, m) and `similar` (n, n) symmetric with strength and
+    similarity. Chunks are in the index's order, entities sorted by id. `rows` is how many edges were read.
+    """
+
+    entities: Sequence[str]
+    mentions: sparse.csr_array
+    related: sparse.csr_array
+    similar: sparse.csr_array
+    rows: int
+
+    @cached_property
+    def entity_row(self) -> Mapping[str, int]:
+        """Entity id → row."""
+        return {entity: row for row, entity in enumerate(self.entities)}
+
+    @cached_property
+    def frequency(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """In how many chunks each entity is mentioned, shape (m,)."""
+        return np.diff(self.mentions.indptr).astype(np.int64)
+
+
+def adjacency(batch: Batch, counters: Counters) -> Adjacency:
+    """The graph's adjacency; read once per index, and charged to each batch that uses it as it would cost alone."""
+    kept: Adjacency | None = batch.index.shared.get("adjacency")
+    if kept is None:
+        kept = batch.index.shared["adjacency"] = _read(batch)
+    counters.round_trips += 1
+    counters.rows += kept.rows
+    return kept
+
+
+def _read(batch: Batch) -> Adjacency:
+    # An engine returns no record for a kind of edge that the graph lacks.
+    nothing = {kind: {"source": (), "target": (), "weight": ()} for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO)}
+    records = nothing | {record["kind"]: record for record in batch.index.store.read(cypher.ADJACENCY)}
+    mentions, related = records[MENTIONED_IN], records[RELATED_TO]
+    entities = sorted({*mentions["source"], *related["source"], *related["target"]})
+    entity_row = {entity: row for row, entity in enumerate(entities)}
+    chunk_row = batch.index.row_of
+    return Adjacency(
+        entities,
+        _matrix(mentions, entity_row, chunk_row),
+        _symmetric(_matrix(related, entity_row, entity_row)),
+        _symmetric(_matrix(records[SIMILAR_TO], chunk_row, chunk_row)),
+        sum(len(record["source"]) for record in records.values()),
+    )
+
+
+def _matrix(
+    record: Mapping[str, Sequence[object]], rows: Mapping[str, int], columns: Mapping[str, int]
+) -> sparse.csr_array:
+    row = [rows[source] for source in record["source"]]  # type: ignore[index]
+    column = [columns[target] for target in record["target"]]  # type: ignore[index]
+    weights = np.asarray(record["weight"], dtype=np.float64)
+    matrix = sparse.csr_array((weights, (row, column)), shape=(len(rows), len(columns)))
+    if matrix.nnz < len(weights):  # parallel edges, which only a graph from elsewhere has: the strongest counts
+        order = np.argsort(-weights, kind="stable")
+        cells = np.array(row, np.int64)[order] * len(columns) + np.array(column, np.int64)[order]
+        unique, first = np.unique(cells, return_index=True)
+        places = np.divmod(unique, len(columns))
+        matrix = sparse.csr_array((weights[order][first], places), shape=matrix.shape)
+    matrix.sort_indices()
+    return matrix
+
+
+def _symmetric(matrix: sparse.csr_array) -> sparse.csr_array:
+    both = sparse.csr_array(matrix.maximum(matrix.T))
+    both.sort_indices()
+    return both

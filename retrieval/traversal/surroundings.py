@@ -1,0 +1,200 @@
+"""The entities around an entity, and the chunks around a question's entities with document 5's graph score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.search.fusion import DECIMALS
+from hopbench.retrieval.support.arithmetic import exp, ln, log
+from hopbench.retrieval.types import Counters, Step
+
+MOST_MENTIONS = 31  # log2(31 + 1)/5 = 1
+_BOOSTS = 0.7 + 0.3 * log(np.arange(MOST_MENTIONS + 1) + 1.0) / (5.0 * ln(2.0))
+
+
+def proximity(weight: float, hop: int) -> float:
+    """weight/10 · 1/2^(hop − 1), for a weight of 0..10."""
+    return weight / 10.0 / 2.0 ** (hop - 1)
+
+
+def mention_boost(mentions: int) -> float:
+    """.7 + .3 · min(log2(mentions + 1)/5, 1). Three mentions: .7 + .3 · 2/5 = .82; from 31 on: 1."""
+    return float(_BOOSTS[min(mentions, MOST_MENTIONS)])
+
+
+def graph_score(weight: float, hop: int, mentions: int) -> float:
+    """Proximity · mention boost (document 5). Weight 8, three mentions: .8 · .82 = .656 at hop 1, .328 at hop 2."""
+    return proximity(weight, hop) * mention_boost(mentions)
+
+
+class Way(NamedTuple):
+    """How a neighbour was reached: the path's smallest weight (0..10), its number of edges, the entity before."""
+
+    weight: float
+    hop: int
+    via: str
+
+
+def neighbors(start: str, related: Mapping[str, Mapping[str, float]], max_hops: int) -> dict[str, Way]:
+    """The neighbourhood of `start` without itself: per entity the shortest hop and there the best bottleneck weight."""
+    ways: dict[str, Way] = {}
+    frontier = {start: math.inf}
+    for hop in range(1, max_hops + 1):
+        found: dict[str, Way] = {}
+        for node in sorted(frontier):  # equal bottlenecks go to the smaller id
+            for target, strength in related.get(node, {}).items():
+                weight = min(frontier[node], round(10.0 * strength, DECIMALS))
+                if target != start and target not in ways and (target not in found or weight > found[target].weight):
+                    found[target] = Way(weight, hop, node)
+        ways |= found
+        frontier = {target: way.weight for target, way in found.items()}
+    return ways
+
+
+class Mentions(NamedTuple):
+    """The chunks (index rows, ascending) that mention an entity, how often each does, and the boost that this gives."""
+
+    rows: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    boosts: NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What a batch read: relations (target → strength) by entity, mentions by neighbour, ways from each start."""
+
+    related: dict[str, dict[str, float]] = field(default_factory=dict)
+    mentions: dict[str, Mentions] = field(default_factory=dict)
+    ways: dict[str, dict[str, Way]] = field(default_factory=dict)
+
+    def path(self, start: str, entity: str) -> tuple[Step, ...]:
+        """The relations from `start` to a neighbour; a step's score is the proximity after it."""
+        if entity == start:
+            return ()
+        way = self.ways[start][entity]
+        score = round(proximity(way.weight, way.hop), DECIMALS)
+        return (*self.path(start, way.via), Step(RELATED_TO, way.via, entity, self.related[way.via][entity], score))
+
+
+def read_surroundings(
+    batch: Batch,
+    counters: Counters,
+    starts: Sequence[str],
+    max_hops: int,
+    min_strength: float,
+    rel_types: Sequence[str],
+    floor: float | None = None,
+) -> Surroundings:
+    """Read `max_hops` steps around the entities of a whole batch, a round trip a hop.
+
+    Edges are read down to `floor` (default: min_strength), and what is weaker than min_strength is left out and not
+    charged: so trials with several thresholds read once.
+    """
+    around = Surroundings()
+    frontier, wide = sorted(starts), sorted(starts)
+    read: set[str] = set()
+    limits = {"min_strength": min_strength if floor is None else floor, "rel_types": list(rel_types)}
+    for _ in range(max_hops):
+        if not frontier:
+            break
+        records = batch.kept.of(("around", tuple(wide), str(limits)), Counters(), lambda _: _hop(batch, wide, limits))  # noqa: B023 - called at once
+        for node in frontier:
+            around.related[node] = {
+                to: weight for to, weight in records.related[node].items() if weight >= min_strength
+            }
+        found = {target for node in frontier for target in around.related[node]}
+        around.mentions.update((entity, records.mentions[entity]) for entity in found if entity in records.mentions)
+        edges = sum(len(around.related[node]) for node in frontier)
+        edges += sum(len(records.mentions[entity].rows) for entity in found if entity in records.mentions)
+        counters.round_trips += 1
+        counters.rows += edges
+        counters.edges_touched += edges
+        frontier = sorted(found - around.related.keys())
+        read |= set(wide)
+        wide = sorted({target for node in wide for target in records.related[node]} - read)
+    around.ways = {start: neighbors(start, around.related, max_hops) for start in starts}
+    return around
+
+
+def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surroundings:
+    """One round trip's relations and mentions."""
+    hop = Surroundings()
+    for record in batch.read_uncharged(cypher.NEIGHBORHOOD_HOP, ids=list(ids), **limits)[0]:
+        if record["kind"] == "R":
+            hop.related[record["id"]] = _strongest(record["target"], record["weight"])
+        elif record["target"]:
+            hop.mentions[record["id"]] = _mentions(batch, record)
+    return hop
+
+
+def _strongest(targets: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+    """Target → strength; of parallel edges, which only a graph from elsewhere has, the strongest."""
+    found = dict(zip(targets, weights, strict=True))
+    if len(found) < len(targets):
+        found = dict(sorted(zip(targets, weights, strict=True), key=lambda pair: pair[1]))
+    return found
+
+
+def _mentions(batch: Batch, record: Record) -> Mentions:
+    rows = np.array([batch.index.row_of[chunk] for chunk in record["target"]], dtype=np.int64)
+    order = np.argsort(rows)
+    counts = np.array(record["weight"], dtype=np.int64)[order]
+    return Mentions(rows[order], counts, _BOOSTS[np.minimum(counts, MOST_MENTIONS)])
+
+
+@dataclass(frozen=True, slots=True)
+class AroundQuestion:
+    """The chunks around a question's entities: index rows, ascending, each with its best score and whose it is.
+
+    `owners` points into `entities` (the neighbours) and `starts` (the recognised entity each is reached best from).
+    """
+
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    owners: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    entities: Sequence[str] = ()
+    starts: Sequence[str] = ()
+
+    def place(self, row: int) -> int | None:
+        """Where a row stands among the reached ones."""
+        place = int(np.searchsorted(self.rows, row))
+        return place if place < len(self.rows) and self.rows[place] == row else None
+
+
+def around_question(starts: Sequence[str], around: Surroundings, rarity: float, chunks: int) -> AroundQuestion:
+    """The best graph score of each chunk over all neighbours; equal ones go to the neighbour with the smaller id.
+
+    With `rarity` above 0 a neighbour's score is multiplied by (1 − ln df/ln(chunks + 1)) ^ rarity, its df being the
+    number of chunks that mention it: 1 for an entity of one chunk, near 0 for a hub.
+    """
+    best: dict[str, tuple[float, str]] = {}
+    for start in starts:
+        for entity, way in around.ways[start].items():
+            value = proximity(way.weight, way.hop)
+            if value > best.get(entity, (0.0, ""))[0]:
+                best[entity] = value, start
+    entities = [entity for entity in sorted(best) if entity in around.mentions]
+    if not entities:
+        return AroundQuestion()
+    mentions = [around.mentions[entity] for entity in entities]
+    sizes = np.array([len(one.rows) for one in mentions])
+    values = np.array([best[entity][0] for entity in entities])
+    if rarity:
+        values = values * exp(rarity * log(1.0 - log(sizes) / ln(chunks + 1.0)))
+    rows = np.concatenate([one.rows for one in mentions])
+    scores = np.round(np.repeat(values, sizes) * np.concatenate([one.boosts for one in mentions]), DECIMALS)
+    owners = np.repeat(np.arange(len(entities)), sizes)
+    order = np.lexsort((owners, -scores, rows))
+    unique, firsts = np.unique(rows[order], return_index=True)
+    kept = order[firsts]
+    return AroundQuestion(unique, scores[kept], owners[kept], entities, [best[entity][1] for entity in entities])

@@ -1,0 +1,243 @@
+"""Comparisons of labels: pairing, verdicts, and their error rates on data whose truth is known."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from hopbench.eval.compare import best_baseline, compare, mean_ci, minimum_detectable, sign_flip_p
+from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
+
+METRIC = "all_gold@10"
+
+
+def rows(values: Sequence[float] | npt.NDArray[np.float64], metric: str = METRIC) -> pd.DataFrame:
+    """Rows of questions q0000…; NaN stands for a failed question."""
+    index = pd.Index([f"q{i:04}" for i in range(len(values))], name="question_id", dtype=object)
+    failures = ["broke" if np.isnan(v) else None for v in values]
+    frame = pd.DataFrame({metric: np.asarray(values, dtype=float)}, index=index)
+    frame["failure"] = pd.Series(failures, index=index, dtype=object)
+    return frame
+
+
+NAN = float("nan")
+
+
+def test_pairs_by_question_both_answered() -> None:
+    # q0 win, q1 loss, q2 tie, q3 and q4 answered by one side only, q5 win
+    got = compare({"new": rows([1, 0, 1, NAN, 1, 1]), "base": rows([0, 1, 1, 1, NAN, 0])}, "base").pairs[0]
+    assert (got.label, got.baseline, got.n) == ("new", "base", 4)
+    assert got.difference == pytest.approx((1 - 1 + 0 + 1) / 4)
+    assert (got.wins, got.losses, got.ties) == (("q0000", "q0005"), ("q0001",), 1)
+    assert got.p == 1.0  # 2 of 3: every pattern is at least as extreme
+    assert got.verdict == "not distinguishable"
+    assert got.incomplete  # 1 of 6 failed
+
+
+def test_pairing_ignores_the_order_of_rows() -> None:
+    new, base = rows([1, 0, 1, 1]), rows([0, 0, 1, 0])
+    assert compare({"new": new.iloc[::-1], "base": base}, "base") == compare({"new": new, "base": base}, "base")
+
+
+def test_the_result_depends_on_no_order() -> None:
+    rng = np.random.default_rng(0)
+    frames = {f"l{i}": rows(rng.random(80), "nDCG@10") for i in range(4)}
+    types = {f"q{i:04}": "ab"[i % 2] for i in range(80)}
+    got = compare(frames, "l2", "nDCG@10", types=types, resamples=500)
+    turned = {label: frame.sample(frac=1, random_state=1) for label, frame in reversed(frames.items())}
+    turned_types = dict(reversed(types.items()))
+    assert compare(turned, "l2", "nDCG@10", types=turned_types, resamples=500) == got
+    assert [p.label for p in got.pairs] == ["l0", "l1", "l3"]
+
+
+def test_seeds_decide_and_generators_are_taken() -> None:
+    rng = np.random.default_rng(0)
+    frames = {"a": rows(rng.random(60), "MRR"), "b": rows(rng.random(60), "MRR")}
+    first = compare(frames, "b", "MRR", seed=1, resamples=300)
+    assert first == compare(frames, "b", "MRR", seed=np.random.default_rng(1), resamples=300)
+    assert first.pairs[0].ci != compare(frames, "b", "MRR", seed=2, resamples=300).pairs[0].ci
+
+
+def test_pair_values_are_those_of_the_public_statistics() -> None:
+    a, b = np.array([1.0, 1, 1, 0, 1, 1, 0, 1]), np.array([0.0, 1, 0, 0, 0, 1, 1, 0])
+    pair = compare({"a": rows(a), "b": rows(b)}, "b").pairs[0]
+    # 4 wins, 1 loss of 5: patterns with ≥ 4 or ≤ 1 plus signs: 2·(1 + 5) = 12 of 32
+    assert pair.p == pytest.approx(12 / 32) == sign_flip_p(a - b)
+    assert pair.minimum_detectable == minimum_detectable(a - b)
+    assert pair.ci is not None
+    assert pair.ci.low <= 3 / 8 <= pair.ci.high
+
+
+def test_holm_binds_the_whole_family() -> None:
+    base = np.zeros(12)
+    gains = {"g6": 6, "g8": 8, "g10": 10}  # exact p: 2/2^g
+    frames = {name: rows(np.arange(12) < g) for name, g in gains.items()} | {"base": rows(base)}
+    adjusted = {p.label: p.p_holm for p in compare(frames, "base").pairs}
+    assert adjusted == pytest.approx({"g10": 3 * 2 / 2**10, "g8": 2 * 2 / 2**8, "g6": 2 / 2**6})
+    alone = compare({"g6": frames["g6"], "base": frames["base"]}, "base").pairs[0]
+    assert (alone.p, alone.verdict) == (pytest.approx(2 / 64), "better")
+
+
+def test_holm_can_take_a_verdict_away() -> None:
+    one = rows(np.arange(40) < 6)  # p = 2/64 = .031: alone below .05, times 2 above
+    frames = {"base": rows(np.zeros(40)), "x": one, "y": one}
+    assert {p.verdict for p in compare(frames, "base").pairs} == {"not distinguishable"}
+
+
+def test_worse_and_metrics_where_lower_is_better() -> None:
+    low, high = np.zeros(30), np.ones(30)
+    assert compare({"a": rows(low), "b": rows(high)}, "b").pairs[0].verdict == "worse"
+    share = compare({"a": rows(low, "reach_share@2"), "b": rows(high, "reach_share@2")}, "b", "reach_share@2").pairs[0]
+    assert (share.difference, share.verdict, len(share.wins), share.losses) == (-1.0, "better", 30, ())
+
+
+def test_wins_are_listed_largest_first() -> None:
+    pair = compare({"a": rows([0.2, 0.9, 0.1, 0], "MRR"), "b": rows([0, 0, 0.5, 0], "MRR")}, "b", "MRR").pairs[0]
+    assert (pair.wins, pair.losses, pair.ties) == (("q0001", "q0000"), ("q0002",), 1)
+
+
+def test_without_baseline_every_two_labels_are_compared() -> None:
+    frames = {name: rows([0, 1, 1]) for name in "cab"}
+    got = compare(frames)
+    assert [(p.label, p.baseline) for p in got.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert got.pair("a", "c") is got.pairs[1]
+    assert got.pair("c", "a") is None
+
+
+def test_breakdown_by_type() -> None:
+    types = {"q0000": "bridge", "q0001": "bridge", "q0002": "comparison", "q0003": "comparison"}
+    by_type = compare({"a": rows([1, 1, 0, 1]), "b": rows([0, 1, 1, NAN])}, "b", types=types).pairs[0].by_type
+    assert list(by_type) == ["bridge", "comparison"]
+    bridge, comparison = by_type["bridge"], by_type["comparison"]
+    assert (bridge.n, bridge.difference, bridge.wins, bridge.losses, bridge.ties) == (2, 0.5, 1, 0, 1)
+    assert (comparison.n, comparison.difference, comparison.ci) == (1, -1.0, None)
+
+
+def test_failures_over_five_percent_are_marked() -> None:
+    values = np.ones(100)
+    five, six = values.copy(), values.copy()
+    five[:5] = six[:6] = NAN
+    got = compare({"five": rows(five), "six": rows(six), "base": rows(values)}, "base")
+    assert {label: c.incomplete for label, c in got.labels.items()} == {"five": False, "six": True, "base": False}
+    assert {p.label: p.incomplete for p in got.pairs} == {"five": False, "six": True}
+    assert got.labels["six"].coverage == pytest.approx(0.94)
+
+
+def test_a_missing_row_counts_as_a_failure() -> None:
+    got = compare({"part": rows(np.ones(10)).iloc[:8], "base": rows(np.ones(10))}, "base")
+    assert (got.labels["part"].failures, got.pairs[0].n, got.pairs[0].incomplete) == (2, 8, True)
+
+
+def test_nothing_answered_by_both_is_no_verdict() -> None:
+    pair = compare({"a": rows([1, NAN]), "b": rows([NAN, 1])}, "b").pairs[0]
+    assert (pair.n, pair.difference, pair.ci, pair.p, pair.minimum_detectable) == (0, None, None, 1.0, None)
+    assert pair.verdict == "not distinguishable"
+
+
+def test_it_becomes_plain_json() -> None:
+    got = compare({"a": rows([1, 1, 0]), "b": rows([0, 1, 1])}, "b", types={"q0000": "bridge"}).to_dict()
+    assert json.loads(json.dumps(got))["labels"]["a"] == {
+        "questions": 3, "failures": 0, "coverage": 1.0, "incomplete": False
+    }  # fmt: skip
+
+
+def test_best_baseline() -> None:
+    scores = {"bm25": 0.7, "vector": 0.8, "pagerank": 0.9, "hybrid": 0.8}
+    summaries = {name: {"metrics": {METRIC: value}} for name, value in scores.items()}
+    assert best_baseline(summaries) == "vector"  # pagerank uses the graph; hybrid ties and comes later
+    assert best_baseline(dict(reversed(summaries.items()))) == "vector"
+    assert best_baseline({"pagerank": summaries["pagerank"]}) is None
+    assert best_baseline({"bm25": {"metrics": {}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("frames", "arguments", "error", "message"),
+    [
+        ({"a": rows([1]), "b": rows([1])}, {"baseline": "c"}, UnknownNameError, "unknown label 'c'"),
+        ({"a": rows([1])}, {"baseline": "a"}, InputError, "at least two"),
+        ({"a": rows([1]), "b": rows([1])}, {"metric": "all_gold@11"}, UnknownNameError, "all_gold@1"),
+        ({"a": rows([1]), "b": rows([1])}, {"metric": "MRR"}, InputError, "no column 'MRR'"),
+        ({"a": rows([1, 1]).iloc[:1], "b": rows([1, 1]).iloc[1:]}, {}, InputError, "share no question"),
+        ({"a": pd.concat([rows([1]), rows([1])]), "b": rows([1])}, {}, InputError, "'q0000' twice"),
+        ({"a": rows([1]), "b": rows([1])}, {"alpha": 0.0}, ParameterError, "alpha is 0.0"),
+        ({"a": rows([1]), "b": rows([1])}, {"resamples": 0}, ParameterError, "resamples is 0"),
+    ],
+)
+def test_bad_input_is_refused(
+    frames: dict[str, pd.DataFrame], arguments: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        compare(frames, **arguments)  # type: ignore[arg-type]
+
+
+def verdicts(pairs: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]], metric: str) -> Counter[str]:
+    return Counter(
+        compare({"new": rows(a, metric), "base": rows(b, metric)}, "base", metric, seed=i, resamples=1_999)
+        .pairs[0]
+        .verdict
+        for i, (a, b) in enumerate(pairs)
+    )
+
+
+def flipped(
+    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]
+) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """200 data sets in which a fair coin decides for each question which label got which value: a true null."""
+    rng = np.random.default_rng(11)
+    coins = rng.random((200, len(a))) < 0.5
+    return [(np.where(c, a, b), np.where(c, b, a)) for c in coins]
+
+
+@pytest.mark.parametrize("metric", [METRIC, "recall@10", "nDCG@10"])
+def test_a_true_null_is_not_distinguishable(metric: str) -> None:
+    rng = np.random.default_rng(3)
+    draw = {
+        METRIC: lambda: rng.integers(0, 2, 300).astype(float),
+        "recall@10": lambda: rng.integers(0, 3, 300) / 2,
+        "nDCG@10": lambda: rng.random(300),
+    }[metric]
+    # the test holds its level of 5%: at least 182 of 200 (mean 190, binomial sd 3.1)
+    assert verdicts(flipped(draw(), draw()), metric)["not distinguishable"] >= 182
+
+
+def test_ten_percent_gained_and_five_lost_is_better() -> None:
+    # z = .05 / √((.15 − .0025)/1000) = 4.1 standard errors: power ≈ .98
+    rng = np.random.default_rng(5)
+    pairs = []
+    for _ in range(200):
+        change = rng.choice([1.0, -1.0, 0.0], p=[0.10, 0.05, 0.85], size=1_000)
+        base = np.where(change == 0, rng.integers(0, 2, 1_000), change < 0)
+        pairs.append((base + change, base.astype(float)))
+    assert verdicts(pairs, METRIC)["better"] >= 180
+
+
+@pytest.mark.benchmarks
+def test_a_true_null_of_real_differences(benchmarks_dir: Path) -> None:
+    def published(name: str) -> npt.NDArray[np.float64]:
+        path = benchmarks_dir / "hotpotqa-dev500" / "published_runs" / f"{name}_pooled.jsonl"
+        records = [json.loads(line)["published"] for line in path.read_text().splitlines()]
+        return np.array([r["full_evidence_recall@10"] for r in records])
+
+    bm25, dense = published("bm25"), published("dense")
+    assert verdicts(flipped(bm25, dense), METRIC)["not distinguishable"] >= 182
+    real = compare({"dense": rows(dense), "bm25": rows(bm25)}, "bm25").pairs[0]
+    assert (real.verdict, real.difference) == ("better", pytest.approx(0.664 - 0.5))
+
+
+def test_twenty_labels_are_fast() -> None:
+    rng = np.random.default_rng(0)
+    frames = {f"l{i:02}": rows(rng.integers(0, 2, 500)) for i in range(20)}
+    types = {f"q{i:04}": "ab"[i % 2] for i in range(500)}
+    compare(dict(list(frames.items())[:2]), "l00")  # scipy.stats loads on first use
+    start = time.process_time()
+    compare(frames, "l00", types=types)
+    assert time.process_time() - start < 1.5
+    assert mean_ci(frames["l00"][METRIC].to_numpy()) is not None

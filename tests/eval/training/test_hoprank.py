@@ -1,0 +1,161 @@
+"""How hoprank learns: the losses and their gradients, the folds, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from tests.support.graphs import ASKED, WORLD, built_index, plan_of
+
+from hopbench.eval.training.folds import cross_validated, left_out
+from hopbench.eval.training.hoprank import NEVER, Trainer
+from hopbench.eval.training.lessons import Lesson, balance, lessons
+from hopbench.eval.training.losses import RankedLists, _ranking_loss, fit_logistic, fit_ranking
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.edges import KINDS
+from hopbench.retrieval.strategies.hoprank.weights import score_names, to_json
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+GOLD = (("p01", "p02"), ("p04", "p08"), ("p06", "p10"))
+
+
+def told(what: str) -> None:
+    """Progress that nobody watches."""
+
+
+def benchmark(name: str) -> Benchmark:
+    asked = zip(ASKED, GOLD, strict=False)
+    return Benchmark(name, tuple(WORLD), tuple(BenchmarkQuestion(q.id, q.text, gold=gold) for q, gold in asked), "tune")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return built_index(plan_of(WORLD), tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def group(index: Index) -> list[Lesson]:
+    return [lesson for name in ("one", "two") for lesson in lessons(benchmark(name), index, HopRank())]
+
+
+def random_lists(seed: int = 0) -> RankedLists:
+    rng = np.random.default_rng(seed)
+    gold = np.array([True, False, False, False, True, True, False, False, True, True])  # the last list is all gold
+    return RankedLists(rng.normal(size=(10, 3)), gold, np.array([0, 4, 8]), np.array([1.0, 3.0, 1.0]))
+
+
+def test_the_ranking_loss_by_hand() -> None:
+    """Of weights 1, 3 and 1 only the first list has gold and others: z = (1, 0, 0) gives softplus(ln 2 − 1)/5."""
+    features = np.array([[1.0], [0.0], [0.0], [1.0], [2.0], [5.0]])
+    gold = np.array([True, False, False, False, False, True])
+    lists = RankedLists(features, gold, np.array([0, 3, 5]), np.array([1.0, 3.0, 1.0]))
+
+    value, _ = _ranking_loss(features, lists)(np.ones(1))
+
+    assert math.log1p(math.exp(math.log(2) - 1)) / 5 == pytest.approx(value)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_ranking_loss_has_this_gradient(seed: int) -> None:
+    lists = random_lists(seed)
+    loss = _ranking_loss(lists.features, lists)
+    at = np.random.default_rng(seed + 100).normal(size=3)
+
+    assert approx_fprime(at, lambda w: loss(w)[0]).tolist() == pytest.approx(loss(at)[1].tolist(), abs=1e-5)
+
+
+def test_the_ranking_fit_puts_gold_first_and_ignores_the_scale_of_features() -> None:
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(60, 2))
+    gold = np.zeros(60, bool)
+    gold[[int(begin + np.argmax(features[begin : begin + 6, 0])) for begin in range(0, 60, 6)]] = True
+    lists = RankedLists(features, gold, np.arange(0, 60, 6), np.ones(10))
+
+    weights = fit_ranking(lists)
+    scaled = fit_ranking(RankedLists(features * [1.0, 100.0], gold, lists.start, lists.weight))
+
+    assert weights[0] > 5 * abs(weights[1])
+    assert (weights / [1.0, 100.0]).tolist() == pytest.approx(scaled.tolist(), abs=1e-3)
+    assert [0.0] == fit_ranking(RankedLists(np.ones((60, 1)), gold, lists.start, lists.weight)).tolist()
+
+
+def test_the_logistic_fit_gives_the_share_of_labels_where_features_say_nothing() -> None:
+    labels = np.array([True, False, False, False])
+
+    weights, bias = fit_logistic(np.ones((4, 2)), labels, np.ones(4))
+
+    assert [0.0, 0.0] == pytest.approx(weights.tolist(), abs=1e-6)
+    assert math.log(0.25 / 0.75) == pytest.approx(bias, abs=1e-4)
+
+
+def test_data_sets_weigh_the_same(group: Sequence[Lesson]) -> None:
+    worth = balance([*group, *group[:3]])
+
+    assert [1.0, 1.0] == pytest.approx([worth[[0, 1, 2, 6, 7, 8]].sum(), worth[3:6].sum()])
+
+
+def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(group: Sequence[Lesson]) -> None:
+    first = to_json(Trainer().fit(group))
+    Trainer().fit(group[:3])
+
+    assert first == to_json(Trainer().fit(group))
+
+
+def test_what_is_left_out_weighs_nothing(group: Sequence[Lesson]) -> None:
+    weights = Trainer(without=frozenset({"coverage", "gain", "shared"})).fit(group)
+
+    names = score_names()
+    left = [names.index(name) for name in ("coverage", "path_shared", "log_path_shared")]
+    assert [0.0] * 3 == [weights.passes[-1][place] for place in left]
+    assert NEVER == weights.edges[KINDS.index("shared")].bias
+    assert 0.0 == weights.edges[0].weights[4]  # gain
+    with pytest.raises(UnknownNameError, match=r"feature or kind of edge of hoprank 'covrage'.*'coverage'"):
+        Trainer(without=frozenset({"covrage"}))
+
+
+def test_every_question_is_tested_once_a_setting(group: Sequence[Lesson]) -> None:
+    folds = cross_validated(Trainer(), group, 3, told)
+    sets = left_out(Trainer(), group, told)
+
+    assert [("cross-validated", "one", 3), ("cross-validated", "two", 3)] == [
+        (one.setting, one.dataset, one.questions) for one in folds
+    ]
+    assert [("left out", "one"), ("left out", "two")] == [(one.setting, one.dataset) for one in sets]
+    assert all(
+        0.0 <= one.recall_interval[0] <= one.recall_at_5 <= one.recall_interval[1] <= 1.0 for one in folds + sets
+    )
+    assert [] == left_out(Trainer(), group[:3], told)
+
+
+def test_no_gold_is_nothing_to_learn_from(index: Index) -> None:
+    bare = Benchmark("bare", tuple(WORLD), (BenchmarkQuestion("q", "Who?"),))
+
+    with pytest.raises(InputError, match="bare has no question with gold"):
+        list(lessons(bare, index, HopRank()))
+
+
+@pytest.mark.benchmarks
+def test_the_shipped_weights_find_the_evidence_of_a_real_set(benchmarks_dir: Path, tmp_path: Path) -> None:
+    """In sample: guards the weights file and the features it was made for, it measures nothing."""
+    from hopbench.eval.benchmarks import load_benchmark
+    from hopbench.eval.training.folds import ranked_by
+    from hopbench.retrieval.embedding import EmbeddingCache, get_embedder
+    from hopbench.retrieval.strategies.hoprank.weights import shipped
+
+    whole = load_benchmark(str(benchmarks_dir / "musique-train100"))
+    asked = whole.questions[:25]
+    kept = {*(passage.id for passage in whole.passages[:500]), *(gold for one in asked for gold in one.gold)}
+    real = replace(whole, questions=asked, passages=tuple(one for one in whole.passages if one.id in kept))
+    embedder = get_embedder("wordllama", EmbeddingCache(tmp_path / "cache"))
+    index = built_index(plan_of(real.passages, embedder=embedder), tmp_path)
+    ranked = ranked_by(Trainer(), shipped(), list(lessons(real, index, HopRank())))
+
+    complete = [set(lesson.question.gold) <= set(ranking[:10]) for lesson, ranking in ranked]
+    assert sum(complete) >= 0.8 * len(complete)

@@ -1,0 +1,138 @@
+"""`hopbench serve` for real: its schedule survives the process, and killed runs do not stay "Running"."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from tests.flows.cli.conftest import call
+from tests.support.places import ROOT
+
+if TYPE_CHECKING:
+    from hopbench.flows.orchestration.runtime import PrefectRuntime
+
+CRON = "0 2 1 1 *"  # no night is due while the test runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--cron", "* * * *"], "--cron '* * * *': five fields are wanted"),
+        (["--timezone", "Mars/Olympus"], "--timezone 'Mars/Olympus': no such zone"),
+        (["--no-prefect"], "leave out --no-prefect"),
+        (["--keep", "0"], "--keep 0: keep at least 1 night"),
+        (["--latency-factor", "0.5"], "--latency-factor 0.5: a factor over 1"),
+        (["--webhook", "ftp://x/T0KEN"], "--webhook: not a URL"),
+        (["--datset", "hopworld"], "No such option: --datset"),
+        (["--dataset", "hopword"], "unknown benchmark 'hopword'"),
+        (["--strategies", "vecto"], "unknown strategy 'vecto'"),
+    ],
+)
+def test_what_would_fail_at_night_is_refused_now(tmp_path: Path, arguments: list[str], word: str) -> None:
+    done = call("serve", *arguments, home=tmp_path / "home")
+    assert done.code == 2
+    assert word in done.err
+    assert "T0KEN" not in done.err
+
+
+@pytest.mark.prefect
+def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: PrefectRuntime, tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+
+    def schedules() -> list[tuple[str, bool, str, Any]]:
+        with get_client(sync_client=True) as client:
+            found = [one for one in client.read_deployments() if one.name == "nightly"]
+            return [
+                (str(one.id), schedule.active, getattr(schedule.schedule, "cron", ""), one.parameters["arguments"])
+                for one in found
+                for schedule in one.schedules
+            ]
+
+    environment = {**os.environ, "PREFECT_API_URL": prefect_runtime.api_url, "HOPBENCH_HOME": str(tmp_path)}
+    flags = ["--cron", CRON, "--dataset", "hopworld", "--keep", "7", "--webhook", "https://hooks.example.org/T0KEN"]
+    seen = []
+    for ending in (signal.SIGKILL, signal.SIGTERM):
+        with subprocess.Popen(
+            [sys.executable, "-m", "hopbench.flows.cli.main", "serve", *flags],
+            env=environment,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            shown = [
+                line for line in iter(process.stdout.readline, "stop it with Ctrl-C; the schedule stays\n") if line
+            ]
+            assert shown[0] == "serving  hopbench nightly --dataset hopworld --keep 7\n"
+            wait_for(schedules)
+            process.send_signal(ending)
+            process.wait(120)
+        seen += schedules()
+    assert len(seen) == 2
+    assert seen[0] == seen[1] == (seen[0][0], True, CRON, ["--dataset", "hopworld", "--keep", "7"])
+
+
+def wait_for(condition: Any) -> None:
+    import time
+
+    deadline = time.monotonic() + 120
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from hopbench.flows.settings.home import Home
+from hopbench.flows.orchestration.runtime import PrefectRuntime, run_flow
+with PrefectRuntime.start(Home.resolve()) as runtime:
+    run_flow("killed-night", lambda step: os.kill(os.getpid(), signal.SIGKILL), runtime=runtime)
+"""
+
+
+@pytest.mark.prefect
+@pytest.mark.alone  # whoever starts meanwhile would mark it first
+def test_a_killed_run_is_marked_as_crashed_by_the_next_start(prefect_runtime: PrefectRuntime, tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowFilter, FlowFilterName
+
+    from hopbench.flows.orchestration.crashed import mark_crashed
+    from hopbench.flows.orchestration.steps import run_flow
+
+    environment = {**os.environ, "PREFECT_API_URL": prefect_runtime.api_url, "HOPBENCH_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLED)], env=environment, cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+    def killed() -> Any:
+        with get_client(sync_client=True) as client:
+            (run,) = client.read_flow_runs(flow_filter=FlowFilter(name=FlowFilterName(any_=["killed-night"])))
+            return run
+
+    assert killed().state.is_running()
+    marked: list[str] = []
+    run_flow("living-night", lambda _: marked.extend(mark_crashed()), runtime=prefect_runtime)
+    assert [name.startswith("killed-night") for name in marked] == [True]  # and not the one that asks
+    assert killed().state.is_crashed()
+    assert "ended without a word" in killed().state.message
+
+
+def test_the_work_pools_deployment_names_a_flow_and_flags_that_exist(tmp_path: Path) -> None:
+    (deployment,) = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    module, _, name = deployment["entrypoint"].partition(":")
+    assert f"def {name}(" in (ROOT / module).read_text(encoding="utf-8")
+    known = call("nightly", "--help", home=tmp_path).out
+    flags = [word for word in deployment["parameters"]["arguments"] if word.startswith("--")]
+    assert [] == [flag for flag in flags if flag not in known]
+    assert deployment["schedules"][0]["active"] is True
+    # The night's environment is its worker's: a value taken over here would be the deploying shell's, or empty.
+    assert {"name": "hopbench"} == deployment["work_pool"]

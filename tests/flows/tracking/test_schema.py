@@ -1,0 +1,140 @@
+"""MLflow's database of an older MLflow: ours is upgraded with a copy, others are refused with the remedy."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hopbench.flows.settings.home import Home
+from hopbench.flows.tracking.client import RunPayload, Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking.reader import TrackingReader
+from hopbench.flows.tracking.schema import bring_up_to_date
+from hopbench.retrieval.support.errors import InputError
+
+OLDER = "acf3f17fdcc7"  # MLflow 2.8 to 2.13
+RUN = "a" * 32
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one run, made by MLflow's own migrations up to OLDER."""
+    from alembic import command
+    from mlflow.store.db.utils import _get_alembic_config
+    from mlflow.store.tracking.dbmodels.initial_models import Base
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    file = tmp_path_factory.mktemp("older") / "mlflow.db"
+    engine = create_engine(f"sqlite:///{file}", poolclass=NullPool)
+    Base.metadata.create_all(engine)
+    with engine.begin() as connection:
+        config = _get_alembic_config(f"sqlite:///{file}")
+        config.attributes["connection"] = connection
+        command.upgrade(config, OLDER)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(
+            "INSERT INTO experiments (experiment_id, name, artifact_location, lifecycle_stage)"
+            " VALUES (1, 'hopbench/old', 'file:///nowhere', 'active')"
+        )
+        database.execute(
+            "INSERT INTO runs (run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time,"
+            " end_time, source_version, lifecycle_stage, artifact_uri, experiment_id)"
+            f" VALUES ('{RUN}', 'bm25', 'LOCAL', '', '', 'me', 'FINISHED', 1, 2, '', 'active', 'file:///nowhere', 1)"
+        )
+        database.execute(f"INSERT INTO params (key, value, run_uuid) VALUES ('label', 'bm25', '{RUN}')")
+        database.execute(f"INSERT INTO tags (key, value, run_uuid) VALUES ('mlflow.runName', 'bm25', '{RUN}')")
+        database.execute(  # what decides a comparison: runs without it are none to compare
+            "INSERT INTO latest_metrics (key, value, timestamp, step, is_nan, run_uuid)"
+            f" VALUES ('all_gold_at_10', 0.5, 1, 0, 0, '{RUN}')"
+        )
+        database.commit()
+    return file
+
+
+@pytest.fixture(autouse=True)
+def quiet_alembic() -> Iterator[None]:
+    """Its configuration silences loggers that other tests listen to."""
+    before = {name: logging.getLogger(name).disabled for name in logging.root.manager.loggerDict}
+    yield
+    for name, disabled in before.items():
+        logging.getLogger(name).disabled = disabled
+
+
+def revision(file: Path) -> str:
+    with closing(sqlite3.connect(file)) as database:
+        return str(database.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+
+
+@pytest.fixture
+def home(older: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    place = Home(tmp_path / "home").prepare()
+    place.mlflow_db.write_bytes(older.read_bytes())
+    return place
+
+
+def test_our_own_database_is_upgraded_and_a_copy_kept(home: Home, older: Path) -> None:
+    with Tracker.start(home, "hopbench/new") as tracker:
+        tracker.log(RunPayload("night", "nightly", metrics={"recall@5": 0.5}))
+    (note,) = tracker.notes
+    (copy,) = home.root.glob("mlflow.db.before-*")
+    assert note.startswith(f"MLflow's database was brought up to date (its schema is {OLDER}, that of MLflow ")
+    assert note.endswith(f"; {copy} is a copy of it from before")
+    assert (revision(copy), revision(home.mlflow_db)) == (OLDER, copy.name.removeprefix("mlflow.db.before-"))
+
+    reader = TrackingReader(home)
+    assert reader.run(RUN).name == "bm25"  # what was there still is
+    assert reader.run(tracker.run_ids["night"]).name == "nightly"
+    assert reader.note is None  # and nothing was left to do
+    assert not list(home.root.glob("*.upgrading"))
+
+
+def test_comparing_runs_upgrades_it_too(home: Home) -> None:
+    reader = TrackingReader(home)
+    found = reader.newest("bm25", None)
+    assert found is not None
+    assert found.id == RUN
+    assert "was brought up to date" in str(reader.note)
+
+
+def test_somebody_elses_database_is_left_alone(
+    home: Home, older: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "shared.db"
+    theirs.write_bytes(older.read_bytes())
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{theirs}")
+    tracker = Tracker.start(home, "hopbench/new")
+    tracker.log(RunPayload("night", "nightly"))
+    with pytest.raises(TrackingError) as caught:
+        tracker.close()
+    assert f"make a copy of it, then run: mlflow db upgrade {tracking_uri(home)}" in str(caught.value)
+    assert theirs.read_bytes() == older.read_bytes()
+
+
+def test_a_newer_mlflows_database_and_a_server(home: Home, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(home.mlflow_db)) as database:
+        database.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
+        database.commit()
+    with pytest.raises(InputError, match=r"written by a newer MLflow: its schema is ffffffffffff.*Update HopBench"):
+        bring_up_to_date(tracking_uri(home), home.mlflow_db)
+    assert bring_up_to_date("http://127.0.0.1:9", home.mlflow_db) is None  # a server looks after its own
+    assert bring_up_to_date(f"sqlite:///{tmp_path / 'none.db'}", tmp_path / "none.db") is None
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_an_upgrade_that_fails_leaves_the_database_as_it_was(home: Home) -> None:
+    with closing(sqlite3.connect(home.mlflow_db)) as database:
+        database.execute("CREATE TABLE trace_info (something TEXT)")  # the next migration will want to make it
+        database.commit()
+    before = home.mlflow_db.read_bytes()
+    with pytest.raises(
+        InputError, match=r"mlflow.db is that of an older MLflow and could not be upgraded \(.*trace_info"
+    ):
+        bring_up_to_date(tracking_uri(home), home.mlflow_db)
+    assert home.mlflow_db.read_bytes() == before
+    assert not list(home.root.glob("*.upgrading"))

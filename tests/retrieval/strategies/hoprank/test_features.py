@@ -1,0 +1,274 @@
+"""hoprank's features, each derived by hand on the twelve passages of `WORLD`.
+
+Words stand in so many of the 12 chunks (title and text): ed, wood, 1994, film 1; directed 2; born, johnny, depp 3;
+director, starring 0. idf = ln(1 + (12 − df + ½)/(df + ½)), ln 12 for a word that no chunk has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.graphs import WORLD, built_index, graph_tables, hand_index, plan_of
+
+from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank import base_features as base
+from hopbench.retrieval.strategies.hoprank import edge_features as edge
+from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts, Scales
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, EdgeFacts, facts_of
+from hopbench.retrieval.strategies.hoprank.edges import FORWARD, KINDS, REVERSE, SAME_TITLE, SHARED, Edges, edges_from
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
+from hopbench.retrieval.types import Counters, Passage, Question
+
+ONE, TWO, THREE = (math.log1p((12 - df + 0.5) / (df + 0.5)) for df in (1, 2, 3))
+NONE = math.log(12)
+ED_WOOD, BURTON, DEPP, UNTITLED = 0, 1, 3, 11  # rows: passages sorted by id
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return built_index(plan_of(WORLD), tmp_path_factory.mktemp("world"))
+
+
+def asked(index: Index, text: str) -> Candidates:
+    (found,) = HopRank().candidates(Batch(index, [Question("q", text)]), Counters())
+    return found
+
+
+BORN = "Where was the director of Ed Wood born?"  # director, ed, wood, born; of them ed and wood are linked
+ALL = NONE + 2 * ONE + THREE
+
+
+@pytest.mark.parametrize(
+    ("feature", "ed_wood", "burton"),
+    [
+        (base.link, 2 * ONE / ALL, 0.0),  # the words that name the title; one chunk has it; titles are trusted with 1
+        (base.title_found, 2 / 3, 0.0),  # "Ed Wood (film)": ed and wood stand in the question, film (idf as theirs) not
+        (base.coverage, 2 * ONE / ALL, THREE / ALL),  # "Tim Burton was born …"
+        (base.sentence, 2 * ONE / ALL, THREE / ALL),  # the title and "Ed Wood is …"; "Tim Burton was born …"
+        (base.open_coverage, 0.0, THREE / (NONE + THREE)),  # director and born are open
+        (base.rare, 1.0, 1 / 3),  # ed is in one chunk; born in three
+        (base.rarities, 2.0, 1 / 3),  # ed and wood are in one chunk each; born in three
+        (base.pair, 0.0, 0.0),  # among twelve chunks no word is rare enough
+        (base.capitals, 1.0, 0.0),  # Ed and Wood; Where is a stop word
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_base_features_by_hand(
+    index: Index, feature: Callable[[ChunkFacts], Any], ed_wood: float, burton: float
+) -> None:
+    column = BASE_FEATURES.index(feature)
+    values = asked(index, BORN).features(np.array([ED_WOOD, BURTON]))[:, column]
+
+    assert [ed_wood, burton] == pytest.approx(values.tolist(), abs=1e-5)  # 1e-6 keeps denominators from 0
+
+
+def test_scores_are_measured_against_the_pool_s() -> None:
+    nothing = np.zeros(2)
+    question = ReadQuestion(
+        np.array([0]), np.ones(1), np.ones(1, np.int64), np.zeros(1, bool), np.zeros(1, bool), {}, {}
+    )
+    facts = ChunkFacts(
+        question=question,
+        scales=Scales(bm25=8.0, first_cosine=0.9, last_cosine=0.5, mass=0.04),
+        bm25=np.array([8.0, 2.0]),
+        cosine=np.array([0.7, -0.9]),
+        mass=np.array([0.01, 0.0]),
+        link=nothing,
+        covered=np.zeros((2, 1), bool),
+        best_sentence=nothing,
+        title_found=nothing,
+        together=np.zeros((1, 1)),
+    )
+
+    assert [1.0, 0.25] == pytest.approx(base.bm25(facts).tolist(), abs=1e-6)
+    assert [0.5, -1.0] == pytest.approx(base.dense(facts).tolist(), abs=1e-5)  # (.7 − .5)/(.9 − .5); clipped
+    assert [0.5, 0.0] == base.walk(facts).tolist()  # √(.01/.04)
+
+
+def test_rare_words_and_pairs_of_them_by_hand() -> None:
+    """Words of idf 4, 5 and 2 in 2, 1 and 9 chunks; the first two are rare, and two chunks of the pool have both."""
+    no = np.zeros(3, bool)
+    question = ReadQuestion(np.arange(3), np.array([4.0, 5.0, 2.0]), np.array([2, 1, 9]), no, no, {}, {})
+    nothing = np.zeros(2)
+    facts = ChunkFacts(
+        question=question,
+        scales=Scales(bm25=1.0, first_cosine=0.9, last_cosine=0.5, mass=1.0),
+        bm25=nothing,
+        cosine=nothing,
+        mass=nothing,
+        link=nothing,
+        covered=np.array([[True, True, True], [True, False, True]]),
+        best_sentence=nothing,
+        title_found=nothing,
+        together=np.array([[3.0, 2.0, 3.0], [2.0, 2.0, 1.0], [3.0, 1.0, 9.0]]),
+    )
+
+    assert [1 / 2 + 1 + 1 / 9, 1 / 2 + 1 / 9] == pytest.approx(base.rarities(facts).tolist())
+    assert [1 / 2, 0.0] == base.pair(facts).tolist()
+
+
+def test_a_pair_is_counted_in_the_pool(tmp_path: Path) -> None:
+    """Of 60 chunks two have "amber" and "willow": idf ln(1 + 58.5/2.5) = 3.2, so both are rare; the pool has both."""
+    passages = [Passage(f"p{n:02}", "", f"Plain text {n}.") for n in range(58)]
+    passages += [Passage(f"q{n}", "", "An amber willow.") for n in range(2)]
+    candidates = asked(built_index(plan_of(passages), tmp_path), "amber willow")
+
+    assert [0.0, 0.5, 0.5] == candidates.features(np.array([0, 58, 59]))[:, BASE_FEATURES.index(base.pair)].tolist()
+
+
+def test_the_best_chunk_has_full_bm25_and_walk(index: Index) -> None:
+    values = dict(
+        zip([f.__name__ for f in BASE_FEATURES], asked(index, BORN).features(np.array([ED_WOOD]))[0], strict=True)
+    )
+
+    assert (1.0, 1.0) == pytest.approx((values["bm25"], values["walk"]), abs=1e-6)
+
+
+STARRING = "Who directed the 1994 film starring Johnny Depp?"  # johnny and depp are linked, the rest is open
+OPEN = TWO + 2 * ONE + NONE
+EVERY = OPEN + 2 * THREE
+KNOWN = (TWO + 2 * ONE) / OPEN  # directed, 1994 and film of the open words
+
+
+def edge_facts(candidates: Candidates, kind: int, anchor: int, target: int) -> EdgeFacts:
+    found = edges_from(np.array([anchor]), candidates.seen.mentions, candidates.in_pool)
+    return facts_of(candidates, found.where((found.kind == kind) & (found.target == target)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "anchor", "target", "expected"),
+    [
+        # "Ed Wood is a 1994 film directed by Tim Burton." leads to Tim Burton, who directed too.
+        (
+            FORWARD,
+            ED_WOOD,
+            BURTON,
+            {
+                edge.window: KNOWN,  # "is a 1994 film directed by" are the six words before
+                edge.sentence: KNOWN,
+                edge.early: 1.0,  # the first of two mentions
+                edge.focus: 1 / math.sqrt(2),
+                edge.gain: 0.0,  # "He directed Beetlejuice": directed is known already
+                edge.together: (TWO + 2 * ONE + 2 * THREE) / EVERY,  # all but starring
+                edge.rarity: (math.log(13 / 4) + 1) / (math.log(13) + 1),  # 4 chunks mention Tim Burton
+                edge.asked: 0.0,
+                edge.narrow: 1.0,  # one chunk has the title
+                edge.trust: 1.0,
+                edge.far_window: 0.0,
+                edge.far_sentence: 0.0,
+                edge.in_title: 0.0,
+            },
+        ),
+        # "It stars Johnny Depp as Ed Wood.": no open word around it, but the question names him.
+        (FORWARD, ED_WOOD, DEPP, {edge.window: 0.0, edge.early: 1 / 2, edge.asked: 1.0, edge.sentence: 0.0}),
+        # Johnny Depp is mentioned by Ed Wood and by the untitled passage: a fan of 2. Ed Wood adds what Depp lacks.
+        (
+            REVERSE,
+            DEPP,
+            ED_WOOD,
+            {edge.narrow: 1 / math.sqrt(2), edge.gain: KNOWN, edge.early: 1 / 2, edge.target_bm25: 1.0},
+        ),
+        # Both name Johnny Depp; the open words stand around neither mention.
+        (SHARED, ED_WOOD, UNTITLED, {edge.narrow: 1 / math.sqrt(2), edge.far_window: 0.0, edge.asked: 1.0}),
+        # From the other side the target's own mention has them in its sentence's twin, "It stars …": none either.
+        (SHARED, UNTITLED, ED_WOOD, {edge.far_sentence: 0.0, edge.early: 1.0, edge.focus: 1 / math.sqrt(2)}),
+    ],
+    ids=["forward", "forward to a named one", "reverse", "shared", "shared back"],
+)
+def test_edge_features_by_hand(
+    index: Index, kind: int, anchor: int, target: int, expected: dict[Callable[[EdgeFacts], Any], float]
+) -> None:
+    facts = edge_facts(asked(index, STARRING), kind, anchor, target)
+
+    assert 1 == len(facts.edges)
+    found = {feature.__name__: float(feature(facts)[0]) for feature in expected}
+    assert {feature.__name__: value for feature, value in expected.items()} == pytest.approx(found, abs=1e-6)
+
+
+def test_a_target_s_mention_has_surroundings_of_its_own(index: Index) -> None:
+    """Ed Wood and Michael Keaton share Tim Burton: "He played Batman for Tim Burton." has both open words."""
+    facts = edge_facts(asked(index, "Who played Batman?"), SHARED, ED_WOOD, 6)
+
+    batman_and_played = 1.0  # both words are open and nothing else is asked
+    assert [batman_and_played] == pytest.approx(edge.far_window(facts).tolist(), abs=1e-5)
+    assert [batman_and_played] == pytest.approx(edge.far_sentence(facts).tolist(), abs=1e-5)
+    assert [0.0] == edge.window(facts).tolist()
+
+
+def test_a_mention_in_a_title_shows(tmp_path: Path) -> None:
+    index = built_index(
+        plan_of([Passage("a", "Ohio River", "A river."), Passage("b", "Bridges of the Ohio River", "A list.")]),
+        tmp_path,
+    )
+    candidates = asked(index, "Which bridges?")
+
+    assert [1.0] == edge.in_title(edge_facts(candidates, REVERSE, 0, 1)).tolist()
+    assert [1.0] == edge.in_title(edge_facts(candidates, FORWARD, 1, 0)).tolist()
+
+
+def test_residual_and_likeness_by_hand(tmp_path: Path) -> None:
+    """The question is e0, the anchor .6·e0 + .8·e1, the target .5·e0 + √.75·e2.
+
+    What the anchor leaves of the question is e0 − .6·anchor = .64·e0 − .48·e1, of length .8: .8·e0 − .6·e1.
+    """
+    tables = graph_tables({"a": "text a", "b": "text b"}, entities=["e:x"], mentions=[("e:x", "a"), ("e:x", "b")])
+    candidates = asked(hand_index(tables, tmp_path, {"a": 0.6, "b": 0.5}), "anything")
+    facts = edge_facts(candidates, SHARED, 0, 1)
+
+    assert [0.8 * 0.5] == pytest.approx(edge.residual(facts).tolist(), abs=1e-6)
+    assert [0.6 * 0.5] == pytest.approx(edge.alike(facts).tolist(), abs=1e-6)
+    assert [0.0] == edge.window(facts).tolist()  # "e:x" is spelled out in neither text
+
+
+def test_edges_of_every_kind(tmp_path: Path) -> None:
+    passages = [
+        Passage("a", "Corin (poet)", "He met Ada Krell."),
+        Passage("b", "Corin (city)", "A city."),
+        Passage("c", "Ada Krell", "She sings."),
+        Passage("d", "Bo Marn", "He knew Ada Krell and nobody else."),
+    ]
+    candidates = asked(built_index(plan_of(passages), tmp_path), "Who?")
+    found = edges_from(np.array([0, 2]), candidates.seen.mentions, candidates.in_pool)
+
+    assert {
+        (FORWARD, 0, 2),  # the poet's passage names Ada Krell
+        (SHARED, 0, 3),  # so does Bo Marn's
+        (SAME_TITLE, 0, 1),  # the poet and the city
+        (REVERSE, 2, 0),  # Ada Krell is named there
+        (REVERSE, 2, 3),
+    } == set(zip(found.kind.tolist(), found.anchor.tolist(), found.target.tolist(), strict=True))
+    same = found.where(found.kind == SAME_TITLE)
+    assert ([NOWHERE], [2]) == (same.mention.tolist(), same.fan.tolist())
+
+
+def test_every_feature_is_tried_by_hand() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+
+    assert [] == [f.__name__ for f in BASE_FEATURES if f"base.{f.__name__}" not in text]
+    assert [] == [f.__name__ for f in EDGE_FEATURES if f"edge.{f.__name__}" not in text and f is not edge.target_dense]
+
+
+def test_an_edge_knows_its_target_s_own_scores(index: Index) -> None:
+    candidates = asked(index, STARRING)
+    facts = edge_facts(candidates, FORWARD, ED_WOOD, DEPP)
+    own = dict(zip([f.__name__ for f in BASE_FEATURES], candidates.features(np.array([DEPP]))[0], strict=True))
+
+    assert [own["dense"]] == edge.target_dense(facts).tolist()
+    assert [own["bm25"]] == edge.target_bm25(facts).tolist()
+
+
+def test_no_edges_have_no_features(index: Index) -> None:
+    candidates = asked(index, BORN)
+    nothing = edges_from(np.zeros(0, np.int64), candidates.seen.mentions, candidates.in_pool)
+
+    assert isinstance(nothing, Edges)
+    assert [(0,)] * len(EDGE_FEATURES) == [feature(facts_of(candidates, nothing)).shape for feature in EDGE_FEATURES]
+    assert 5 == len(KINDS)

@@ -1,0 +1,44 @@
+"""A sweep in a process of its own that notes each trial it does, and may be killed at its n-th.
+
+`python -m tests.support.sweep_to_kill NOTES KILL_AT MOMENT ARGUMENTS…`: MOMENT is "before" or "after" the trial is
+kept.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from hopbench.eval.sweep.arena import Arena
+from hopbench.eval.trials.ledger import Ledger, TrialRecord
+from hopbench.eval.trials.trial import TrialOutcome
+from hopbench.flows.cli.main import main
+from hopbench.retrieval.strategies.base import Strategy
+
+notes, kill_at, moment = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+run, put = Arena.run, Ledger.put
+done: list[str] = []
+
+
+def noting(self: Arena, strategy: Strategy, ranked: TrialOutcome | None = None) -> TrialRecord:
+    record = run(self, strategy, ranked)
+    with notes.open("a") as file:
+        file.write(record.trial_id + "\n")
+    done.append(record.trial_id)
+    if len(done) == kill_at and moment == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return record
+
+
+def keeping(self: Ledger, record: TrialRecord) -> None:
+    put(self, record)
+    if len(done) == kill_at and moment == "after":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+Arena.run = noting  # type: ignore[method-assign]
+Ledger.put = keeping  # type: ignore[method-assign]
+sys.argv[1:] = sys.argv[4:]
+main()
