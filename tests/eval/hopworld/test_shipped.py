@@ -138,7 +138,7 @@ def test_names_of_the_two_worlds_are_disjoint() -> None:
             # Inside a sentence only names are capitalised; acronyms of both worlds may meet.
             found |= set(re.findall(r"(?<=[a-z,] )[A-Z][a-z]+", f"{passage.title}. {passage.text}"))
         worlds.append(found)
-    templates = "".join(p.read_text() for p in (DATASETS.parent / "eval/benchmarks/hopworld").glob("*.py"))
+    templates = "".join(p.read_text() for p in (DATASETS.parent / "eval/hopworld").glob("*.py"))
     common = (worlds[0] & worlds[1]) - set(re.findall(r"[A-Z][a-z]+", templates))
     assert common == set()
     assert min(map(len, worlds)) > 2000
