@@ -41,11 +41,11 @@ def test_a_file_goes_to_one_worker_and_so_do_files_that_share_a_fixture() -> Non
 
 
 def test_the_longest_are_begun_first_and_groups_stay_whole(monkeypatch: Any) -> None:
-    monkeypatch.setattr(parallel, "LONGEST", ("tests/test_b.py", "tests/test_cli/"))
-    names = ["test_a.py::1", "test_cli/test_x.py::1", "test_b.py::1", "test_c.py::1", "test_cli/test_y.py::1"]
+    monkeypatch.setattr(parallel, "LONGEST", ("tests/test_b.py", "tests/flows/cli/"))
+    names = ["test_a.py::1", "flows/cli/test_x.py::1", "test_b.py::1", "test_c.py::1", "flows/cli/test_y.py::1"]
     items = [Collected(f"tests/{name}") for name in names]
     begin_with_the_longest(cast("Any", items))
-    assert ["test_b.py::1", "test_cli/test_x.py::1", "test_cli/test_y.py::1", "test_a.py::1", "test_c.py::1"] == [
+    assert ["test_b.py::1", "flows/cli/test_x.py::1", "flows/cli/test_y.py::1", "test_a.py::1", "test_c.py::1"] == [
         item.nodeid.removeprefix("tests/") for item in items
     ]
 

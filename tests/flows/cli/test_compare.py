@@ -17,7 +17,7 @@ from tests.flows.cli.conftest import Hopbench, call
 
 from hopbench.eval.compare import compare
 from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord
-from hopbench.flows.cli.compare.command import sides as compare_sides
+from hopbench.flows.cli.compare import sides as compare_sides
 from hopbench.flows.cli.compare.sides import Side
 from hopbench.flows.cli.compare.sources import Sources
 from hopbench.flows.settings.home import Home

@@ -102,7 +102,7 @@ def test_a_shell_is_offered(line: str, offered: list[str]) -> None:
 
 def test_completion_can_be_shown_and_loads_nothing_heavy() -> None:
     program = (
-        "import sys; from hopbench.flows.cli import complete\nfrom hopbench.flows.cli.main import app\n"
+        "import sys; from hopbench.flows.cli.flags import complete\nfrom hopbench.flows.cli.main import app\n"
         "offered = [complete.labels(''), complete.stores(''), complete.sides(''), complete.changes('')]\n"
         f"print([name for name in {HEAVY} if name in sys.modules], all(offered))"
     )

@@ -18,7 +18,7 @@ from tests.flows.cli.conftest import call, write_benchmark
 from tests.flows.nightly.test_notify import Handler, Hook
 from tests.support.places import ROOT
 
-from hopbench.retrieval.graph.build.builder import plan
+from hopbench.retrieval.graph.build import plan
 from hopbench.retrieval.strategies.pagerank import PageRank
 
 if TYPE_CHECKING:

@@ -92,7 +92,8 @@ KILLED = """
 import os, signal
 from pathlib import Path
 from hopbench.flows.settings.home import Home
-from hopbench.flows.orchestration.runtime import PrefectRuntime, run_flow
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import run_flow
 with PrefectRuntime.start(Home.resolve()) as runtime:
     run_flow("killed-night", lambda step: os.kill(os.getpid(), signal.SIGKILL), runtime=runtime)
 """

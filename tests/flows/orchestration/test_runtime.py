@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from hopbench.flows.orchestration.processes import process_tag
-from hopbench.flows.orchestration.runtime import PrefectRuntime, PrefectUnavailableError, Steps, plain_steps, run_flow
+from hopbench.flows.orchestration.runtime import PrefectRuntime, PrefectUnavailableError
+from hopbench.flows.orchestration.steps import Steps, plain_steps, run_flow
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
 
@@ -78,7 +79,8 @@ def is_running(pid: int) -> bool:
 def test_without_a_runtime_the_body_is_called_and_prefect_is_not_imported() -> None:
     code = """
         import sys
-        from hopbench.flows.orchestration.runtime import PrefectRuntime, run_flow
+        from hopbench.flows.orchestration.runtime import PrefectRuntime
+        from hopbench.flows.orchestration.steps import run_flow
         print(run_flow("plain", lambda step: step("add", lambda a, b: a + b, 1, b=2), runtime=None))
         print("prefect" in sys.modules)
     """
@@ -169,7 +171,8 @@ def test_a_given_server_is_used_quietly_and_only_the_home_is_touched(
     code = """
         import sys
         from hopbench.flows.settings.home import Home
-        from hopbench.flows.orchestration.runtime import PrefectRuntime, run_flow
+        from hopbench.flows.orchestration.runtime import PrefectRuntime
+        from hopbench.flows.orchestration.steps import run_flow
         home = Home.resolve()
         with PrefectRuntime.start(home) as runtime:
             print(run_flow("given", lambda step: step("len", len, "four"), runtime=runtime))

@@ -10,7 +10,7 @@ import pytest
 from tests.flows.cli.conftest import write_benchmark
 
 from hopbench.eval.sweep.model import Objective
-from hopbench.flows.sweep.flow import given as sweep_given
+from hopbench.flows.sweep import given as sweep_given
 from hopbench.retrieval.support.errors import InputError
 
 

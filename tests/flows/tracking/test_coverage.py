@@ -20,7 +20,7 @@ from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.run.record import tracked_trials
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
-from hopbench.flows.sweep.flow import flow as sweep_module
+from hopbench.flows.sweep import flow as sweep_module
 from hopbench.flows.sweep.flow import sweep
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
 from hopbench.flows.tracking.payload import to_message
