@@ -1,4 +1,4 @@
-"""What an evaluation passes from hand to hand: the benchmark with its gold, and a strategy's answer as passages."""
+"""The types that evaluation shares: a benchmark with its gold, and a strategy's ranking of one question in passages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from hopbench.retrieval.fitted import FittedOn, packed, question_hash, shipped_hashes
 from hopbench.retrieval.types import Passage, Question, Source
 
 Role = Literal["tune", "report", "user"]
@@ -88,3 +89,16 @@ class PassageRanking:
     failure: str | None = None
     context_parts: tuple[str, ...] = ()
     graph_context: str = ""
+
+
+def fitted_on(benchmark: Benchmark) -> FittedOn:
+    """The set by name, digest and the hashes of its questions."""
+    hashes = frozenset(question_hash(question.text) for question in benchmark.questions)
+    return FittedOn(benchmark.name, benchmark.digest, hashes)
+
+
+def hashes_of(benchmark: Benchmark) -> dict[str, str]:
+    """`question_hashes` for a provenance; nothing for sets whose hashes travel with HopBench."""
+    if benchmark.digest in shipped_hashes():
+        return {}
+    return {"question_hashes": packed(question.text for question in benchmark.questions)}

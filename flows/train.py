@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.benchmarks.fitted import hashes_of
 from hopbench.eval.files import refuse_unwritable, write_atomically
+from hopbench.eval.types import hashes_of
 from hopbench.flows.orchestration.progress import Report
 from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.home import Home

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hopbench.eval.benchmarks.place import Rows
+from hopbench.eval.benchmarks.fields import Rows
+from hopbench.eval.benchmarks.passages import read_passages
 from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
+from hopbench.eval.benchmarks.questions import attach_gold, read_question, read_questions
 from hopbench.eval.benchmarks.records import read_records
-from hopbench.eval.benchmarks.validation import attach_gold, read_passages, read_question, read_questions
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import regular

@@ -1,13 +1,54 @@
-"""Typed access to one field of a record, with errors that name the field, the value and what it should be."""
+"""Where a record stands in its file, and typed access to its fields: errors name file, line, field and value."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 from unicodedata import category
 
-from hopbench.eval.benchmarks.place import Place, Record
+from hopbench.retrieval.support.errors import InputError
+
+Record = dict[str, Any]
+
+
+class Place(NamedTuple):
+    """One record's position: `unit` is `line` (text files), `record` (JSON arrays) or `row` (tables); from 1."""
+
+    file: str
+    unit: str
+    number: int
+
+    def __str__(self) -> str:
+        """`corpus.jsonl, line 17`."""
+        return f"{self.file}, {self.unit} {self.number}"
+
+    def error(self, problem: str) -> InputError:
+        """The error to raise for this record."""
+        return InputError(f"{self}: {problem}")
+
+
+Rows = Iterable[tuple[Place, Record]]
+
+
+def refuse_unknown(source: str, noun: str, where: str, remedy: str, found: Sequence[tuple[str, Place]]) -> None:
+    """Raise one error for all references that lead nowhere: how many, the first three, and where they stand.
+
+    The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`. `found`
+    holds the unknown value with the place that named it; nothing happens when it is empty. The count is of distinct
+    values, since one missing passage is often named by many lines.
+    """
+    first: dict[str, Place] = {}
+    for value, place in found:
+        first.setdefault(value, place)
+    if not first:
+        return
+    shown = ", ".join(f"{value!r} ({place.unit} {place.number})" for value, place in list(first.items())[:3])
+    more = f", and {len(first) - 3:,} more" if len(first) > 3 else ""
+    subject = f"{noun} is" if len(first) == 1 else f"{noun}s are"
+    raise InputError(f"{source}: {len(first):,} {subject} not {where}: {shown}{more}. {remedy}")
+
 
 ID_LIMIT = 2000  # characters: a long web address
 TEXT_LIMIT = 1024 * 1024  # bytes of UTF-8; a passage of this size is hundreds of times what an embedder reads
@@ -47,6 +88,11 @@ def text_value(place: Place, field: str, value: object) -> str:
             "split the passage into several with ids of their own"
         )
     return value
+
+
+def optional_text(place: Place, field: str, value: object) -> str:
+    """`text_value`, or "" for null."""
+    return "" if value is None else text_value(place, field, value)
 
 
 def id_value(place: Place, field: str, value: object) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hopbench.eval.benchmarks.fields import kind
-from hopbench.eval.benchmarks.place import Place, Record
+from hopbench.eval.benchmarks.fields import Place, Record, kind
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import regular, unreadable
 

@@ -1,18 +1,18 @@
-"""HotpotQA: the official JSON (`hotpot_train_v1.1.json`, `hotpot_dev_distractor_v1.json`) and the Hub's records.
+"""HotpotQA and 2WikiMultihopQA, which share a layout: official JSON files, copies as JSON lines, the Hub's records.
 
-Source: Yang et al., HotpotQA (arXiv 1809.09600), https://hotpotqa.github.io.
+Sources: Yang et al., HotpotQA (arXiv 1809.09600), https://hotpotqa.github.io; Ho et al., 2WikiMultihopQA
+(arXiv 2011.01060), https://github.com/Alab-NII/2wikimultihop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hopbench.eval.benchmarks.beir import Parsed
-from hopbench.eval.benchmarks.fields import required
-from hopbench.eval.benchmarks.place import Place, Record, Rows
-from hopbench.eval.benchmarks.pool import Pool, pooled_id, read_context, read_facts
-from hopbench.eval.benchmarks.validation import keep_judged, make_question, read_questions
+from hopbench.eval.benchmarks.contexts import CorpusBuilder, pooled_id, read_context, read_facts
+from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, list_field, required
+from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_questions
 from hopbench.eval.types import BenchmarkQuestion
 
 _READ = frozenset({"_id", "id", "question", "context", "supporting_facts"})
@@ -29,18 +29,18 @@ def read_hotpotqa(source: str, rows: Rows) -> Parsed:
     InputError
         For a record of another shape (file, record and field are named) and for gold titles that no context holds.
     """
-    pool = Pool()
-    questions = read_questions(source, ((place, _question(record, place, pool)) for place, record in rows))
-    pool.refuse_missing(source)
-    return pool.corpus(source), keep_judged(source, questions)
+    corpus = CorpusBuilder()
+    questions = read_questions(source, ((place, _question(record, place, corpus)) for place, record in rows))
+    corpus.refuse_missing(source)
+    return corpus.passages(source), keep_judged(source, questions)
 
 
-def _question(record: Record, place: Place, pool: Pool) -> BenchmarkQuestion:
+def _question(record: Record, place: Place, corpus: CorpusBuilder) -> BenchmarkQuestion:
     context = read_context(record, place)
-    ids = [pool.add(title, text, place) for title, text in context]
+    ids = [corpus.add(title, text, place) for title, text in context]
     own = dict(zip((title for title, _ in reversed(context)), reversed(ids), strict=True))
     facts = read_facts(record, place)
-    supporting = [[own.get(fact.title) or pool.find(fact.title, place), fact.sentence] for fact in facts]
+    supporting = [[own.get(fact.title) or corpus.find(fact.title, place), fact.sentence] for fact in facts]
     metadata: Mapping[str, Any] = {
         **{key: value for key, value in record.items() if key not in _READ},
         "context_ids": ids,
@@ -49,3 +49,34 @@ def _question(record: Record, place: Place, pool: Pool) -> BenchmarkQuestion:
     question_id = pooled_id(record, place, (title for title, _ in context))
     gold = [str(passage_id) for passage_id, _ in supporting]
     return make_question(place, question_id, required(record, place, "question"), metadata, gold)
+
+
+def read_2wiki(source: str, rows: Rows) -> Parsed:
+    """As HotpotQA, whose layout it shares; `metadata.evidences` holds (subject, relation, object) triples.
+
+    Raises
+    ------
+    InputError
+        As `read_hotpotqa`; also for evidences that are not triples.
+    """
+    return read_hotpotqa(source, _with_evidences(rows))
+
+
+def _with_evidences(rows: Rows) -> Iterator[tuple[Place, Record]]:
+    for place, record in rows:
+        evidences = record.get("evidences")
+        if isinstance(evidences, dict):  # the Hub's columns: {"fact": [...], "relation": [...], "entity": [...]}
+            columns = [list_field(evidences, place, name) for name in evidences]
+            evidences = [list(triple) for triple in zip(*columns, strict=False)]
+        yield place, {**record, "evidences": _triples(evidences or [], place)}
+
+
+def _triples(evidences: object, place: Place) -> list[list[str]]:
+    if not isinstance(evidences, list | tuple):
+        raise place.error(f"field 'evidences' must be a list of triples, not {kind(evidences)}")
+    for triple in evidences:
+        if not isinstance(triple, list | tuple) or len(triple) != 3:
+            raise place.error(
+                f"field 'evidences' must be a list of [subject, relation, object], but holds {kind(triple)}"
+            )
+    return [list(triple) for triple in evidences]

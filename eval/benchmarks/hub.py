@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hopbench.eval.benchmarks.beir import Parsed, read_query_rows
-from hopbench.eval.benchmarks.fields import id_value, required
+from hopbench.eval.benchmarks.fields import Place, Rows, id_value, required
 from hopbench.eval.benchmarks.official import detect
-from hopbench.eval.benchmarks.place import Place, Rows
-from hopbench.eval.benchmarks.validation import attach_gold, read_passages
+from hopbench.eval.benchmarks.passages import read_passages
+from hopbench.eval.benchmarks.questions import attach_gold
 from hopbench.retrieval.support.errors import InputError
 
 _EVALUATION_SPLITS = ("validation", "dev", "test", "train")  # multi-hop test splits have no public gold

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hopbench.eval.benchmarks.beir import Parsed
-from hopbench.eval.benchmarks.fields import kind, list_field, required, text_value
-from hopbench.eval.benchmarks.place import Place, Record, Rows
-from hopbench.eval.benchmarks.pool import Pool, pooled_id
-from hopbench.eval.benchmarks.validation import keep_judged, make_question, read_questions
+from hopbench.eval.benchmarks.contexts import CorpusBuilder, pooled_id
+from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, list_field, required, text_value
+from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_questions
 from hopbench.eval.types import BenchmarkQuestion
 
 _READ = frozenset({"_id", "id", "question", "paragraphs", "question_decomposition"})
@@ -30,26 +29,26 @@ def read_musique(source: str, rows: Rows) -> Parsed:
     InputError
         For a record of another shape; file, line and field are named.
     """
-    pool = Pool()
-    questions = read_questions(source, _answerable(rows, pool))
-    return pool.corpus(source), keep_judged(source, questions)
+    corpus = CorpusBuilder()
+    questions = read_questions(source, _answerable(rows, corpus))
+    return corpus.passages(source), keep_judged(source, questions)
 
 
-def _answerable(rows: Rows, pool: Pool) -> Iterator[tuple[Place, BenchmarkQuestion]]:
+def _answerable(rows: Rows, corpus: CorpusBuilder) -> Iterator[tuple[Place, BenchmarkQuestion]]:
     for place, record in rows:
-        question = _question(record, place, pool)
+        question = _question(record, place, corpus)
         if record.get("answerable", True):
             yield place, question
 
 
-def _question(record: Record, place: Place, pool: Pool) -> BenchmarkQuestion:
+def _question(record: Record, place: Place, corpus: CorpusBuilder) -> BenchmarkQuestion:
     paragraphs = [_object(item, place, "paragraphs") for item in list_field(record, place, "paragraphs")]
     by_index: dict[int, str] = {}
     gold = []
     for position, paragraph in enumerate(paragraphs):
         title = text_value(place, "paragraphs.title", required(paragraph, place, "title"))
         text = text_value(place, "paragraphs.paragraph_text", required(paragraph, place, "paragraph_text"))
-        passage_id = pool.add(title, text, place)
+        passage_id = corpus.add(title, text, place)
         by_index[_index(paragraph.get("idx", position), place, "paragraphs.idx")] = passage_id
         if paragraph.get("is_supporting"):
             gold.append(passage_id)

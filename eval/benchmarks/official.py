@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Callable
 
 from hopbench.eval.benchmarks.beir import Parsed
-from hopbench.eval.benchmarks.hotpotqa import read_hotpotqa
+from hopbench.eval.benchmarks.fields import Record, Rows
+from hopbench.eval.benchmarks.hotpotqa import read_2wiki, read_hotpotqa
 from hopbench.eval.benchmarks.musique import read_musique
-from hopbench.eval.benchmarks.place import Record, Rows
-from hopbench.eval.benchmarks.wiki2 import read_2wiki
 from hopbench.retrieval.support.errors import InputError
 
 READERS: dict[str, Callable[[str, Rows], Parsed]] = {

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hopbench.eval.benchmarks.fields import id_value, list_field, record_id
+from hopbench.eval.benchmarks.fields import Place, Record, id_value, list_field, record_id
 from hopbench.eval.benchmarks.files import read_jsonl
-from hopbench.eval.benchmarks.place import Place, Record
-from hopbench.eval.benchmarks.validation import Unique
+from hopbench.eval.benchmarks.passages import Unique
 from hopbench.retrieval.support.errors import InputError
 
 

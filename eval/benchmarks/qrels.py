@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.files import read_lines
-from hopbench.eval.benchmarks.place import Place
 from hopbench.retrieval.support.errors import InputError
 
 _HEADERS = frozenset({"query-id", "query_id", "queryid", "question_id", "qid", "query"})

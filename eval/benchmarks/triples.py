@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from hopbench.eval.benchmarks.fields import TEXT_LIMIT, id_value, kind, required, text_value
+from hopbench.eval.benchmarks.fields import (
+    TEXT_LIMIT,
+    Place,
+    Record,
+    id_value,
+    kind,
+    refuse_unknown,
+    required,
+    text_value,
+)
 from hopbench.eval.benchmarks.files import read_jsonl
-from hopbench.eval.benchmarks.place import Place, Record, refuse_unknown
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Triple
 

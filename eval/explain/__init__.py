@@ -2,14 +2,12 @@
 
 from hopbench.eval.explain.answer import Answer, Placed, answer
 from hopbench.eval.explain.changes import Change, Helped, Outcome, changes_of, helpful, outcomes_of
-from hopbench.eval.explain.examine import Examiner
+from hopbench.eval.explain.examine import Examiner, Versus, versus
 from hopbench.eval.explain.fates import Fate, Kind, Rival
 from hopbench.eval.explain.linked import Linked, Names, linked_entities
 from hopbench.eval.explain.queries import Query, browser_text, literal, pasteable, queries_of
-from hopbench.eval.explain.quotes import Quote, quote
 from hopbench.eval.explain.routes import Route, Routes
-from hopbench.eval.explain.stated import pairs_of, stated
-from hopbench.eval.explain.versus import Versus, versus
+from hopbench.eval.explain.wording import Quote, pairs_of, quote, stated
 
 __all__ = [
     "Answer",

@@ -1,4 +1,4 @@
-"""Decides the fate of passages under one strategy, running what that takes only when it is asked for."""
+"""What became of passages under one strategy or two; the work this takes is done only when it is asked for."""
 
 from __future__ import annotations
 
@@ -75,3 +75,27 @@ class Examiner:
             around = self._all_routes.to(passage)
             return Fate(passage, "other edges" if around else "never linked", place, initial, (), changes, around)
         return Fate(passage, "pruned" if changes else "not followed", place, initial, (), changes, route)
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """Fates of the gold passages under both, and the hits that only one has, each with its fate under the other."""
+
+    gold: Sequence[tuple[Fate, Fate]]
+    only_first: Sequence[tuple[Placed, Fate]]
+    only_second: Sequence[tuple[Placed, Fate]]
+
+
+def versus(first: Examiner, second: Examiner, gold: Sequence[str]) -> Versus:
+    """Compare what both strategies have in their top k, which must be the same k."""
+    return Versus(
+        [(first.fate(passage), second.fate(passage)) for passage in gold],
+        _only(first, second),
+        _only(second, first),
+    )
+
+
+def _only(having: Examiner, lacking: Examiner) -> list[tuple[Placed, Fate]]:
+    there = {place.passage for place in lacking.answer.places[: lacking.top]}
+    missing = [place for place in having.answer.places[: having.top] if place.passage not in there]
+    return [(place, lacking.fate(place.passage)) for place in missing]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hopbench.eval.metrics.joined import MAX_HOPS
 from hopbench.eval.metrics.reach import ExpansionFactors
-from hopbench.eval.metrics.reach_metrics import MAX_HOPS
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index.index import Batch, Index
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency

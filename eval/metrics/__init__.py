@@ -2,13 +2,17 @@
 
 from hopbench.eval.metrics.base import Batch, GoldFacts, Metric
 from hopbench.eval.metrics.normalise import normalise_answer
-from hopbench.eval.metrics.primary import ADD_ANSWERS, ADD_GOLD, lacking, primary_metric, primary_of
 from hopbench.eval.metrics.registry import (
+    ADD_ANSWERS,
+    ADD_GOLD,
     PRIMARY,
     all_metrics,
     best_value,
     get_metric,
+    lacking,
     mlflow_name,
+    primary_metric,
+    primary_of,
     ragas_metrics,
     rank_key,
     register,

@@ -1,13 +1,15 @@
-"""The one list of metrics: documentation, scoring, tracking and reports read it; nobody retypes it."""
+"""The registry of metrics, read by documentation, scoring, tracking and reports; and which metric is primary."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
-from hopbench.eval.metrics import answer_match, answers, judged, ragas_context, ranking, reach_metrics, titles
+from hopbench.eval.metrics import answer_match, answers, joined, ragas_context, ranking, titles
 from hopbench.eval.metrics.base import Group, Metric
+from hopbench.eval.types import Benchmark
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 PRIMARY = "all_gold@10"
@@ -82,8 +84,48 @@ _register_all(
         answers.METRICS,
         titles.METRICS,
         ragas_context.METRICS,
-        reach_metrics.METRICS,
+        joined.REACH,
         answer_match.METRICS,
-        judged.METRICS,
+        joined.JUDGED,
     )
 )
+
+
+PRIMARIES = (PRIMARY, "has_answer@10")
+"""The primary metric is the first of these that applies to a question of the benchmark."""
+
+ADD_GOLD = (
+    "gold passages go into qrels/test.tsv beside queries.jsonl (query-id, corpus-id, score; tab-separated, with that "
+    "heading)"
+)
+ADD_ANSWERS = "answers into queries.jsonl (metadata.answer, metadata.answer_aliases)"
+
+
+def primary_metric(benchmark: Benchmark) -> str | None:
+    """The benchmark's primary metric: by gold passages, else by answers that a text can contain, else none."""
+    return _first(name for name in PRIMARIES if any(map(get_metric(name).applies, benchmark.questions)))
+
+
+def primary_of(results: Mapping[str, Any]) -> str | None:
+    """The primary metric of the benchmark of a results.json; of one from before it said so, by what was measured."""
+    told = results["benchmark"]
+    if "primary_metric" in told:
+        return None if told["primary_metric"] is None else str(told["primary_metric"])
+    measured = {name for entry in (results.get("strategies") or {}).values() for name in entry["metrics"]}
+    return _first(name for name in PRIMARIES if name in measured)
+
+
+def lacking(primary: str | None) -> str:
+    """What a benchmark with this primary metric lacks and how it is added; empty where it lacks nothing."""
+    if primary == PRIMARY:
+        return ""
+    if primary is not None:
+        return f"no question has gold passages, so {primary} decides; to know whether evidence was found: {ADD_GOLD}"
+    return (
+        "no question has gold passages or an answer that a text can show, so nothing says which strategy is better, "
+        f"and none is ahead here: {ADD_GOLD}, {ADD_ANSWERS}; a judge can score without gold (--llm with --judge)"
+    )
+
+
+def _first(names: Iterable[str]) -> str | None:
+    return next(iter(names), None)

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from hopbench.eval.explain.notes import note_words
-from hopbench.eval.explain.quotes import quote
+from hopbench.eval.explain.wording import note_words, quote
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.report.data import ReportData
 from hopbench.eval.types import BenchmarkQuestion

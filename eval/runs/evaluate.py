@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.answering.reading import Read, Reading, read
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
+from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
 from hopbench.eval.metrics import primary_metric, ragas_metrics, score, summarise
 from hopbench.eval.runs.targets import Target
-from hopbench.eval.trials.graph_reach import expansion_factors, reach_columns
 from hopbench.eval.trials.latency import measure_paced
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
 from hopbench.eval.trials.unfinished import Unfinished, trial_key

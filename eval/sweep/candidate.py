@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from hopbench.eval.sweep.range import Scalar
+from hopbench.eval.sweep.values import Scalar
 from hopbench.retrieval.strategies.base import Strategy
 
 BUILD = "build."

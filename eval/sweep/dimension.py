@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hopbench.eval.sweep.range import Range, Scalar
+from hopbench.eval.sweep.values import Range, Scalar
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError
 

@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from hopbench.eval.benchmarks import benchmark_names
-from hopbench.eval.sweep.model import BuildValues, Entry, Halving, Objective, SweepFile
-from hopbench.eval.sweep.range import Range
-from hopbench.eval.sweep.section import Section
+from hopbench.eval.sweep.entry import BuildValues, Entry
+from hopbench.eval.sweep.model import Halving, Objective, SweepFile
+from hopbench.eval.sweep.values import Range, Section
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.yaml_file import read_yaml
 

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from hopbench.eval.metrics import PRIMARY, all_metrics
+from hopbench.eval.sweep.entry import BuildValues, Entry
 from hopbench.eval.sweep.model_fields import OBJECTIVES, ModelFields
-from hopbench.eval.sweep.names import with_own_names
-from hopbench.eval.sweep.range import MOST, MOST_VALUES, Range, Scalar
-from hopbench.eval.sweep.section import Section
+from hopbench.eval.sweep.values import MOST, Section
 from hopbench.retrieval.support.errors import UnknownNameError
 
 
@@ -26,53 +25,6 @@ class Objective(Section):
         if name not in OBJECTIVES:
             raise ValueError(str(UnknownNameError("metric", name, OBJECTIVES)))
         return name
-
-
-class Entry(Section):
-    """A strategy with the values that its trials take: `base` for all of them, `grid` and `space` for what varies.
-
-    `strategy` is a label as `run` takes it (`NAME`, `NAME:tuned`); fields that stand nowhere here keep its values. A
-    parameter of `when` varies only where the other parameters named there have one of the values listed. Names that the
-    source documents have for parameters become the fields' own.
-    """
-
-    strategy: str = Field(description="a label as `hopbench run` takes it: NAME or NAME:tuned")
-    base: dict[str, Scalar] = Field(default_factory=dict, description="parameter: the value that all trials take")
-    grid: dict[str, list[Scalar]] = Field(default_factory=dict, description="parameter: the values to try")
-    space: dict[str, Range] = Field(default_factory=dict, description="parameter: the range to try values of")
-    when: dict[str, dict[str, list[Scalar] | Scalar]] = Field(
-        default_factory=dict, description="parameter: {other parameter: value or values} under which it varies at all"
-    )
-
-    @field_validator("grid")
-    @classmethod
-    def _filled(cls, grid: dict[str, list[Scalar]]) -> dict[str, list[Scalar]]:
-        if empty := [name for name, values in grid.items() if not values]:
-            raise ValueError(f"no values for {', '.join(empty)}: list at least one")
-        if long := [name for name, values in grid.items() if len(values) > MOST_VALUES]:
-            raise ValueError(f"{', '.join(long)}: over {MOST_VALUES:,} values, which is the limit: list fewer")
-        return grid
-
-    @model_validator(mode="before")
-    @classmethod
-    def _own_names(cls, content: Any) -> Any:
-        return with_own_names(content)
-
-
-class BuildValues(Section):
-    """Build settings to try, each combination a graph of its own."""
-
-    embedder: list[str] = Field(default_factory=list, description="as --embedder of run")
-    extractor: list[str] = Field(default_factory=list, description="as --extractor of run")
-    similar_top_k: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
-        default_factory=list, description="SIMILAR_TO edges of a chunk, 1..1000"
-    )
-    similar_floor: list[Annotated[float, Field(ge=0, le=1)]] = Field(
-        default_factory=list, description="least similarity of such an edge, 0..1"
-    )
-    max_tokens: list[Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
-        default_factory=list, description="tokens above which a passage is split"
-    )
 
 
 class Halving(Section):

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from hopbench.eval.answering.judge.sample import INPUTS
 from hopbench.eval.answering.reading import applicable, finalists_named
 from hopbench.eval.metrics import Metric, all_metrics
-from hopbench.eval.sweep.section import Section
+from hopbench.eval.sweep.values import Section
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 

@@ -12,8 +12,8 @@ from hopbench.eval.sweep.candidate import Build, Candidate
 from hopbench.eval.sweep.dimension import Dimension
 from hopbench.eval.sweep.file import dataset_of, expanded_path, read_file
 from hopbench.eval.sweep.model import SweepFile
-from hopbench.eval.sweep.range import MOST, MOST_TRIALS, Range, Scalar
 from hopbench.eval.sweep.space import Space
+from hopbench.eval.sweep.values import MOST, MOST_TRIALS, Range, Scalar
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import changed_label
 from hopbench.retrieval.support.errors import HopBenchError, InputError

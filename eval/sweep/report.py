@@ -7,19 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hopbench.eval.files import write_atomically
 from hopbench.eval.report import render_page
 from hopbench.eval.sweep.figures import curves, front, pareto_figure, varied
-from hopbench.eval.sweep.model import SweepFile
 from hopbench.eval.sweep.plan import SweepPlan, ablated
 from hopbench.eval.sweep.readers import readers_of, said_columns, said_of
 from hopbench.eval.sweep.response import responses
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.sweep.selection import Selection
-from hopbench.retrieval.fitted import FittedOn
-from hopbench.retrieval.strategies.registry import parts_of
 
 SHOWN = 200
 
@@ -86,33 +81,3 @@ def _ablations(report: SweepReport) -> list[tuple[str, str, float, float | None]
             change = None if variant == candidate.strategy else value - whole
             rows.append((candidate.title, ", ".join(edges), value, change))
     return rows
-
-
-def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
-    """The winner as a file for `hopbench run --config`, with the sets that chose it where its label alone is mute."""
-    build, content = best.candidate.build, plan.content
-    flags = {
-        "dataset": plan.report_on or plan.datasets[0],
-        "strategies": best.candidate.label,
-        "store": content.store,
-        "embedder": build.embedder,
-        "extractor": build.extractor,
-        **build.settings(),
-        **_models(content),
-        **({"tuned_on": [str(one) for one in tuned_on]} if tuned_on and parts_of(best.candidate.label)[2] else {}),
-    }
-    metric = content.objective.metric
-    chosen_on = ", ".join(one.name for one in tuned_on) or ", ".join(best.by_dataset)
-    told = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
-    return f"{told}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
-
-
-def _models(content: SweepFile) -> dict[str, object]:
-    """The models by the flags of `run`."""
-    judge = {
-        "judge": content.judge,
-        "judge_profile": content.judge_profile,
-        "judge_metrics": ",".join(content.judge_metrics) or "all",
-        "repeats": content.judge_repeats,
-    }
-    return {**({"llm": content.llm} if content.llm else {}), **(judge if content.judge else {})}

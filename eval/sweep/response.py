@@ -9,9 +9,9 @@ import numpy as np
 
 from hopbench.eval.metrics import rank_key
 from hopbench.eval.sweep.candidate import BUILD
-from hopbench.eval.sweep.range import Scalar
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.sweep.selection import Array, question_scores
+from hopbench.eval.sweep.values import Scalar
 from hopbench.retrieval.support.arithmetic import summable
 
 RESAMPLES = 1_000

@@ -10,9 +10,9 @@ from hopbench.eval.metrics import sign_of
 from hopbench.eval.sweep.candidate import Candidate
 from hopbench.eval.sweep.dimension import Dimension
 from hopbench.eval.sweep.plan import SweepPlan
-from hopbench.eval.sweep.range import Range, Scalar
 from hopbench.eval.sweep.results import Result, ranked
 from hopbench.eval.sweep.space import Space
+from hopbench.eval.sweep.values import Range, Scalar
 
 if TYPE_CHECKING:
     import optuna

@@ -11,8 +11,9 @@ from typing import Any
 
 from hopbench.eval.sweep.candidate import BUILD, Build, Candidate
 from hopbench.eval.sweep.dimension import Dimension, in_order, listed, refuse_idle
-from hopbench.eval.sweep.model import Entry, SweepFile
-from hopbench.eval.sweep.range import Range, Scalar
+from hopbench.eval.sweep.entry import Entry
+from hopbench.eval.sweep.model import SweepFile
+from hopbench.eval.sweep.values import Range, Scalar
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import changed_label, make
 from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopbench.eval.benchmarks import load_benchmark, load_triples
-from hopbench.eval.benchmarks.fitted import fitted_on
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, fitted_on
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions
 from hopbench.flows.settings.names import EXTRACTORS, RUNNERS, STORES

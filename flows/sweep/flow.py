@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.benchmarks.fitted import fitted_on
 from hopbench.eval.files import write_atomically
 from hopbench.eval.trials.version import code_version, plugin_code, plugin_warnings
-from hopbench.eval.types import Benchmark
+from hopbench.eval.types import Benchmark, fitted_on
 from hopbench.flows.orchestration.progress import Report, ReportedSteps, Silent
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
@@ -197,9 +196,9 @@ def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
 
 
 def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
-    from hopbench.eval.sweep.preset import write_preset
-    from hopbench.eval.sweep.report import SweepReport, best_yaml, write_sweep_report
+    from hopbench.eval.sweep.report import SweepReport, write_sweep_report
     from hopbench.eval.sweep.results import trials_table
+    from hopbench.eval.sweep.winner import best_yaml, write_preset
 
     plan, results = swept.plan, swept.results
     buffer = io.BytesIO()

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.benchmarks.fitted import fitted_on
 from hopbench.eval.metrics import ADD_GOLD, all_metrics
-from hopbench.eval.types import Benchmark
+from hopbench.eval.types import Benchmark, fitted_on
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions
 from hopbench.flows.sweep.models import model_options

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from hopbench.eval.metrics import mlflow_name
-from hopbench.eval.metrics.primary import PRIMARIES
+from hopbench.eval.metrics.registry import PRIMARIES
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
 from hopbench.flows.tracking.payload import redact, secrets

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from hopbench.eval.explain import Examiner, Fate, Placed, linked_entities, versus
-from hopbench.eval.explain.notes import note_words
+from hopbench.eval.explain.wording import note_words
 from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain.features import feature_table, quoted
 from hopbench.flows.cli.explain.words import fate_words, path_words, place_words, rank_words, score_words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hopbench.eval.explain import Fate, Helped, Placed, Rival
-from hopbench.eval.explain.notes import Name
-from hopbench.eval.metrics.reach_metrics import MAX_HOPS
+from hopbench.eval.explain.wording import Name
+from hopbench.eval.metrics.joined import MAX_HOPS
 from hopbench.retrieval.types import Step
 
 MAX_CHANGES = 4

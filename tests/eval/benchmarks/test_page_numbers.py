@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
-from hopbench.eval.benchmarks.place import Place
-from hopbench.eval.benchmarks.source import read_source
-from hopbench.eval.benchmarks.validation import read_passage
+from hopbench.eval.benchmarks.fields import Place
+from hopbench.eval.benchmarks.passages import read_passage, read_source
 from hopbench.eval.explain import Placed
 from hopbench.flows.cli.explain.words import place_words
 from hopbench.retrieval.chunking import chunk_passages

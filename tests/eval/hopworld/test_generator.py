@@ -17,8 +17,7 @@ from tests.support.places import ROOT
 from hopbench.eval.hopworld import colour, phrasing, plans
 from hopbench.eval.hopworld.__main__ import main
 from hopbench.eval.hopworld.names import Namer, coprime
-from hopbench.eval.hopworld.world import FEWEST_ENTITIES, communities
-from hopbench.eval.hopworld.write import write_benchmark
+from hopbench.eval.hopworld.write import FEWEST_ENTITIES, communities, write_benchmark
 from hopbench.retrieval.support.errors import InputError
 
 FILES = ("README.md", "corpus.jsonl", "qrels/test.jsonl", "qrels/test.tsv", "queries.jsonl")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from tests.support.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
 
+from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
 from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.trials import trial as module
-from hopbench.eval.trials.graph_reach import expansion_factors, reach_columns
 from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.trial import batches, prepare, run_trial, to_passages
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking

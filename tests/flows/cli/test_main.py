@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.flows.cli.conftest import call
 
 from hopbench.eval.explain import Answer, Change, Examiner, Fate, Helped, Placed
-from hopbench.eval.explain.notes import note_words
+from hopbench.eval.explain.wording import note_words
 from hopbench.eval.metrics import PRIMARY
 from hopbench.flows.cli.explain.words import fate_words, path_words
 from hopbench.flows.cli.printing.table import _table

@@ -23,13 +23,13 @@ from tests.support.sweeps import QuietTracker, write_benchmark, write_sweep
 from typer.testing import CliRunner
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.benchmarks.fitted import fitted_on
 from hopbench.eval.sweep.arena import sampled
 from hopbench.eval.sweep.candidate import Candidate
 from hopbench.eval.sweep.model import Objective
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.sweep.results import Cell, Result, ranked
 from hopbench.eval.trials.ledger import Ledger, TrialRecord
+from hopbench.eval.types import fitted_on
 from hopbench.flows.cli.main import app
 from hopbench.flows.sweep.flow import identity, sweep
 from hopbench.flows.sweep.given import load_benchmarks, warnings_before

@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from hopbench.eval.benchmarks.fitted import fitted_on, hashes_of
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, fitted_on, hashes_of
 from hopbench.retrieval.fitted import HASH_DIGITS, FittedOn, packed, question_hash, sets_of, shipped_hashes, unpacked
 from hopbench.retrieval.strategies.baselines import Vector
 from hopbench.retrieval.strategies.hoprank.strategy import HopRank

@@ -1,18 +1,44 @@
-"""RAGAS's metrics that a language model judges; `answering.judge` gives their values, joined to the rows."""
+"""Metrics that other parts measure and join to the rows of `score`: the graph's reach, and those of RAGAS's judges."""
 
 from __future__ import annotations
 
 from hopbench.eval.metrics.base import Metric, Need
 
-CITATION = "RAGAS 0.4 collections (Es et al., EACL 2024, arXiv 2309.15217), https://docs.ragas.io"
+MAX_HOPS = 3
+DEFINITION = "HopBench docs, metrics: reach@h"
+RAGAS = "RAGAS 0.4 collections (Es et al., EACL 2024, arXiv 2309.15217), https://docs.ragas.io"
+
+REACH = (
+    *(
+        Metric(
+            f"reach@{h}",
+            f"every gold passage lies within {h} expansion steps of the strategy's seeds",
+            DEFINITION,
+            ("gold", "graph"),
+            group="graph",
+        )
+        for h in range(MAX_HOPS + 1)
+    ),
+    *(
+        Metric(
+            f"reach_share@{h}",
+            f"share of the corpus within {h} expansion steps of the strategy's seeds: what reach@{h} costs",
+            DEFINITION,
+            ("graph",),
+            higher_is_better=False,
+            group="graph",
+        )
+        for h in range(MAX_HOPS + 1)
+    ),
+)
 
 
 def _metric(name: str, meaning: str, *needs: Need, lower: bool = False) -> Metric:
     worst = 1.0 if lower else 0.0
-    return Metric(name, meaning, CITATION, (*needs, "judge"), higher_is_better=not lower, group="judge", worst=worst)
+    return Metric(name, meaning, RAGAS, (*needs, "judge"), higher_is_better=not lower, group="judge", worst=worst)
 
 
-METRICS = (
+JUDGED = (
     _metric(
         "context_precision",
         "average precision of the context's parts that were useful for the gold answer",

@@ -1,4 +1,4 @@
-"""Passages that come with each question, pooled into one corpus for all questions."""
+"""The passages that come with each question (its context), collected into one corpus for all questions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hopbench.eval.benchmarks.fields import content_id, has_id, kind, list_field, record_id, required, text_value
-from hopbench.eval.benchmarks.place import Place, Record, refuse_unknown
+from hopbench.eval.benchmarks.fields import (
+    Place,
+    Record,
+    content_id,
+    has_id,
+    kind,
+    list_field,
+    record_id,
+    refuse_unknown,
+    required,
+    text_value,
+)
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 
 
 @dataclass(slots=True)
-class Pool:
+class CorpusBuilder:
     """One corpus out of many contexts: passages equal in title and text are one passage.
 
     Ids are made of the content, so a passage keeps its id whatever file or order it comes in.
@@ -34,7 +44,7 @@ class Pool:
             self._by_title.setdefault(title, passage.id)
         return passage.id
 
-    def corpus(self, source: str) -> tuple[Passage, ...]:
+    def passages(self, source: str) -> tuple[Passage, ...]:
         """All passages in order of first appearance; none at all is refused."""
         if not self._passages:
             raise InputError(f"{source}: the corpus is empty: no record brings a passage of its own")

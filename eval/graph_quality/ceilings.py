@@ -1,15 +1,25 @@
-"""Linking recall: in how many questions an entity of the gold path is recognised without a language model."""
+"""What the graph allows at best: questions whose entities are recognised, passages within reach of the seeds.
+
+`reach@h` is defined in SPEC section 5, computed by `hopbench.eval.metrics.reach`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from hopbench.eval.metrics.reach import ExpansionFactors, reach
+from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index.index import Batch, Index
 from hopbench.retrieval.question.entities import question_entities
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import split_qualifier
+from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters
 
 
@@ -51,3 +61,26 @@ def _gold_names(question: BenchmarkQuestion, benchmark: Benchmark) -> Iterator[s
     evidences = question.metadata.get("evidences")
     for triple in evidences if isinstance(evidences, list) else []:
         yield from (str(end) for end in (triple[0], triple[-1]))
+
+
+def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:
+    """The graph over passages (chunks of one passage united), passages sorted by id; without SIMILAR_TO on request."""
+    graph = adjacency(Batch(index, []), Counters())
+    passages = {passage: row for row, passage in enumerate(sorted({chunk.passage_id for chunk in index.chunks}))}
+    owner = [passages[chunk.passage_id] for chunk in index.chunks]
+    unite = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(len(passages), len(owner)))
+    near = sparse.csr_array(unite @ graph.similar @ unite.T) if similar else None
+    return ExpansionFactors.make(len(passages), sparse.csr_array(unite @ graph.mentions.T), graph.related, near)
+
+
+def reach_columns(
+    outcome: TrialOutcome, benchmark: Benchmark, factors: ExpansionFactors, hops: int = 2
+) -> pd.DataFrame:
+    """`reach@h` and `reach_share@h` of every question, from the seeds of a trial; NaN where it failed."""
+    row = {passage: number for number, passage in enumerate(sorted(benchmark.titles))}
+    seeds = [[row[p] for p in outcome.rankings[q.id].seeds] for q in benchmark.questions]
+    gold = [[row[p] for p in q.gold] for q in benchmark.questions]
+    columns = pd.DataFrame(reach(seeds, gold, factors, hops).columns(), index=[q.id for q in benchmark.questions])
+    failed = [outcome.rankings[q.id].failure is not None for q in benchmark.questions]
+    columns.loc[failed] = np.nan
+    return columns

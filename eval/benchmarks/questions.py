@@ -1,4 +1,4 @@
-"""From records to passages and questions: what a benchmark must hold before anything is built on it."""
+"""From records to questions and their gold, checked before anything is built on them."""
 
 from __future__ import annotations
 
@@ -8,56 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hopbench.eval.benchmarks.fields import kind, record_id, required, text_value
-from hopbench.eval.benchmarks.place import Place, Record, Rows, refuse_unknown
-from hopbench.eval.benchmarks.source import read_source
+from hopbench.eval.benchmarks.fields import (
+    Place,
+    Record,
+    kind,
+    optional_text,
+    record_id,
+    refuse_unknown,
+    required,
+    text_value,
+)
+from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.types import Passage
 
 _log = logging.getLogger(__name__)
 _NORMALISED = frozenset({"answer", "answer_aliases", "type"})
 _QUESTION_FIELDS = frozenset({"_id", "id", "text", "question", "metadata"})
-
-
-class Unique:
-    """Remembers where each id was first used and refuses its second use."""
-
-    def __init__(self, what: str) -> None:
-        """`what` is the kind of record, as messages call it: `passage` or `question`."""
-        self._what = what
-        self._first: dict[str, Place] = {}
-
-    def add(self, value: str, place: Place) -> None:
-        """Take note of `value`, or raise an error that names both places."""
-        first = self._first.setdefault(value, place)
-        if first is not place:
-            raise place.error(
-                f"duplicate {self._what} '_id' {value!r}, first used in {first.unit} {first.number}: "
-                "remove one of the two or give it an id of its own"
-            )
-
-
-def read_passage(record: Record, place: Place) -> Passage:
-    """One passage from `_id`, `title` (may be absent), `text` (may be empty when there is a title), and its source."""
-    title = _optional(place, "title", record.get("title"))
-    text = text_value(place, "text", required(record, place, "text"))
-    if not text.strip() and not title.strip():
-        raise place.error("fields 'title' and 'text' are both empty: a passage needs one of them to be found by")
-    return Passage(record_id(record, place), title if title.strip() else "", text, read_source(record, place))
-
-
-def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
-    """All passages of a corpus, in file order, each `_id` once; an empty corpus is refused."""
-    unique = Unique("passage")
-    passages = []
-    for place, record in rows:
-        passage = read_passage(record, place)
-        unique.add(passage.id, place)
-        passages.append(passage)
-    if not passages:
-        raise InputError(f"{source}: the corpus is empty: it must hold at least one passage (_id, title, text)")
-    return tuple(passages)
 
 
 def make_question(
@@ -76,7 +43,7 @@ def make_question(
     return BenchmarkQuestion(
         id=question_id,
         text=words,
-        type=_optional(place, "metadata.type", metadata.get("type")),
+        type=optional_text(place, "metadata.type", metadata.get("type")),
         answer=unique[0] if unique else None,
         aliases=unique[1:],
         gold=tuple(dict.fromkeys(gold)),
@@ -91,10 +58,6 @@ def _refuse_surrogates(place: Place, metadata: Mapping[str, Any]) -> None:
             json.dumps([field, value], ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError as error:
             raise place.error(f"field 'metadata.{field!a}' holds a lone surrogate: remove it") from error
-
-
-def _optional(place: Place, field: str, value: object) -> str:
-    return "" if value is None else text_value(place, field, value)
 
 
 def _texts(place: Place, field: str, metadata: Mapping[str, Any]) -> list[str]:

@@ -1,10 +1,15 @@
-"""What a parameter of a sweep may be: a value, or a range of numbers."""
+"""The parts that a sweep file is made of: sections, values and ranges of numbers."""
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hopbench.eval.sweep.section import Section
+
+class Section(BaseModel):
+    """A part of a sweep file: its fields and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
 
 Scalar = bool | int | float | str
 MOST_VALUES = 10_000

@@ -1,19 +1,21 @@
-"""A tuned preset: the best parameters of a sweep, and what it takes to find them again."""
+"""A sweep's winner as files: a preset with its provenance, and the flags of a run."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
-from hopbench.eval.benchmarks.fitted import hashes_of
 from hopbench.eval.files import write_atomically
+from hopbench.eval.sweep.model import SweepFile
 from hopbench.eval.sweep.plan import SweepPlan
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.trials.version import code_version
-from hopbench.eval.types import Benchmark
+from hopbench.eval.types import Benchmark, hashes_of
+from hopbench.retrieval.fitted import FittedOn
+from hopbench.retrieval.strategies.registry import parts_of
 
 
 def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[str, Benchmark]) -> None:
@@ -46,3 +48,33 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
         },
     }
     write_atomically(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120).encode())
+
+
+def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
+    """The winner as a file for `hopbench run --config`, with the sets that chose it where its label alone is mute."""
+    build, content = best.candidate.build, plan.content
+    flags = {
+        "dataset": plan.report_on or plan.datasets[0],
+        "strategies": best.candidate.label,
+        "store": content.store,
+        "embedder": build.embedder,
+        "extractor": build.extractor,
+        **build.settings(),
+        **_models(content),
+        **({"tuned_on": [str(one) for one in tuned_on]} if tuned_on and parts_of(best.candidate.label)[2] else {}),
+    }
+    metric = content.objective.metric
+    chosen_on = ", ".join(one.name for one in tuned_on) or ", ".join(best.by_dataset)
+    told = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
+    return f"{told}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
+
+
+def _models(content: SweepFile) -> dict[str, object]:
+    """The models by the flags of `run`."""
+    judge = {
+        "judge": content.judge,
+        "judge_profile": content.judge_profile,
+        "judge_metrics": ",".join(content.judge_metrics) or "all",
+        "repeats": content.judge_repeats,
+    }
+    return {**({"llm": content.llm} if content.llm else {}), **(judge if content.judge else {})}

@@ -1,0 +1,91 @@
+"""From records to passages, each with the file and page it comes from.
+
+Of a corpus row only `_id`, `title`, `text`, `page_number`, `document_id` and `document_name` are read: whatever else a
+corpus says about its passages may give away a question's gold.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, optional_text, record_id, required, text_value
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Passage, Source
+
+_log = logging.getLogger(__name__)
+_NORMALISED = frozenset({"answer", "answer_aliases", "type"})
+_QUESTION_FIELDS = frozenset({"_id", "id", "text", "question", "metadata"})
+
+
+class Unique:
+    """Remembers where each id was first used and refuses its second use."""
+
+    def __init__(self, what: str) -> None:
+        """`what` is the kind of record, as messages call it: `passage` or `question`."""
+        self._what = what
+        self._first: dict[str, Place] = {}
+
+    def add(self, value: str, place: Place) -> None:
+        """Take note of `value`, or raise an error that names both places."""
+        first = self._first.setdefault(value, place)
+        if first is not place:
+            raise place.error(
+                f"duplicate {self._what} '_id' {value!r}, first used in {first.unit} {first.number}: "
+                "remove one of the two or give it an id of its own"
+            )
+
+
+def read_passage(record: Record, place: Place) -> Passage:
+    """One passage from `_id`, `title` (may be absent), `text` (may be empty when there is a title), and its source."""
+    title = optional_text(place, "title", record.get("title"))
+    text = text_value(place, "text", required(record, place, "text"))
+    if not text.strip() and not title.strip():
+        raise place.error("fields 'title' and 'text' are both empty: a passage needs one of them to be found by")
+    return Passage(record_id(record, place), title if title.strip() else "", text, read_source(record, place))
+
+
+def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
+    """All passages of a corpus, in file order, each `_id` once; an empty corpus is refused."""
+    unique = Unique("passage")
+    passages = []
+    for place, record in rows:
+        passage = read_passage(record, place)
+        unique.add(passage.id, place)
+        passages.append(passage)
+    if not passages:
+        raise InputError(f"{source}: the corpus is empty: it must hold at least one passage (_id, title, text)")
+    return tuple(passages)
+
+
+LONGEST = 200  # characters
+
+
+def read_source(record: Record, place: Place) -> Source:
+    """The source that a row gives, beside its text or in its `metadata`, which overrules; null and "" say nothing.
+
+    Raises
+    ------
+    InputError
+        For a value that is neither text nor a whole number, or is longer than 200 characters.
+    """
+    beside = record.get("metadata")
+    metadata = beside if isinstance(beside, dict) else {}
+    given = {name: metadata.get(name, record.get(name)) for name in SOURCE_FIELDS}
+    if all(value in (None, "") for value in given.values()):
+        return UNKNOWN_SOURCE
+    page, document_id, document_name = (_value(place, name, value) for name, value in given.items())
+    number = int(page) if page.isascii() and page.isdigit() else page or None
+    return Source(number, document_id, document_name)
+
+
+def _value(place: Place, name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():  # as a table's reader gives whole numbers beside gaps
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise place.error(f"field {name!r} must be text or a whole number, not {kind(value)}: correct or remove it")
+    text = text_value(place, name, str(value)).strip()
+    if len(text) > LONGEST:
+        raise place.error(f"field {name!r} has {len(text)} characters, the limit is {LONGEST}: shorten or remove it")
+    return text

@@ -1,0 +1,124 @@
+"""What an explanation says in words: a strategy's notes, the sentence that names an entity, what relations state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hopbench.retrieval.context import Relationship, relation_words
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS
+from hopbench.retrieval.graph.statements import statements_of
+from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.text import sentences, split_qualifier
+from hopbench.retrieval.types import Step
+
+Name = Callable[[str], str]
+MAX_NOTED = 10
+
+
+def note_words(value: object, name: Name) -> str:
+    """What a strategy notes: ids by their names, the first of long lists, nested lists as chains."""
+    if isinstance(value, Mapping):
+        items = [f"{name(str(key))}: {_item_words(item, name)}" for key, item in value.items()]
+    elif isinstance(value, list | tuple):
+        items = [_item_words(item, name) for item in value]
+    else:
+        return _item_words(value, name)
+    more = f", and {len(items) - MAX_NOTED} more" if len(items) > MAX_NOTED else ""
+    return ", ".join(items[:MAX_NOTED]) + more if items else "none"
+
+
+def _item_words(value: object, name: Name) -> str:
+    if isinstance(value, Mapping):
+        return "(" + "; ".join(f"{key} {_item_words(item, name)}" for key, item in value.items()) + ")"
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+        return note_words(value, name)
+    if isinstance(value, list | tuple):
+        return " → ".join(
+            _group_words(item, name) if isinstance(item, list | tuple) else _item_words(item, name) for item in value
+        )
+    return f"{value:.4g}" if isinstance(value, float) else name(str(value)) or "none"
+
+
+def _group_words(values: Sequence[object], name: Name) -> str:
+    """A list that is one link of a chain, such as the tags of an edge: its items in no order."""
+    return "{" + ", ".join(_item_words(item, name) for item in values) + "}"
+
+
+LONGEST = 240  # characters shown on either side of the mention
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence around a mention."""
+
+    before: str
+    mention: str
+    after: str
+
+
+def quote(title: str, text: str, name: str) -> Quote | None:
+    """The first sentence of the text (else the title) that spells `name`, or the part of it before a comma.
+
+    None where neither is spelled so, as when an alias was meant.
+    """
+    for spelling in _spellings(name):
+        pattern = _pattern(spelling)
+        for sentence in (*sentences(text), title):
+            found = pattern.search(sentence)
+            if found:
+                before, after = sentence[: found.start()], sentence[found.end() :]
+                return Quote(before[-LONGEST:], found.group(), after[:LONGEST])
+    return None
+
+
+def _spellings(name: str) -> Iterator[str]:
+    plain = split_qualifier(name)[0]
+    yield plain
+    first, comma, _ = plain.partition(",")
+    if comma and first.strip():
+        yield first.strip()
+
+
+@lru_cache(maxsize=4096)
+def _pattern(spelling: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(spelling)}(?!\w)", re.IGNORECASE)
+
+
+MOST = 3  # relations told of one pair, strongest first
+Pair = tuple[str, str]
+
+
+def pairs_of(path: Iterable[Step]) -> list[Pair]:
+    """The entities that each RELATED_TO step joins, sorted, each pair once."""
+    joined = (sorted((step.source, step.target)) for step in path if step.edge == RELATED_TO)
+    return list(dict.fromkeys((first, second) for first, second in joined))
+
+
+def stated(index: Index, pairs: Iterable[Pair], name: Callable[[str], str]) -> Mapping[Pair, Sequence[str]]:
+    """`Auth Service -> OAuth Provider: "depends_on" (strength: 8)` for each of some sorted pairs of entities.
+
+    Pairs of which nothing is stated are left out: names that rules found together have no direction to tell.
+    """
+    wanted = [{"id": first, "other_id": second} for first, second in sorted(set(pairs))]
+    if not wanted:
+        return {}
+    found: dict[Pair, dict[object, Relationship]] = {}
+    for record in index.store.read(cypher.STATED, pairs=wanted, usual=list(RULE_RELATIONS)):
+        pair = record["source"], record["target"]
+        first, second = pair if record["forward"] else pair[::-1]
+        said = record["types"] or (), record["description"] or ""
+        for one in statements_of(first, second, record["weight"], *said, record["statements"]):
+            if one.directed:
+                ends = name(one.subject), name(one.object)
+                told = Relationship(*ends, one.type, one.description, round(one.weight, 1))
+                found.setdefault(pair, {}).setdefault(one.key, told)
+    return {pair: [relation_words(one) for one in _strongest(told.values())] for pair, told in found.items()}
+
+
+def _strongest(told: Iterable[Relationship]) -> list[Relationship]:
+    ordered = sorted(told, key=lambda one: (-one.weight, one.source, one.type, one.target, one.description))
+    return ordered[:MOST]
