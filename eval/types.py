@@ -15,6 +15,9 @@ from hopbench.retrieval.types import Passage, Question, Source
 
 Role = Literal["tune", "report", "user"]
 
+MAX_FAILED = 0.05
+"""The share of a label's questions that may fail, or go unanswered or unjudged, before the label is incomplete."""
+
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkQuestion:
@@ -102,3 +105,8 @@ def hashes_of(benchmark: Benchmark) -> dict[str, str]:
     if benchmark.digest in shipped_hashes():
         return {}
     return {"question_hashes": packed(question.text for question in benchmark.questions)}
+
+
+def too_many_failed(failures: int, questions: int) -> bool:
+    """Whether more than `MAX_FAILED` of the questions failed: the means of the others are then not to be trusted."""
+    return failures > MAX_FAILED * questions

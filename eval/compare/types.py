@@ -7,16 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hopbench.eval.compare.statistics import Interval
+from hopbench.eval.types import too_many_failed
 
 Verdict = Literal["better", "worse", "not distinguishable"]
-
-MAX_FAILURES = 0.05
-"""A label that failed on a larger share of the questions is marked incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCoverage:
-    """How much of the questions a label answered; `incomplete` if over 5% failed."""
+    """How much of the questions a label answered; `incomplete` if too many failed."""
 
     questions: int
     failures: int
@@ -29,7 +27,7 @@ class LabelCoverage:
     @property
     def incomplete(self) -> bool:
         """Whether too many questions failed for its means to be trusted."""
-        return self.failures > MAX_FAILURES * self.questions
+        return too_many_failed(self.failures, self.questions)
 
 
 @dataclass(frozen=True, slots=True)

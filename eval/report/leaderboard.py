@@ -8,6 +8,7 @@ from typing import Any
 
 from hopbench.eval.metrics import ragas_metrics
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
+from hopbench.eval.types import too_many_failed
 
 METRIC_COLUMNS = (
     *("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR"),
@@ -23,7 +24,6 @@ COST_COLUMNS = {
     "llm_calls": "Calls to a language model",
     "tokens": "Tokens sent to and received from a language model",
 }
-INCOMPLETE_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _board_row(data: ReportData, label: str) -> BoardRow:
         in_sample=entry.get("in_sample"),
         hop_free=is_hop_free(label),
         is_baseline=label == data.baseline,
-        incomplete=failures > INCOMPLETE_SHARE * asked,
+        incomplete=too_many_failed(failures, asked),
         metrics={name: entry["metrics"].get(name) for name in metric_columns(data)},
         costs={name: entry.get(name) for name in COST_COLUMNS},
         failures=failures,

@@ -13,16 +13,15 @@ from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline
 from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
 from hopbench.eval.metrics import primary_metric, ragas_metrics, score, summarise
 from hopbench.eval.runs.targets import Target
+from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_paced
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
-from hopbench.eval.trials.unfinished import Unfinished, trial_key
-from hopbench.eval.trials.version import code_version, plugin_settings
+from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.fitted import FittedOn, question_hash
 from hopbench.retrieval.graph.build.builder import Steps
 from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.entities import MODEL
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.kinds import LabelKind, kind_of
 from hopbench.retrieval.support.errors import ParameterError
@@ -96,25 +95,18 @@ class Plan:
         return frozenset(question_hash(question.text) for question in self.benchmark.questions)
 
     def key_of(self, label: str) -> str:
-        """Names everything that decides a label's trial."""
-        strategy = self.strategies[label]
-        return trial_key(
-            label=label,
-            strategy=strategy.name,
-            parameters=strategy.identity(),
-            benchmark=self.benchmark.digest,
+        """The digest of everything that decides a label's trial."""
+        return TrialKey.of(
+            self.strategies[label],
+            self.index,
+            dataset=self.benchmark.digest,
             questions=[question.id for question in self.benchmark.questions],
             fingerprint=self.record["fingerprint"],
-            engine=self.index.store.engine,
-            search=self.index.search,
-            embedder=self.index.embedder.name,
-            budget=[self.budget.chunks, self.budget.tokens],
+            budget=self.budget,
             seed=self.seed,
-            code=code_version(),
-            **plugin_settings(strategy),
-            model=self.index.shared.get(MODEL, ""),
-            **({} if self.batch is None else {"batch": self.batch}),  # it decides the number of round trips
-        )
+            label=label,
+            batch=self.batch,
+        ).digest
 
 
 @dataclass

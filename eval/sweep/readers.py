@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hopbench.eval.answering.reading import Read, costs, judged_figures
-from hopbench.eval.compare.types import MAX_FAILURES
 from hopbench.eval.metrics import all_metrics
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.trials.ledger import TrialRecord
+from hopbench.eval.types import MAX_FAILED, too_many_failed
 
 COVERAGE = "read_coverage"
-FEWEST_COVERED = 0.95
 
 
 def with_readers(own: Mapping[str, float], said: Read, label: str, summary: Mapping[str, Any]) -> dict[str, float]:
@@ -27,7 +26,7 @@ def with_readers(own: Mapping[str, float], said: Read, label: str, summary: Mapp
     found["llm_calls"] += answering.get("calls", 0)
     found["tokens"] += answering.get("tokens_in", 0) + answering.get("tokens_out", 0)
     found |= {name: float(spent[name]) for name in ("judge_calls", "judge_tokens") if name in spent}
-    least = min((summary["measured"][name] for name in said_metrics() if name in summary["measured"]), default=1.0)
+    least = min((summary["measured"][name] for name in model_metrics() if name in summary["measured"]), default=1.0)
     share = min(1.0, least / summary["coverage"]) if summary["coverage"] else 1.0
     return {**found, **judged_figures(spent.get("judged", {})), COVERAGE: share}
 
@@ -37,28 +36,28 @@ def coverage_of(result: Result) -> float | None:
     return min((r.costs[COVERAGE] for r in result.records.values() if COVERAGE in r.costs), default=None)
 
 
-def said_metrics() -> list[str]:
+def model_metrics() -> list[str]:
     """Every metric that a reader or a judge has a part in."""
     return [*all_metrics("answer"), *all_metrics("judge")]
 
 
 def is_complete(record: TrialRecord) -> bool:
     """Whether enough of a trial's questions were ranked and read to keep it; else the next run does it again."""
-    return not gaps(record)
+    return not shortcomings(record)
 
 
-def gaps(record: TrialRecord) -> list[str]:
+def shortcomings(record: TrialRecord) -> list[str]:
     """Why a trial is not kept, in words: a server or a model that was away must not decide it for good."""
     found, count = [], len(record.questions)
-    if record.failures > MAX_FAILURES * count:
+    if too_many_failed(record.failures, count):
         found.append(f"{record.failures} of {count} questions failed")
-    if record.costs.get(COVERAGE, 1.0) < FEWEST_COVERED:
+    if record.costs.get(COVERAGE, 1.0) < 1.0 - MAX_FAILED:
         found.append(f"answers or judgements cover {record.costs[COVERAGE]:.1%} of it")
     return found
 
 
 @dataclass(frozen=True)
-class Said:
+class ModelScore:
     """A metric's mean over a configuration's data sets; the least coverage and the largest spread on any of them."""
 
     mean: float
@@ -66,21 +65,21 @@ class Said:
     judge_sd: float | None
 
 
-def said_of(result: Result) -> dict[str, Said]:
+def model_scores(result: Result) -> dict[str, ModelScore]:
     """What models said of a configuration, by metric; empty where nobody read it."""
     records = list(result.records.values())
-    known = [name for name in said_metrics() if all(name in record.metrics for record in records)]
+    known = [name for name in model_metrics() if all(name in record.metrics for record in records)]
     shares = {name: [r.costs[f"{name}.coverage"] for r in records if f"{name}.coverage" in r.costs] for name in known}
     return {
-        name: Said(result.mean(name), min(shares[name], default=None), result.cost(f"{name}.judge_sd"))
+        name: ModelScore(result.mean(name), min(shares[name], default=None), result.cost(f"{name}.judge_sd"))
         for name in known
     }
 
 
-def said_columns(results: Sequence[Result]) -> list[str]:
+def scored_columns(results: Sequence[Result]) -> list[str]:
     """The metrics that models gave any configuration, in the registry's order."""
-    found = {name for result in results for name in said_of(result)}
-    return [name for name in said_metrics() if name in found]
+    found = {name for result in results for name in model_scores(result)}
+    return [name for name in model_metrics() if name in found]
 
 
 def readers_of(result: Result) -> tuple[str, str]:

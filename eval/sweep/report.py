@@ -11,7 +11,7 @@ from hopbench.eval.files import write_atomically
 from hopbench.eval.report import render_page
 from hopbench.eval.sweep.figures import curves, front, pareto_figure, varied
 from hopbench.eval.sweep.plan import SweepPlan, ablated
-from hopbench.eval.sweep.readers import readers_of, said_columns, said_of
+from hopbench.eval.sweep.readers import model_scores, readers_of, scored_columns
 from hopbench.eval.sweep.response import responses
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.sweep.selection import Selection
@@ -48,7 +48,7 @@ def write_sweep_report(report: SweepReport, path: Path) -> None:
     timed = report.plan.content.timed
     places = front(report.whole, report.metric, timed)
     figures = [pareto_figure(report.metric, places, timed), *curves(report.metric, answers)]
-    read = [(one, said) for one in report.results if (said := said_of(one))]
+    read = [(one, said) for one in report.results if (said := model_scores(one))]
     page = render_page(
         "sweep.html.j2",
         report=report,
@@ -62,7 +62,7 @@ def write_sweep_report(report: SweepReport, path: Path) -> None:
         shown=SHOWN,
         ragas=list(report.results[0].ragas),
         read=read[:SHOWN],
-        columns=said_columns(report.results),
+        columns=scored_columns(report.results),
         reader=readers_of(read[0][0]) if read else ("", ""),
     )
     write_atomically(path, page.encode())

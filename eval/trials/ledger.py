@@ -1,10 +1,10 @@
 """The trial ledger: every finished trial under a name made of all that decides its outcome.
 
     with Ledger.open(home.ledger) as ledger:
-        name = trial_id(**settings)
-        if ledger.claim(name):          # nobody else is at it, and it is not finished
+        key = TrialKey.of(strategy, index, ...)
+        if ledger.claim(key.id):        # not finished, and no other process is working on it
             ledger.put(record)
-        record = ledger.get(name)
+        record = ledger.get(key.id)
 
 One SQLite file in WAL mode: a killed process loses at most the trial it was at, readers never wait for a writer. It is
 the truth about trials; what MLflow shows is written from it.
@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.trials.claims import Claims, alive, immediate
-from hopbench.eval.trials.unfinished import trial_key
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import open_lock
 from hopbench.retrieval.support.notice import notice
@@ -37,8 +36,9 @@ from hopbench.retrieval.support.sqlite_files import MAGIC, SEAL, damage, heal, i
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hopbench.eval.trials.key import TrialSettings
+
 VERSION = 3
-ID_LENGTH = 16
 WAIT_SECONDS = 60.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS trials (
@@ -72,7 +72,7 @@ class TrialRecord:
     """
 
     trial_id: str
-    settings: Mapping[str, Any]
+    settings: TrialSettings
     metrics: Mapping[str, float]
     questions: pd.DataFrame = field(repr=False)
     failures: int
@@ -91,11 +91,6 @@ class Champion:
     label: str
     run_id: str
     created: float
-
-
-def trial_id(**settings: object) -> str:
-    """A trial's content address: 16 hexadecimal digits of the SHA-256 of everything that decides its outcome."""
-    return trial_key(**settings)[:ID_LENGTH]
 
 
 class Ledger:

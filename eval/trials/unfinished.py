@@ -24,11 +24,6 @@ SUFFIX = ".trial"
 _OLD_SUFFIX = ".pickle"  # of versions before the format had a name
 
 
-def trial_key(**settings: object) -> str:
-    """A digest of everything that decides a trial's outcome."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
 @dataclass(frozen=True)
 class Unfinished:
     """The folder `.unfinished` in a run's --out; it goes when the run ends well."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
@@ -22,13 +22,13 @@ _THIS_PROCESS = secrets.token_hex(8)
 def _sources() -> list[Path]:
     """The source and learned weights that compute rankings and scores (not reports, flows or docs)."""
     core, metrics = _ROOT / "retrieval", _ROOT / "eval" / "metrics"
-    found = [
+    files = [
         *core.rglob("*.py"),
         *core.rglob("weights.json"),
         *metrics.rglob("*.py"),
         _ROOT / "eval" / "trials" / "trial.py",
     ]
-    return sorted(found)
+    return sorted(files)
 
 
 @cache
@@ -55,26 +55,35 @@ def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
     return registry().code_of(type(strategy))
 
 
-def plugin_settings(strategy: Strategy) -> dict[str, Any]:
-    """What a trial's name says of the plug-ins that it uses, under `plugins`; nothing for our own strategies.
+class PluginSettings(TypedDict, total=False):
+    """The plug-ins of a trial: version and digest by distribution; `process` where a file of theirs is unreadable."""
 
-    Where a file of a plug-in cannot be read, no later process takes the trial for its own.
+    plugins: dict[str, str]
+    process: str
+
+
+def plugin_settings(strategy: Strategy) -> PluginSettings:
+    """The part of a trial's key that names its plug-ins; empty for our own strategies.
+
+    Where a file of a plug-in cannot be read, this process is part of the key: no later one reuses the trial.
     """
-    found = plugins_of(strategy)
-    if not found:
+    plugins = plugins_of(strategy)
+    if not plugins:
         return {}
-    named = {one.distribution: f"{one.version}+{one.digest}" for one in found}
-    return {"plugins": named, **({"process": _THIS_PROCESS} if any(one.unreadable for one in found) else {})}
+    settings: PluginSettings = {"plugins": {each.distribution: f"{each.version}+{each.digest}" for each in plugins}}
+    if any(each.unreadable for each in plugins):
+        settings["process"] = _THIS_PROCESS
+    return settings
 
 
 def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
     """Version and digest of every plug-in that these strategies use, by distribution."""
-    settings = (plugin_settings(strategy).get("plugins", {}) for strategy in strategies)
-    return dict(sorted({name: code for found in settings for name, code in found.items()}.items()))
+    used = (plugin_settings(strategy).get("plugins", {}) for strategy in strategies)
+    return dict(sorted({name: code for codes in used for name, code in codes.items()}.items()))
 
 
 def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
     """What a reader should know of the plug-ins that these strategies use."""
     from hopbench.retrieval.strategies.plugins.code import unreadable_lines
 
-    return unreadable_lines(one for strategy in strategies for one in plugins_of(strategy))
+    return unreadable_lines(plugin for strategy in strategies for plugin in plugins_of(strategy))

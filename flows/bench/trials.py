@@ -60,7 +60,7 @@ def marginal_cost(dataset: str, strategy: str, home: Home, trials: int | None = 
 
     `trials` takes that many of the grid, evenly spaced.
     """
-    from hopbench.eval.sweep.arena import Arena
+    from hopbench.eval.sweep.context import TrialContext
     from hopbench.eval.sweep.plan import read_sweep
     from hopbench.eval.trials.ledger import Ledger
     from hopbench.flows.graph.build import built_graph, open_index
@@ -79,7 +79,7 @@ def marginal_cost(dataset: str, strategy: str, home: Home, trials: int | None = 
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
         plan = read_sweep(file)
         index.floors.update(plan.floors)
-        arena = Arena(benchmark, benchmark.digest, index, str(record["fingerprint"]), ragas=plan.content.ragas)
+        arena = TrialContext(benchmark, benchmark.digest, index, str(record["fingerprint"]), ragas=plan.content.ragas)
         _ = arena.parts
         chosen = plan.candidates[:: max(1, len(plan.candidates) // (trials or len(plan.candidates)))]
         spent = []

@@ -10,15 +10,13 @@ import time
 from typing import TYPE_CHECKING
 
 from hopbench.eval.metrics import rank_key
-from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord, trial_id
-from hopbench.eval.trials.version import code_version, plugin_settings
+from hopbench.eval.trials.key import TrialKey
+from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord
 from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
     from hopbench.flows.nightly.verdict import Verdict
-
-NIGHT = "night"
 
 
 def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
@@ -31,7 +29,7 @@ def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
 
 def night_of(trial: TrialRecord) -> str | None:
     """The night that a champion comes from, if it comes from one."""
-    night = trial.settings.get(NIGHT)
+    night = trial.settings.get("night")
     return None if night is None else str(night)
 
 
@@ -73,21 +71,18 @@ def _best(evaluation: Evaluation) -> str | None:
 
 def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:
     plan, trial = evaluation.plan, evaluation.trials[label]
-    settings = {
-        "strategy": trial.strategy,
-        "parameters": dict(trial.parameters),
-        "dataset": plan.benchmark.digest,
-        "questions": [question.id for question in plan.benchmark.questions],
-        "fingerprint": plan.record["fingerprint"],
-        "store": plan.index.store.engine,
-        "embedder": plan.index.embedder.name,
-        "budget": [plan.budget.chunks, plan.budget.tokens],
-        "seed": plan.seed,
-        "code": code_version(),
-        **plugin_settings(plan.strategies[label]),
-        NIGHT: night,  # a night's trial is its own: a sweep does not reuse it
-    }
+    key = TrialKey.of(
+        plan.strategies[label],
+        plan.index,
+        dataset=plan.benchmark.digest,
+        questions=[question.id for question in plan.benchmark.questions],
+        fingerprint=plan.record["fingerprint"],
+        budget=plan.budget,
+        seed=plan.seed,
+        parameters=dict(trial.parameters),  # later nights look for the label with these
+        night=night,  # a night's trial is its own: a sweep does not reuse it
+    )
     metrics = evaluation.summaries[label]["metrics"]
     ended = time.time()
     rows = evaluation.rows[label]
-    return TrialRecord(trial_id(**settings), settings, metrics, rows, trial.failures, trial.seconds, ended, ended)
+    return TrialRecord(key.id, key.settings, metrics, rows, trial.failures, trial.seconds, ended, ended)

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hopbench.eval.types import MAX_FAILED
 from hopbench.flows.nightly.lock import only_nightly
 from hopbench.flows.nightly.nights import unfinished
 from hopbench.flows.nightly.notify import post
 from hopbench.flows.nightly.options import NightlyOptions
 from hopbench.flows.orchestration.pages import REPORT
 from hopbench.flows.orchestration.progress import Report
-from hopbench.flows.run.completeness import MAX_FAILED, Finished, missed, refuse_missed
+from hopbench.flows.run.completeness import Finished, missed, refuse_missed
 from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions

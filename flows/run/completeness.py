@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from hopbench.eval.metrics import all_metrics
 from hopbench.eval.runs.targets import check_targets
+from hopbench.eval.types import MAX_FAILED, too_many_failed
 from hopbench.retrieval.support.errors import IncompleteError, TargetError
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
-
-MAX_FAILED = 0.05
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
 def incomplete_labels(evaluation: Evaluation) -> list[str]:
     """The labels that failed, or were not answered or judged, on over 5% of the questions."""
     failed = [
-        label for label, trial in evaluation.trials.items() if trial.failures > MAX_FAILED * max(1, len(trial.rankings))
+        label for label, trial in evaluation.trials.items() if too_many_failed(trial.failures, len(trial.rankings))
     ]
     gaps = [label for label, _, share in _gaps(evaluation) if share < 1.0 - MAX_FAILED]
     return list(dict.fromkeys([*failed, *gaps]))

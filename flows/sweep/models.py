@@ -41,13 +41,13 @@ def trial_reading(content: SweepFile, models: Models) -> Reading:
 
 def incomplete_trials(results: Sequence[Result]) -> list[str]:
     """The configurations that failed, or of which models said too little, on too many questions."""
-    from hopbench.eval.sweep.readers import gaps
+    from hopbench.eval.sweep.readers import shortcomings
 
     return [
         f"{result.candidate.title} on {cell.dataset}: {', '.join(told)}"
         for result in results
         for cell, record in result.records.items()
-        if (told := gaps(record))
+        if (told := shortcomings(record))
     ]
 
 

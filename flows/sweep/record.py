@@ -23,8 +23,8 @@ from hopbench.flows.tracking.payload import MAX_NAME
 from hopbench.retrieval.support.locking import open_lock
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.arena import Arena
     from hopbench.eval.sweep.candidate import Candidate
+    from hopbench.eval.sweep.context import TrialContext
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import Cell, Result
     from hopbench.eval.sweep.selection import Selection
@@ -52,7 +52,9 @@ class Drainer:
         self._lock = open_lock(self.home.scratch / f"sweep-{self.sweep_id}.lock")
         self._drain()
 
-    def trial(self, candidate: Candidate, cell: Cell, arena: Arena, record: TrialRecord, role: str = "sweep") -> None:
+    def trial(
+        self, candidate: Candidate, cell: Cell, arena: TrialContext, record: TrialRecord, role: str = "sweep"
+    ) -> None:
         """A finished or reused trial as a child run."""
         from hopbench.eval.sweep.readers import is_complete
 
@@ -176,7 +178,7 @@ class Drainer:
 
         return TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
 
-    def _table(self, record: TrialRecord, arena: Arena) -> Path:
+    def _table(self, record: TrialRecord, arena: TrialContext) -> Path:
         """The trial's per-question table as MLflow shows tables."""
         rows = record.questions.drop(columns="ranked_ids", errors="ignore")
         texts = {question.id: (question.text, question.type) for question in arena.benchmark.questions}

@@ -21,7 +21,7 @@ from hopbench.flows.workers.units import code_here, leave_desk, opened, same_cod
 from hopbench.retrieval.support.collector import collector_paused
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.arena import Arena
+    from hopbench.eval.sweep.context import TrialContext
     from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.flows.settings.home import Home
     from hopbench.retrieval.graph.build.plan import GraphPlan
@@ -94,7 +94,7 @@ class ArenaDesk:
 def rank_on_workers(
     spread: Spread,
     home: Home,
-    arena: Arena,
+    arena: TrialContext,
     graph: tuple[GraphOptions, GraphPlan],
     strategies: Mapping[int, Strategy],
     then: Callable[[int, TrialOutcome], None],

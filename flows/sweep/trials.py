@@ -19,8 +19,8 @@ from hopbench.flows.sweep.models import trial_reading
 from hopbench.flows.sweep.record import Drainer
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.arena import Arena
     from hopbench.eval.sweep.candidate import Build, Candidate
+    from hopbench.eval.sweep.context import TrialContext
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import Cell, Result
     from hopbench.eval.sweep.search import Round
@@ -51,15 +51,15 @@ class Arenas:
 
     def open(
         self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps, read: bool = False
-    ) -> Arena:
+    ) -> TrialContext:
         """The arena of a cell: the graph built if needed, the questions drawn; `read` has the models read trials."""
-        from hopbench.eval.sweep.arena import Arena, first_drawn, sampled
+        from hopbench.eval.sweep.context import TrialContext, first_drawn, sampled
 
         index, fingerprint = self._graph(dataset, build, steps)
         benchmark, content = self.benchmarks[dataset], self.plan.content
         drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
         subset = first_drawn(drawn, questions, cell.seed)
-        arena = Arena(subset, benchmark.digest, index, fingerprint, cell.seed)
+        arena = TrialContext(subset, benchmark.digest, index, fingerprint, cell.seed)
         arena = replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
         return replace(arena, reading=trial_reading(content, self.models)) if read else arena
 
@@ -158,7 +158,7 @@ class Trials:
     def _records(
         self,
         dataset: str,
-        arena: Arena,
+        arena: TrialContext,
         cell: Cell,
         todo: Mapping[int, Candidate],
         steps: Steps,
@@ -193,7 +193,7 @@ class Trials:
     def _on_workers(
         self,
         dataset: str,
-        arena: Arena,
+        arena: TrialContext,
         todo: Mapping[int, Candidate],
         take: Callable[[int, TrialOutcome | None], None],
     ) -> None:
@@ -213,7 +213,7 @@ class Trials:
             take(place, outcome)
 
     def _record(
-        self, arena: Arena, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
+        self, arena: TrialContext, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
     ) -> TrialRecord | None:
         from hopbench.eval.sweep.readers import is_complete
 

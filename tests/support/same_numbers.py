@@ -27,7 +27,7 @@ KERNELS = "kernels"
 def numbers(dataset: str, questions: int, batch: int, home: Path) -> dict[str, Any]:
     """Everything about one benchmark that a processor's kernels must not decide."""
     from hopbench.eval.runs.evaluate import Plan
-    from hopbench.eval.trials.ledger import ID_LENGTH
+    from hopbench.eval.trials.key import ID_LENGTH
     from hopbench.eval.trials.trial import batches, run_trial
     from hopbench.flows.graph.build import built_graph, open_index
     from hopbench.flows.orchestration.steps import plain_steps

@@ -11,18 +11,18 @@ import signal
 import sys
 from pathlib import Path
 
-from hopbench.eval.sweep.arena import Arena
+from hopbench.eval.sweep.context import TrialContext
 from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.flows.cli.main import main
 from hopbench.retrieval.strategies.base import Strategy
 
 notes, kill_at, moment = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-run, put = Arena.run, Ledger.put
+run, put = TrialContext.run, Ledger.put
 done: list[str] = []
 
 
-def noting(self: Arena, strategy: Strategy, ranked: TrialOutcome | None = None) -> TrialRecord:
+def noting(self: TrialContext, strategy: Strategy, ranked: TrialOutcome | None = None) -> TrialRecord:
     record = run(self, strategy, ranked)
     with notes.open("a") as file:
         file.write(record.trial_id + "\n")
@@ -38,7 +38,7 @@ def keeping(self: Ledger, record: TrialRecord) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-Arena.run = noting  # type: ignore[method-assign]
+TrialContext.run = noting  # type: ignore[method-assign]
 Ledger.put = keeping  # type: ignore[method-assign]
 sys.argv[1:] = sys.argv[4:]
 main()

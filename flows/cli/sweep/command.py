@@ -62,9 +62,9 @@ def sweep_command(
     if dry_run or out is None:
         _estimate(plan)
         return
+    from hopbench.eval.types import MAX_FAILED
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.cli.sweep.printing import print_swept
-    from hopbench.flows.run.completeness import MAX_FAILED
     from hopbench.flows.sweep.flow import sweep
 
     with terminal_progress() as progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hopbench.eval.sweep.plan import ablated
-from hopbench.eval.sweep.readers import Said, coverage_of, said_columns, said_of
+from hopbench.eval.sweep.readers import ModelScore, coverage_of, model_scores, scored_columns
 from hopbench.eval.sweep.results import Result
 from hopbench.flows.cli.printing.output import add_row, console, number, table
 
@@ -25,7 +25,7 @@ def print_swept(swept: Swept) -> None:
         out.print(_best(swept))
         for line in _winner(swept):
             out.print(line, markup=False, soft_wrap=True)
-    if read := [(one, said) for one in swept.results[:SHOWN] if (said := said_of(one))]:
+    if read := [(one, said) for one in swept.results[:SHOWN] if (said := model_scores(one))]:
         out.print(_said(read))
     if swept.reused:
         out.print(f"{swept.reused} of {swept.trials} trials were finished before")
@@ -59,11 +59,11 @@ def _best(swept: Swept) -> Grid:
     return rows
 
 
-def _said(read: list[tuple[Result, dict[str, Said]]]) -> Grid:
+def _said(read: list[tuple[Result, dict[str, ModelScore]]]) -> Grid:
     """Answers and judgements: a column for each of the best configurations that were read, a row for each metric."""
     places = [f"{place}." for place in range(1, len(read) + 1)]
     rows = table("answers and judges, best configurations", *places, right=tuple(places))
-    for name in said_columns([one for one, _ in read]):
+    for name in scored_columns([one for one, _ in read]):
         cells = [said.get(name) for _, said in read]
         add_row(rows, name, *(number(cell.mean if cell else None) for cell in cells))
     shares = [coverage_of(one) for one, _ in read]

@@ -12,8 +12,8 @@ import pytest
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from tests.support.sweeps import write_benchmark, write_sweep
 
-from hopbench.eval.sweep.arena import first_drawn
 from hopbench.eval.sweep.candidate import Build, Candidate
+from hopbench.eval.sweep.context import first_drawn
 from hopbench.eval.sweep.figures import front
 from hopbench.eval.sweep.model import Objective
 from hopbench.eval.sweep.plan import SweepPlan, read_sweep

@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord, trial_id
+from hopbench.eval.trials.key import TrialKey
+from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord
 from hopbench.retrieval.support.errors import InputError
 
 SETTINGS = {"strategy": "pagerank", "parameters": {"restart": 0.15}, "questions": ["q1", "q2"], "seed": 0}
@@ -21,14 +22,14 @@ SETTINGS = {"strategy": "pagerank", "parameters": {"restart": 0.15}, "questions"
 
 def record(recall: float = 0.5) -> TrialRecord:
     rows = pd.DataFrame({"recall@5": [1.0, 0.0]}, index=pd.Index(["q1", "q2"], name="question_id", dtype=object))
-    return TrialRecord(trial_id(**SETTINGS), SETTINGS, {"recall@5": recall}, rows, 0, 1.5, 10.0, 12.0)
+    return TrialRecord(TrialKey(SETTINGS).id, SETTINGS, {"recall@5": recall}, rows, 0, 1.5, 10.0, 12.0)
 
 
 def test_what_is_put_is_found_by_another_process_whole(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         ledger.put(record())
         with Ledger.open(tmp_path / "ledger.db") as other:  # WAL: a second connection reads meanwhile
-            found = other.get(trial_id(**SETTINGS))
+            found = other.get(TrialKey(SETTINGS).id)
     assert found is not None
     assert (SETTINGS, {"recall@5": 0.5}, 0, 1.5, 10.0, 12.0) == (
         found.settings,
@@ -45,7 +46,7 @@ def test_the_first_of_equal_trials_stays(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         ledger.put(record(0.5))
         ledger.put(record(0.9))
-        found = ledger.get(trial_id(**SETTINGS))
+        found = ledger.get(TrialKey(SETTINGS).id)
     assert found is not None
     assert {"recall@5": 0.5} == found.metrics
 
@@ -54,8 +55,8 @@ def test_the_first_of_equal_trials_stays(tmp_path: Path) -> None:
     "change", [{"seed": 1}, {"questions": ["q1"]}, {"parameters": {"restart": 0.3}}, {"code": "2"}]
 )
 def test_an_id_tells_every_setting(change: dict[str, object]) -> None:
-    assert trial_id(**SETTINGS) == trial_id(**dict(reversed(SETTINGS.items())))
-    assert trial_id(**SETTINGS) != trial_id(**{**SETTINGS, **change})
+    assert TrialKey(SETTINGS).id == TrialKey(dict(reversed(SETTINGS.items()))).id
+    assert TrialKey(SETTINGS).id != TrialKey({**SETTINGS, **change}).id
 
 
 def test_a_sweep_keeps_its_first_start(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_ledger_of_the_first_version_is_upgraded(tmp_path: Path) -> None:
     connection.close()
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         ledger.put(record())
-        assert ledger.get(trial_id(**SETTINGS)) is not None
+        assert ledger.get(TrialKey(SETTINGS).id) is not None
 
 
 def test_a_benchmark_has_one_champion(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_a_benchmark_has_one_champion(tmp_path: Path) -> None:
 
 
 def test_a_trial_is_one_process_s_until_it_ends(tmp_path: Path) -> None:
-    path, name = tmp_path / "ledger.db", trial_id(**SETTINGS)
+    path, name = tmp_path / "ledger.db", TrialKey(SETTINGS).id
     with Ledger.open(path) as ours, Ledger.open(path) as theirs:
         assert (True, True, False) == (ours.claim(name), ours.claim(name), theirs.claim(name))
         ours.put(record())
@@ -111,7 +112,7 @@ def test_a_trial_is_one_process_s_until_it_ends(tmp_path: Path) -> None:
 
 
 def test_what_a_process_gives_up_or_is_killed_at_is_taken_over(tmp_path: Path) -> None:
-    path, name = tmp_path / "ledger.db", trial_id(**SETTINGS)
+    path, name = tmp_path / "ledger.db", TrialKey(SETTINGS).id
     program = (
         "import os, signal, sys; from pathlib import Path; from hopbench.eval.trials.ledger import Ledger\n"
         "with Ledger.open(Path(sys.argv[1])) as ledger:\n"

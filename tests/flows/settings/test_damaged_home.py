@@ -13,7 +13,8 @@ import pytest
 from tests.support.graphs import WORLD, plan_of
 
 from hopbench.eval.answering.judge.store import Judgement, JudgementStore
-from hopbench.eval.trials.ledger import Ledger, TrialRecord, trial_id
+from hopbench.eval.trials.key import TrialKey
+from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.flows.cli.doctor.home import home_checks
 from hopbench.flows.graph.build import held_content
 from hopbench.flows.settings.home import Home
@@ -34,7 +35,7 @@ def record(number: int) -> TrialRecord:
     settings = {"strategy": "pagerank", "questions": [f"q{i}" for i in range(200)], "seed": number}
     values = np.random.default_rng(number).random(200)
     rows = pd.DataFrame({"recall@5": values}, index=pd.Index(settings["questions"], name="question_id", dtype=object))
-    return TrialRecord(trial_id(**settings), settings, {"recall@5": 0.5}, rows, 0, 1.5, 10.0, 12.0)
+    return TrialRecord(TrialKey(settings).id, settings, {"recall@5": 0.5}, rows, 0, 1.5, 10.0, 12.0)
 
 
 def said(captured: Caught) -> list[str]:

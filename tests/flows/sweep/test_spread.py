@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from tests.support.sweeps import write_benchmark, write_sweep
 
-from hopbench.eval.sweep.arena import Arena
+from hopbench.eval.sweep.context import TrialContext
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.flows.graph.build import built_graph, open_index
@@ -47,7 +47,7 @@ class Stage:
     """Eight configurations on the tiny benchmark, two questions a batch."""
 
     home: Home
-    arena: Arena
+    arena: TrialContext
     graph: tuple[GraphOptions, GraphPlan]
     strategies: Mapping[int, Strategy]
 
@@ -92,7 +92,7 @@ def stage(folder: Path) -> Stage:
     record, _ = built_graph(graph, index, home, plain_steps)
     plan = read_sweep(folder / "sweep.yaml")
     index.floors.update(plan.floors)
-    arena = Arena(benchmark, benchmark.digest, index, str(record["fingerprint"]), batch=2)
+    arena = TrialContext(benchmark, benchmark.digest, index, str(record["fingerprint"]), batch=2)
     return Stage(home, arena, (options, graph), {n: one.strategy for n, one in enumerate(plan.candidates)})
 
 

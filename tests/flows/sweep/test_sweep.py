@@ -23,8 +23,8 @@ from tests.support.sweeps import QuietTracker, write_benchmark, write_sweep
 from typer.testing import CliRunner
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.sweep.arena import sampled
 from hopbench.eval.sweep.candidate import Candidate
+from hopbench.eval.sweep.context import sampled
 from hopbench.eval.sweep.model import Objective
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.sweep.results import Cell, Result, ranked

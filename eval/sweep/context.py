@@ -1,4 +1,4 @@
-"""Where trials happen: a data set with its graph, its questions in batches, and what all trials there share."""
+"""What the trials of a sweep on one data set have in common: graph, questions in batches, and what to measure."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from hopbench.eval.answering.reading import Reading, read
 from hopbench.eval.metrics import score, summarise
 from hopbench.eval.sweep.readers import with_readers
+from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_latency
-from hopbench.eval.trials.ledger import TrialRecord, trial_id
+from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
-from hopbench.eval.trials.version import code_version, plugin_settings
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget, counted
 from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.entities import MODEL
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
 
-KEPT_RANKS = 20
+STORED_RANKS = 20
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Arena:
-    """A data set ready for trials. All of them use the same batches, so what one computes for all is there for all.
+class TrialContext:
+    """A data set ready for trials, which share its batches of questions and all that is computed from these.
 
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
     `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics, `reading` answer and judge;
@@ -56,49 +55,46 @@ class Arena:
         prepare(parts)
         return parts
 
-    def settings(self, strategy: Strategy) -> dict[str, Any]:
-        """Everything that decides a trial's outcome: what its id is made of."""
-        measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat, "batch": self.batch}
-        measured |= {"model": self.index.shared.get(MODEL, ""), **self.reading.settings()}
-        return {
-            "strategy": strategy.name,
-            "parameters": strategy.identity(),
-            "dataset": self.digest,
-            "questions": [question.id for question in self.benchmark.questions],
-            "fingerprint": self.fingerprint,
-            "store": self.index.store.engine,
-            "embedder": self.index.embedder.name,
-            "search": self.index.search,
-            "budget": [self.budget.chunks, self.budget.tokens],
-            "seed": self.seed,
-            "code": code_version(),
-            **plugin_settings(strategy),
-            **{name: value for name, value in measured.items() if value},
-        }
+    def key(self, strategy: Strategy) -> TrialKey:
+        """The identity of the strategy's trial here."""
+        return TrialKey.of(
+            strategy,
+            self.index,
+            dataset=self.digest,
+            questions=[question.id for question in self.benchmark.questions],
+            fingerprint=self.fingerprint,
+            budget=self.budget,
+            seed=self.seed,
+            latency=self.latency,
+            ragas=self.ragas,
+            repeat=self.repeat,
+            batch=self.batch,
+            **self.reading.settings(),
+        )
 
     def trial_id(self, strategy: Strategy) -> str:
-        """The trial's content address."""
-        return trial_id(**self.settings(strategy))
+        """The id of the strategy's trial here."""
+        return self.key(strategy).id
 
     def run(self, strategy: Strategy, ranked: TrialOutcome | None = None) -> TrialRecord:
-        """Rank (unless workers have `ranked` already), score, and where somebody reads answer and judge all questions.
+        """Rank the questions (unless workers did: `ranked`), score them, and have the models answer and judge.
 
-        No reach. Raises BudgetReached.
+        `reach@h` is not computed. Raises BudgetReached when the models have cost what they may.
         """
-        settings, started = self.settings(strategy), time.time() - (ranked.seconds if ranked else 0.0)
+        key, started = self.key(strategy), time.time() - (ranked.seconds if ranked else 0.0)
         with collector_paused():
             outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
             tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas)}
-        said = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _at_once)
+        answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _directly)
         rows = tables[strategy.name]
         summary = summarise(rows, self.benchmark, context_passages=self.budget.chunks)
         ids = [question.id for question in self.benchmark.questions]
-        rows["ranked_ids"] = [list(outcome.rankings[question].ranked_ids[:KEPT_RANKS]) for question in ids]
+        rows["ranked_ids"] = [list(outcome.rankings[question].ranked_ids[:STORED_RANKS]) for question in ids]
         costs, ended = self._costs(strategy, outcome), time.time()
         if self.reading.settings():
-            costs = with_readers(costs, said, strategy.name, summary)
+            costs = with_readers(costs, answered, strategy.name, summary)
         spent = outcome.failures, outcome.seconds, started, ended, costs
-        return TrialRecord(trial_id(**settings), settings, summary["metrics"], rows, *spent)
+        return TrialRecord(key.id, key.settings, summary["metrics"], rows, *spent)
 
     def _costs(self, strategy: Strategy, outcome: TrialOutcome) -> dict[str, float]:
         spent = outcome.counters
@@ -112,15 +108,15 @@ class Arena:
             "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
         }
         if self.latency:
-            asked = [question.question for question in self.benchmark.questions]
-            taken = list(measure_latency(strategy, self.index, asked, self.seed).values())
+            questions = [question.question for question in self.benchmark.questions]
+            latencies = list(measure_latency(strategy, self.index, questions, self.seed).values())
             for percent in (50, 95):
-                costs[f"latency_ms_p{percent}"] = round(float(np.percentile(taken, percent)), 3)
+                costs[f"latency_ms_p{percent}"] = round(float(np.percentile(latencies, percent)), 3)
         return costs
 
 
-def _at_once(_: str, work: Callable[[], T], /) -> T:
-    """A trial is one step of the flow: what is read belongs to it."""
+def _directly(_: str, work: Callable[[], T], /) -> T:
+    """Run a step at once: to the scheduler a trial is a single step, answers and judgements included."""
     return work()
 
 
