@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hopbench.eval.answering.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
 from hopbench.eval.answering.answers import VERSION as READER_VERSION
+from hopbench.eval.answering.entries import JudgedMetric, ModelCosts
 from hopbench.eval.answering.judge.sample import INPUTS, make_sample
 from hopbench.eval.metrics import primary_metric, rank_key, summarise
 from hopbench.eval.trials.trial import TrialOutcome
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from hopbench.eval.answering.judge.outcome import Judged
     from hopbench.eval.answering.judge.schedule import Judging
+    from hopbench.eval.trials.key import ReadingSettings
     from hopbench.retrieval.llm import LLM
 
 FINALISTS = 3
@@ -39,15 +41,15 @@ class Reading:
     finalists: int | None = None
     closed_book: bool = True
 
-    def settings(self) -> dict[str, Any]:
-        """All that decides what is said of a trial, for keys of finished ones; nothing without a model."""
-        found: dict[str, Any] = {}
+    def settings(self) -> ReadingSettings:
+        """The part of a trial's key that names the models which read it; empty without any."""
+        settings: ReadingSettings = {}
         if self.reader is not None:
-            found["reader"] = {"llm": self.reader.endpoint.name, "prompt": READER_VERSION}
+            settings["reader"] = {"llm": self.reader.endpoint.name, "prompt": READER_VERSION}
         if self.judging is not None:
             metrics = applicable(self.metrics, "", self.reader is not None)
-            found["judge"] = {**self.judging.settings(metrics), "repeats": self.repeats}
-        return found
+            settings["judge"] = {**self.judging.settings(metrics), "repeats": self.repeats}
+        return settings
 
 
 @dataclass(frozen=True)
@@ -135,30 +137,29 @@ def finalists(most: int | None, benchmark: Benchmark, rows: Mapping[str, pd.Data
     return [label for label in rows if label in best]
 
 
-def judged_figures(judged: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def judged_figures(judged: Mapping[str, JudgedMetric]) -> dict[str, float]:
     """Beside each judged mean of `Judged.summary`: its coverage, the mean of the scores there are, the spread."""
-    found: dict[str, float] = {}
-    for metric, one in judged.items():
-        values = {"coverage": one["coverage"], "scored_mean": one["mean"], "judge_sd": one["judge_sd"]}
-        found |= {f"{metric}.{name}": float(value) for name, value in values.items() if value is not None}
-    return found
+    figures: dict[str, float] = {}
+    for metric, scores in judged.items():
+        values = {"coverage": scores["coverage"], "scored_mean": scores["mean"], "judge_sd": scores["judge_sd"]}
+        figures |= {f"{metric}.{name}": float(value) for name, value in values.items() if value is not None}
+    return figures
 
 
-def costs(read: Read, label: str) -> dict[str, Any]:
+def costs(read: Read, label: str) -> ModelCosts:
     """What a label's answers and judgements took, for results.json; empty without a model."""
     answers = read.answers.get(label)
-    found: dict[str, Any] = {}
+    entry: ModelCosts = {}
     if answers is not None:
-        found["answering"] = {
-            "failures": sum(one.failure is not None for one in answers.values()),
-            **{
-                name: sum(getattr(one, name) for one in answers.values())
-                for name in ("calls", "tokens_in", "tokens_out")
-            },
+        entry["answering"] = {
+            "failures": sum(answer.failure is not None for answer in answers.values()),
+            "calls": sum(answer.calls for answer in answers.values()),
+            "tokens_in": sum(answer.tokens_in for answer in answers.values()),
+            "tokens_out": sum(answer.tokens_out for answer in answers.values()),
         }
     if read.judged is not None and label in read.judged.labels:
         judged = read.judged.summary(label)
-        found["judged"] = judged
-        found["judge_calls"] = sum(one["calls"] for one in judged.values())
-        found["judge_tokens"] = sum(one["tokens_in"] + one["tokens_out"] for one in judged.values())
-    return found
+        entry["judged"] = judged
+        entry["judge_calls"] = sum(scores["calls"] for scores in judged.values())
+        entry["judge_tokens"] = sum(scores["tokens_in"] + scores["tokens_out"] for scores in judged.values())
+    return entry

@@ -121,7 +121,7 @@ def _index(value: object, place: Place) -> int:
     return value
 
 
-def _columns(value: dict[str, Any], place: Place, field: str, names: tuple[str, str]) -> list[tuple[Any, Any]]:
+def _columns(value: Record, place: Place, field: str, names: tuple[str, str]) -> list[tuple[Any, Any]]:
     first, second = (list_field(value, place, name) for name in names)
     if len(first) != len(second):
         raise place.error(

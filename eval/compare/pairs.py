@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -74,11 +74,11 @@ def compare(
 
 
 def best_baseline(
-    summaries: Mapping[str, Mapping[str, Any]], names: Sequence[str] = HOP_FREE, metric: str = PRIMARY
+    means: Mapping[str, Mapping[str, float]], names: Sequence[str] = HOP_FREE, metric: str = PRIMARY
 ) -> str | None:
-    """The label among `names` with the best zero-filled mean in its summary; None if none of them was scored."""
-    scored = [name for name in names if name in summaries and metric in summaries[name]["metrics"]]
-    return min(scored, key=lambda name: rank_key(metric, float(summaries[name]["metrics"][metric])), default=None)
+    """The label among `names` with the best zero-filled mean (label → metric → mean); None if none was scored."""
+    scored = [name for name in names if metric in means.get(name, {})]
+    return min(scored, key=lambda name: rank_key(metric, means[name][metric]), default=None)
 
 
 @dataclass(frozen=True)

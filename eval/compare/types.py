@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from hopbench.eval.compare.statistics import Interval
 from hopbench.eval.types import too_many_failed
@@ -87,7 +87,7 @@ class Comparison:
         wanted = (label, baseline or self.baseline)
         return next((p for p in self.pairs if (p.label, p.baseline) == wanted), None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON types; tuples become lists when written."""
         coverage = {
             name: {**asdict(c), "coverage": round(c.coverage, 6), "incomplete": c.incomplete}

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hopbench.eval.compare import HOP_FREE, PairResult, best_baseline, compare, limit
-from hopbench.eval.docs.figures_against import table_against, table_of_kinds
+from hopbench.eval.docs.figures_against import as_markdown, heading, rows_by_label, table_against, table_of_kinds
 from hopbench.eval.files import write_atomically
-from hopbench.eval.runs.finished import FinishedRun, as_markdown
+from hopbench.eval.metrics import PRIMARY
+from hopbench.eval.runs.finished import FinishedRun
 from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE, preset, registry
 from hopbench.retrieval.support.errors import InputError
 
@@ -42,30 +43,48 @@ def best_of(name: str) -> str:
 
 def figure_table(run: FinishedRun) -> str:
     """One run as Markdown: the hop-free baselines first, then the graph strategies, documented and tuned."""
-    baseline = best_baseline(run.results["strategies"])
-    graph = [name for name in registry().names() if name not in HOP_FREE and best_of(name) in run.rows]
+    baseline, rows = (
+        best_baseline({label: entry["metrics"] for label, entry in run.results["strategies"].items()}),
+        rows_by_label(run),
+    )
+    graph = [name for name in registry().names() if name not in HOP_FREE and best_of(name) in rows]
     if baseline is None or not graph:
         raise InputError(f"{run.name}: the run lacks hop-free or tuned labels: run all,all:tuned")
-    family = compare({label: run.rows[label] for label in (baseline, *map(best_of, graph))}, baseline)
+    family = compare({label: rows[label] for label in (baseline, *map(best_of, graph))}, baseline)
     against = {pair.label: pair for pair in family.pairs}
     lines = [
-        (f"`{name}`", run.scores(name), "", "", "", "", run.milliseconds(name)) for name in HOP_FREE if name in run.rows
+        (f"`{name}`", _scores(run, name), "", "", "", "", _milliseconds(run, name))
+        for name in HOP_FREE
+        if name in run.labels
     ]
     for name in graph:
         best = best_of(name)
         pair, change = against[best], _change(run, name, best)
         mde = f"{pair.minimum_detectable:.3f}" if pair.minimum_detectable is not None else "–"
-        documented = run.scores(name) if best != name else "–"
-        cells = (documented, run.scores(best), _words(pair), mde, change, run.milliseconds(best))
+        documented = _scores(run, name) if best != name else "–"
+        cells = (documented, _scores(run, best), _words(pair), mde, change, _milliseconds(run, best))
         lines.append((f"`{name}`", *cells))
-    return f"{run.title}; best hop-free: `{baseline}`.\n\n" + as_markdown(_HEAD, lines)
+    return f"{heading(run)}; best hop-free: `{baseline}`.\n\n" + as_markdown(_HEAD, lines)
 
 
 def _change(run: FinishedRun, name: str, best: str) -> str:
-    if best == name or name not in run.rows:
+    if best == name or name not in run.labels:
         return "–"
-    (pair,) = compare({name: run.rows[name], best: run.rows[best]}, name).pairs
+    (pair,) = compare({name: run.rows(name), best: run.rows(best)}, name).pairs
     return _words(pair)
+
+
+def _scores(run: FinishedRun, label: str) -> str:
+    """recall@5 / all_gold@10, a dash for a label that was not run."""
+    if label not in run.labels:
+        return "–"
+    metrics = run.results["strategies"][label]["metrics"]
+    return f"{metrics['recall@5']:.3f} / {metrics[PRIMARY]:.3f}"
+
+
+def _milliseconds(run: FinishedRun, label: str) -> str:
+    """A question's share of the batch."""
+    return f"{1000 * run.results['strategies'][label]['seconds'] / run.results['benchmark']['questions']:.1f}"
 
 
 def _words(pair: PairResult) -> str:

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hopbench.eval.compare import PairResult, compare, limit, mean_ci
 from hopbench.eval.metrics import PRIMARY
-from hopbench.eval.runs.finished import FinishedRun, as_markdown
+from hopbench.eval.metrics.summary import GroupMeans
+from hopbench.eval.runs.finished import FinishedRun
 from hopbench.retrieval.support.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _RECALL = "recall@5"
+
+
+def as_markdown(head: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ("---",) * len(head), *lines)) + "\n"
+
+
+def heading(run: FinishedRun) -> str:
+    """The benchmark with its size, to stand above a table."""
+    benchmark = run.results["benchmark"]
+    return f"**{run.name}**, {benchmark['questions']} questions, {benchmark['passages']:,} passages"
+
+
+def rows_by_label(run: FinishedRun) -> Mapping[str, pd.DataFrame]:
+    """Each label's rows of questions.parquet, by question id."""
+    return {label: run.rows(label) for label in run.labels}
 
 
 def table_against(run: FinishedRun, label: str) -> str:
@@ -18,17 +39,18 @@ def table_against(run: FinishedRun, label: str) -> str:
 
     All labels are one family for Holm's correction, on all_gold@10.
     """
-    if label not in run.rows or len(run.rows) < 2:
+    rows = rows_by_label(run)
+    if label not in rows or len(rows) < 2:
         raise InputError(f"{run.name}: the run lacks {label} or others to compare it with: run all,all:tuned")
-    found = {pair.label: pair for pair in compare(run.rows, label).pairs}
+    found = {pair.label: pair for pair in compare(rows, label).pairs}
     head = ("strategy", _RECALL, PRIMARY, f"{PRIMARY} against {label}", "verdict")
-    metrics = {name: run.results["strategies"][name]["metrics"] for name in run.rows}
+    metrics = {name: run.results["strategies"][name]["metrics"] for name in rows}
     best = sorted(metrics, key=lambda name: (name != label, -metrics[name][PRIMARY], name))
     lines = [
-        (f"`{name}`", _mean(run, name, _RECALL), _mean(run, name, PRIMARY), *_difference(found.get(name)))
+        (f"`{name}`", _mean(rows[name], _RECALL), _mean(rows[name], PRIMARY), *_difference(found.get(name)))
         for name in best
     ]
-    return f"{run.title}, {_model(run)}{_weights(run, label)}\n\n{as_markdown(head, lines)}"
+    return f"{heading(run)}, {_model(run)}{_weights(run, label)}\n\n{as_markdown(head, lines)}"
 
 
 def table_of_kinds(runs: list[FinishedRun], label: str) -> str:
@@ -46,14 +68,14 @@ def table_of_kinds(runs: list[FinishedRun], label: str) -> str:
     return as_markdown(("data set", "questions", "asked", f"missed by {PRIMARY}", PRIMARY, _RECALL), lines)
 
 
-def _missed(part: dict[str, Any]) -> tuple[str, ...]:
+def _missed(part: GroupMeans) -> tuple[str, ...]:
     count = part["questions"]
     return str(count), str(count - round(count * part[PRIMARY])), f"{part[PRIMARY]:.3f}", f"{part[_RECALL]:.3f}"
 
 
-def _mean(run: FinishedRun, label: str, metric: str) -> str:
+def _mean(rows: pd.DataFrame, metric: str) -> str:
     """A mean over all questions, a failure counting 0, with its interval."""
-    values = run.rows[label][metric].fillna(0.0).to_numpy(dtype=float)
+    values = rows[metric].fillna(0.0).to_numpy(dtype=float)
     interval = mean_ci(values)
     return f"{values.mean():.3f}" + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
 
@@ -72,5 +94,5 @@ def _model(run: FinishedRun) -> str:
 
 def _weights(run: FinishedRun, label: str) -> str:
     """Says so where a label's weights are others than the shipped ones."""
-    file = run.results["strategies"][label]["params"].get("weights", "")
+    file = str(run.results["strategies"][label]["params"].get("weights", ""))
     return f"; {label} with the weights of {PurePath(file).name}" if file else ""

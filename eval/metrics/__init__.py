@@ -20,7 +20,7 @@ from hopbench.eval.metrics.registry import (
     worst_of,
 )
 from hopbench.eval.metrics.scoring import score
-from hopbench.eval.metrics.summary import measured_shares, summarise, with_coverage
+from hopbench.eval.metrics.summary import Summary, measured_shares, summarise, with_coverage
 
 __all__ = [
     "ADD_ANSWERS",
@@ -29,6 +29,7 @@ __all__ = [
     "Batch",
     "GoldFacts",
     "Metric",
+    "Summary",
     "all_metrics",
     "best_value",
     "get_metric",

@@ -48,9 +48,7 @@ def has_answer_at(k: int) -> Metric:
     """The `has_answer@k` metric: one of the top k passages (title and text, no budget) contains an answer."""
 
     def compute(batch: Batch) -> FloatArray:
-        if "answer_ranks" not in batch.shared:
-            batch.shared["answer_ranks"] = _answer_ranks(batch)
-        rank: FloatArray = batch.shared["answer_ranks"]
+        rank = batch.once("answer_ranks", _answer_ranks)
         return np.where(np.isnan(rank), np.nan, rank <= k)
 
     meaning = f"one of the top {k} passages contains the answer or an alias; {NOT_APPLICABLE}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from hopbench.retrieval.types import Passage
 
 FloatArray = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 CUTOFFS = (2, 5, 10, 20)
 """The k of `recall@k` and `all_gold@k`."""
@@ -80,15 +81,18 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Answered questions beside their rankings, and what several metrics share, computed once.
-
-    `shared` is for what one family of metrics prepares for itself.
-    """
+    """Answered questions beside their rankings, and what several metrics share, computed once."""
 
     benchmark: Benchmark
     questions: Sequence[BenchmarkQuestion]
     rankings: Sequence[PassageRanking]
-    shared: dict[str, Any] = field(default_factory=dict)
+    _shared: dict[str, object] = field(default_factory=dict, init=False)
+
+    def once(self, name: str, compute: Callable[[Batch], T]) -> T:
+        """What `compute` returns for this batch; a second call with the same name returns the same object."""
+        if name not in self._shared:
+            self._shared[name] = compute(self)
+        return cast("T", self._shared[name])
 
     def content(self, passage_id: str) -> str:
         """A passage's title and text in one string."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -39,7 +39,7 @@ def _similarity(first: str, second: str) -> float:
 
 
 @cache
-def _scorers() -> dict[str, Any]:
+def _scorers() -> Mapping[str, Any]:
     """RAGAS metric name → its object; importing RAGAS takes 3-15 s, so it happens on first use."""
     os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
     # The public names in ragas.metrics warn that collections will replace them; collections has none of these four.
@@ -67,26 +67,23 @@ def _scorers() -> dict[str, Any]:
 
 
 def _samples(batch: Batch) -> list[Any]:
-    """One RAGAS sample per question, made once for the four metrics; None without gold or without context."""
+    """One RAGAS sample per question; None without gold or without context."""
     from ragas.dataset_schema import SingleTurnSample
 
     def texts(passages: Sequence[str]) -> list[str]:
         return [sys.intern(batch.content(passage)) for passage in passages]  # one copy, hashed once, for all pairs
 
-    if "ragas" not in batch.shared:
-        batch.shared["ragas"] = [
-            SingleTurnSample(
-                retrieved_context_ids=list(ranking.context_ids),
-                reference_context_ids=list(question.gold),
-                retrieved_contexts=texts(ranking.context_ids),
-                reference_contexts=texts(question.gold),
-            )
-            if question.gold and ranking.context_ids
-            else None
-            for question, ranking in zip(batch.questions, batch.rankings, strict=True)
-        ]
-    samples: list[Any] = batch.shared["ragas"]
-    return samples
+    return [
+        SingleTurnSample(
+            retrieved_context_ids=list(ranking.context_ids),
+            reference_context_ids=list(question.gold),
+            retrieved_contexts=texts(ranking.context_ids),
+            reference_contexts=texts(question.gold),
+        )
+        if question.gold and ranking.context_ids
+        else None
+        for question, ranking in zip(batch.questions, batch.rankings, strict=True)
+    ]
 
 
 async def _await_all(score: Callable[[Any, Any], Awaitable[float]], samples: list[Any]) -> list[float]:
@@ -98,7 +95,7 @@ def _compute(name: str) -> Callable[[Batch], FloatArray]:
 
     def compute(batch: Batch) -> FloatArray:
         scorer = _scorers()[name]
-        values = _run(_await_all(scorer._single_turn_ascore, _samples(batch)))
+        values = _run(_await_all(scorer._single_turn_ascore, batch.once("ragas", _samples)))
         return np.where([bool(q.gold) for q in batch.questions], values, np.nan)
 
     return compute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,25 @@ DECIMALS = 6
 UNTYPED = "untyped"
 
 
-def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int = CONTEXT_PASSAGES) -> dict[str, Any]:
+GroupMeans: TypeAlias = dict[str, Any]
+"""Means of a group of questions: {metric: mean, "questions": n, "coverage": share, "ceiling": {metric: value}}."""
+
+
+class Summary(TypedDict):
+    """Means of a label, see `summarise`; `questions` and `failures` are counts."""
+
+    questions: int
+    failures: int
+    coverage: float
+    metrics: dict[str, float]
+    answered: dict[str, float]
+    measured: dict[str, float]
+    ceilings: dict[str, float]
+    by_type: dict[str, GroupMeans]
+    by_gold: dict[str, GroupMeans]
+
+
+def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int = CONTEXT_PASSAGES) -> Summary:
     """Means of a label's rows (from `score`, perhaps with columns of other registered metrics joined).
 
     `metrics` are zero-filled: a failed question counts 0 (the metric's `worst`), a question to which the metric does
@@ -49,11 +67,11 @@ def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int
 
 def measured_shares(rows: pd.DataFrame, benchmark: Benchmark) -> dict[str, float]:
     """Each metric's share of the questions it applies to that have a value: `measured` of `summarise`, by itself."""
-    found = {}
+    shares = {}
     for name, metric in all_metrics().items():
         if name in rows.columns and (count := sum(map(metric.applies, benchmark.questions))):
-            found[name] = round(float(rows[name].notna().sum()) / count, DECIMALS)
-    return found
+            shares[name] = round(float(rows[name].notna().sum()) / count, DECIMALS)
+    return shares
 
 
 def with_coverage(means: Mapping[str, float], measured: Mapping[str, float]) -> dict[str, float]:
@@ -61,8 +79,8 @@ def with_coverage(means: Mapping[str, float], measured: Mapping[str, float]) -> 
 
     A mean of which nothing was measured is 0 by the filling alone, and a chart would draw it as a result.
     """
-    kept = {name: mean for name, mean in means.items() if measured.get(name, 1.0) > 0.0}
-    return {**kept, **{f"{name}.coverage": measured[name] for name in means if name in measured}}
+    known = {name: mean for name, mean in means.items() if measured.get(name, 1.0) > 0.0}
+    return {**known, **{f"{name}.coverage": measured[name] for name in means if name in measured}}
 
 
 @dataclass(frozen=True)
@@ -91,13 +109,13 @@ class _Table:
     def coverage(self, chosen: npt.NDArray[np.bool_]) -> float:
         return round(float(self.answered[chosen].mean()), DECIMALS) if chosen.any() else 0.0
 
-    def groups(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def groups(self, keys: Sequence[str]) -> dict[str, GroupMeans]:
         members: dict[str, list[int]] = defaultdict(list)
         for i, key in enumerate(keys):
             members[key].append(i)
         return {key: self._group(members[key]) for key in sorted(members)}
 
-    def _group(self, members: list[int]) -> dict[str, Any]:
+    def _group(self, members: list[int]) -> GroupMeans:
         chosen = np.zeros(len(self.answered), dtype=bool)
         chosen[members] = True
         counts = {"questions": len(members), "coverage": self.coverage(chosen)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hopbench.eval.metrics import best_value, ragas_metrics
 from hopbench.eval.report.data import ReportData
+from hopbench.eval.runs.schema import ComparisonEntry
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class RagasRow:
 
     label: str
     means: Mapping[str, float | None]
-    comparisons: Mapping[str, Mapping[str, Any] | None]
+    comparisons: Mapping[str, ComparisonEntry | None]
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ def ragas_rows(data: ReportData) -> tuple[dict[str, float | None], list[RagasRow
 
 def target_rows(data: ReportData) -> Sequence[TargetRow]:
     """The targets' outcomes, those that failed first."""
-    found = [
-        TargetRow(condition, label, one["value"], one["passed"])
+    rows = [
+        TargetRow(condition, label, outcome["value"], outcome["passed"])
         for condition, labels in (data.results.get("targets") or {}).items()
-        for label, one in labels.items()
+        for label, outcome in labels.items()
     ]
-    return sorted(found, key=lambda row: row.passed)
+    return sorted(rows, key=lambda row: row.passed)

@@ -15,6 +15,7 @@ from hopbench.eval.report.data import ReportData, is_hop_free
 
 DEPTHS = (2, 5, 10, 20)
 Figure = dict[str, Any]
+"""A chart as Plotly's JSON: `id`, `traces`, `layout`, and what the page's script needs beside them."""
 
 
 def figures(data: ReportData, split: list[Breakdown]) -> list[Figure]:

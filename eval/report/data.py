@@ -8,13 +8,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics import primary_of, rank_key
+from hopbench.eval.runs.schema import (
+    QUESTION_COLUMNS,
+    RESULTS_SCHEMA,
+    ComparisonEntry,
+    HitEntry,
+    RunResults,
+    StrategyEntry,
+)
 from hopbench.eval.types import Benchmark
+from hopbench.retrieval.strategies.kinds import InSample
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RESULTS_SCHEMA = "hopbench.results/1"
 HOP_FREE = ("vector", "bm25", "hybrid")
 
 
@@ -22,29 +30,24 @@ HOP_FREE = ("vector", "bm25", "hybrid")
 class ReportData:
     """Everything that one report shows; `results` and `questions` are the contract files of a run.
 
-    `comparisons` holds a dict per label: label, baseline, metric, effect, ci_low, ci_high, p, p_adjusted, mde,
-    verdict, n, wins, losses, ties (effect, intervals and mde in the metric's own unit, 0..1; None where n is too
-    small); ci_low and ci_high are the difference's own 95% interval, family_low and family_high the one that holds
-    together with those of all `family` comparisons and agrees with the verdict.
-    `intervals` is label → metric → (low, high): confidence intervals of the means.
-    `paths` is (question id, label) → hits as dicts: passage_id, rank, score, origin, components, path; a path is a
-    list of edges: edge, source, target, weight, score. `names` gives nodes of paths (entities, parts of passages) a
-    readable name; a passage id is shown by its title. `stated` holds, for pairs of entities on paths (sorted ids), what
-    is stated of them in words, in its own direction. `traces` is the run's traces.parquet, `beside` like
-    `comparisons` on RAGAS's metrics. `run` holds the facts to print, among them `warnings`.
+    `comparisons` are each label's against the baseline on the headline metric, `beside` those on RAGAS's metrics.
+    `intervals` is label → metric → (low, high): confidence intervals of the means. `paths` is (question id, label) →
+    first hits. `names` gives nodes of paths (entities, parts of passages) a readable name; a passage is shown by its
+    title. `stated` holds, for pairs of entities on paths (sorted ids), the relations stated between them, in words.
+    `traces` is traces.parquet, `run` the facts of the command to print, among them `warnings`.
     """
 
-    results: Mapping[str, Any]
+    results: RunResults
     questions: pd.DataFrame
     benchmark: Benchmark
-    comparisons: Sequence[Mapping[str, Any]] = ()
+    comparisons: Sequence[ComparisonEntry] = ()
     intervals: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
-    paths: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    paths: Mapping[tuple[str, str], Sequence[HitEntry]] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     stated: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     traces: pd.DataFrame | None = None
-    beside: Sequence[Mapping[str, Any]] = ()
+    beside: Sequence[ComparisonEntry] = ()
 
     def __post_init__(self) -> None:
         """Refuse, before anything is written, what cannot be reported."""
@@ -55,7 +58,7 @@ class ReportData:
             )
         if not self.labels:
             raise InputError("results: no strategies, nothing to report: run at least one")
-        missing = sorted({"question_id", "strategy", "ranked_ids"} - set(self.questions.columns))
+        missing = sorted(set(QUESTION_COLUMNS[:3]) - set(self.questions.columns))
         if missing:
             raise InputError(f"questions: no column {', '.join(missing)}: pass the run's questions.parquet")
         foreign = sorted(set(self.questions["question_id"]) - {q.id for q in self.benchmark.questions})
@@ -81,15 +84,14 @@ class ReportData:
         return [name for name in scored if not entries[name].get("in_sample")]
 
     @cached_property
-    def in_sample(self) -> dict[str, Mapping[str, Any]]:
+    def in_sample(self) -> dict[str, InSample]:
         """Label → the sets on which it was tuned or learned and which this benchmark shares questions with."""
         return {name: found for name in self.labels if (found := self.strategies[name].get("in_sample"))}
 
     @property
-    def strategies(self) -> Mapping[str, Any]:
+    def strategies(self) -> Mapping[str, StrategyEntry]:
         """Label → its entry in results.json."""
-        found: Mapping[str, Any] = self.results.get("strategies") or {}
-        return found
+        return self.results.get("strategies") or {}
 
     @cached_property
     def metrics(self) -> list[str]:
@@ -122,7 +124,7 @@ class ReportData:
         rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
         return {(row["question_id"], row["strategy"]): row for row in rows}
 
-    def comparison(self, label: str) -> Mapping[str, Any] | None:
+    def comparison(self, label: str) -> ComparisonEntry | None:
         """The comparison of a label with the baseline on the headline metric."""
         wanted = (label, self.primary)
         return next((c for c in self.comparisons if (c["label"], c["metric"]) == wanted), None)
@@ -133,7 +135,7 @@ class ReportData:
         return None if pair is None else (float(pair[0]), float(pair[1]))
 
 
-def shown_interval(pair: Mapping[str, Any]) -> tuple[float, float] | None:
+def shown_interval(pair: ComparisonEntry) -> tuple[float, float] | None:
     """The interval that stands beside a comparison's verdict: the family's.
 
     In files from before there was one, the difference's own where it says what the verdict says.

@@ -12,11 +12,12 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from hopbench.eval.explain.wording import note_words, quote
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.report.data import ReportData
+from hopbench.eval.runs.schema import HitEntry, StepEntry
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 
@@ -27,10 +28,66 @@ SNIPPET_CHARACTERS = 280
 PACKED_LIMIT = 4_000_000  # characters of details in one page; questions beyond have their index line only
 
 
-def question_index(data: ReportData, packed: int) -> dict[str, Any]:
-    """Labels, and for each question what list and filters need; `batch` is None where details were left out."""
+class QuestionLine(TypedDict):
+    """A question in the page's list: gold `titles`, whether each label `found` all; `batch` None: details left out."""
+
+    id: str
+    text: str
+    type: str
+    answer: str | None
+    titles: Sequence[str]
+    found: Sequence[int | None]
+    batch: int | None
+
+
+class QuestionIndex(TypedDict):
+    """What the page's list and filters need; `batch` is how many questions a batch of details has."""
+
+    labels: Sequence[str]
+    baseline: str
+    metric: str
+    batch: int
+    questions: Sequence[QuestionLine]
+
+
+class Context(TypedDict):
+    """The context that a reader got: its tokens, those of the graph `block` before the passages, and the passages."""
+
+    tokens: int
+    block_tokens: int
+    block: str
+    passages: Sequence[int]
+
+
+class Notes(TypedDict, total=False):
+    """What the strategy noted, as (name, words), and the context; empty where the run kept no traces."""
+
+    trace: Sequence[Sequence[str]]
+    context: Context
+
+
+class LabelDetails(Notes):
+    """A label's answer to one question; the numbers but `ranks` and `hits` are missing where it has no row."""
+
+    failure: str | None
+    ms: NotRequired[float | None]
+    listed: NotRequired[int]
+    ranks: Sequence[int | None]
+    hits: Sequence[list[Any]]
+
+
+class QuestionDetails(TypedDict):
+    """The details of a question: gold passages by number, and an entry per label in the index's order."""
+
+    aliases: Sequence[str]
+    gold: Sequence[int]
+    labels: Sequence[LabelDetails]
+
+
+def question_index(data: ReportData, packed: int) -> QuestionIndex:
+    """The index of all questions; those beyond the `packed` batches have no details."""
     asked = _asked(data)
-    lines = [
+    lines: list[QuestionLine] = [
         {
             "id": q.id,
             "text": q.text,
@@ -100,14 +157,14 @@ class _Batch:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
-    def _question(self, q: BenchmarkQuestion) -> dict[str, Any]:
+    def _question(self, q: BenchmarkQuestion) -> QuestionDetails:
         return {
             "aliases": list(q.aliases),
             "gold": [self._passage(gold) for gold in q.gold],
             "labels": [self._label(q, label) for label in self.data.labels],
         }
 
-    def _label(self, q: BenchmarkQuestion, label: str) -> dict[str, Any]:
+    def _label(self, q: BenchmarkQuestion, label: str) -> LabelDetails:
         row = self.data.rows.get((q.id, label))
         if row is None:
             return {"failure": "no row for this question", "ranks": [], "hits": []}
@@ -120,12 +177,11 @@ class _Batch:
             "ms": _number(row.get("latency_ms")),
             "listed": len(ranked),
             "ranks": [rank_of.get(gold) for gold in q.gold],
-            "hits": [self._hit(p, rank_of[p], scores, known.get(p, {}), p in q.gold) for p in shown],
-            **self._told(q, label),
+            "hits": [self._hit(p, rank_of[p], scores, known.get(p), p in q.gold) for p in shown],
+            **self._notes(q, label),
         }
 
-    def _told(self, q: BenchmarkQuestion, label: str) -> dict[str, Any]:
-        """What the strategy noted, in words, and the context a reader got; nothing where the run kept no traces."""
+    def _notes(self, q: BenchmarkQuestion, label: str) -> Notes:
         row = self.data.trace_rows.get((q.id, label))
         if row is None:
             return {}
@@ -145,28 +201,26 @@ class _Batch:
         name = self._name(text)
         return f"[{name}]" if text in self.data.benchmark.titles else name
 
-    def _hit(self, passage: str, rank: int, scores: list[float], hit: Mapping[str, Any], gold: bool) -> list[Any]:
-        score = scores[rank - 1] if rank <= len(scores) else hit.get("score")
-        components = {name: _number(value) for name, value in (hit.get("components") or {}).items()}
+    def _hit(self, passage: str, rank: int, scores: list[float], hit: HitEntry | None, gold: bool) -> list[Any]:
+        score = scores[rank - 1] if rank <= len(scores) else hit["score"] if hit else None
+        steps = hit["path"] if hit else ()
         path = [
             [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
-            for s in hit.get("path") or ()
+            for s in steps
         ]
-        quotes = [line for s in hit.get("path") or () for line in self._quotes(s)]
-        facts = [line for s in hit.get("path") or () for line in self._stated(s)]
         return [
             self._passage(passage),
             rank,
             _number(score),
             int(gold),
-            hit.get("origin") or "",
-            components,
+            hit["origin"] if hit else "",
+            {name: _number(value) for name, value in hit["components"].items()} if hit else {},
             path,
-            quotes,
-            list(dict.fromkeys(facts)),
+            [line for step in steps for line in self._quotes(step)],
+            list(dict.fromkeys(line for step in steps for line in self._stated(step))),
         ]
 
-    def _quotes(self, step: Mapping[str, Any]) -> list[list[str]]:
+    def _quotes(self, step: StepEntry) -> list[list[str]]:
         """Title and quoted sentence, the mention apart, of a step between a passage and an entity it names."""
         titles = self.data.benchmark.titles
         passages = [end for end in (step["source"], step["target"]) if end in titles]
@@ -174,10 +228,10 @@ class _Batch:
             return []
         (passage,) = passages
         entity = step["target"] if passage == step["source"] else step["source"]
-        found = quote(titles[passage], self.texts.get(passage, ""), self._name(entity))
-        return [[titles[passage] or passage, found.before, found.mention, found.after]] if found else []
+        quoted = quote(titles[passage], self.texts.get(passage, ""), self._name(entity))
+        return [[titles[passage] or passage, quoted.before, quoted.mention, quoted.after]] if quoted else []
 
-    def _stated(self, step: Mapping[str, Any]) -> Sequence[str]:
+    def _stated(self, step: StepEntry) -> Sequence[str]:
         """What is stated of the entities that a step joins: the step itself may go against a relation."""
         first, second = sorted((step["source"], step["target"]))
         return self.data.stated.get((first, second), ()) if step["edge"] == RELATED_TO else ()

@@ -1,36 +1,71 @@
-"""The run folder: what a report is made from, and the file that lets it be made again."""
+"""The files of a run: written when it ends, read again to make its report anew."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.files import read_table, write_atomically
+from hopbench.eval.files import write_atomically, write_table
 from hopbench.eval.report.data import ReportData
-from hopbench.eval.trials.traces import TRACES_FILE
+from hopbench.eval.report.evaluated import report_data
+from hopbench.eval.report.render import write_report
+from hopbench.eval.runs.finished import FinishedRun
+from hopbench.eval.runs.schema import (
+    DETAILS_FILE,
+    DETAILS_SCHEMA,
+    JUDGEMENTS_FILE,
+    QUESTIONS_FILE,
+    REPORT_FILE,
+    RESULTS_FILE,
+    RunDetails,
+)
+from hopbench.eval.trials.traces import traces_table, write_traces
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.support.errors import InputError
 
-DETAILS_SCHEMA = "hopbench.details/1"
-DETAILS_FILE = "details.json.gz"
+if TYPE_CHECKING:
+    from hopbench.eval.runs.evaluate import Evaluation
+
+
+def write_run(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> list[Path]:
+    """Write all files of the run, each whole or not at all, results.json last; returns them in order of writing."""
+    traces = traces_table(evaluation.trials)
+    data = report_data(evaluation, run, traces)
+    table, report, summary = out / QUESTIONS_FILE, out / REPORT_FILE, out / RESULTS_FILE
+    write_table(table, data.questions)
+    judged = [*_write_judgements(evaluation, out), write_traces(traces, out)]
+    details = write_details(data, out)
+    write_report(data, report)
+    text = json.dumps(data.results, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(summary, text.encode())
+    return [table, *judged, details, report, summary]
+
+
+def _write_judgements(evaluation: Evaluation, out: Path) -> list[Path]:
+    """judgements.parquet: a row per label, question, metric and repeat, with the score or the reason why none."""
+    if evaluation.read.judged is None:
+        (out / JUDGEMENTS_FILE).unlink(missing_ok=True)  # of the run that was replaced
+        return []
+    write_table(out / JUDGEMENTS_FILE, evaluation.read.judged.table)
+    return [out / JUDGEMENTS_FILE]
 
 
 def write_details(data: ReportData, folder: Path) -> Path:
     """Write what results.json and questions.parquet do not hold, so that the report can be made again."""
-    hits = [
-        {"question_id": q, "strategy": label, "hits": list(hits)} for (q, label), hits in sorted(data.paths.items())
-    ]
-    content = {
+    content: RunDetails = {
         "schema": DETAILS_SCHEMA,
         "run": dict(data.run),
         "comparisons": list(data.comparisons),
         "beside": list(data.beside),
         "intervals": data.intervals,
         "names": dict(data.names),
-        "stated": [[*pair, list(lines)] for pair, lines in sorted(data.stated.items())],
-        "paths": hits,
+        "stated": [(*pair, list(lines)) for pair, lines in sorted(data.stated.items())],
+        "paths": [
+            {"question_id": question, "strategy": label, "hits": list(hits)}
+            for (question, label), hits in sorted(data.paths.items())
+        ],
     }
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=dict)
     path = folder / DETAILS_FILE
@@ -39,32 +74,22 @@ def write_details(data: ReportData, folder: Path) -> Path:
 
 
 def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
-    """Read a run's folder: results.json, questions.parquet and, where there is one, details.json.gz.
+    """Read a run's folder: results.json, questions.parquet and, where there are any, traces and details.
 
-    Raises InputError when a file is missing or cannot be read.
+    Raises InputError when a file is missing or damaged.
     """
-    for name in ("results.json", "questions.parquet"):
-        if not (folder / name).is_file():
-            raise InputError(f"{folder / name} does not exist: name the --out folder of a finished run")
-    try:
-        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        packed = folder / DETAILS_FILE
-        details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
-        questions = read_table(folder / "questions.parquet")
-        traces = read_table(folder / TRACES_FILE) if (folder / TRACES_FILE).is_file() else None
-    except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
-        raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
-    if not isinstance(results, dict) or not isinstance(details, dict):
-        raise InputError(f"{folder}: a file of the run is damaged (it holds no object): run the benchmark again")
-    shared = {name: details[name] for name in ("run", "comparisons", "beside", "intervals", "names") if name in details}
-    paths = {(row["question_id"], row["strategy"]): row["hits"] for row in details.get("paths", [])}
-    told = {(first, second): lines for first, second, lines in details.get("stated", [])}
+    run = FinishedRun.read(folder)
+    details = run.details
     return ReportData(
-        results=results,
-        questions=questions,
+        results=run.results,
+        questions=run.table,
         benchmark=benchmark,
-        paths=paths,
-        stated=told,
-        traces=traces,
-        **shared,
+        comparisons=details.get("comparisons", ()),
+        intervals=details.get("intervals", {}),
+        paths={(row["question_id"], row["strategy"]): row["hits"] for row in details.get("paths", ())},
+        run=run.facts,
+        names=details.get("names", {}),
+        stated={(first, second): lines for first, second, lines in details.get("stated", ())},
+        traces=run.traces,
+        beside=details.get("beside", ()),
     )

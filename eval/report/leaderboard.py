@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hopbench.eval.metrics import ragas_metrics
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
+from hopbench.eval.runs.schema import ComparisonEntry, figure
 from hopbench.eval.types import too_many_failed
+from hopbench.retrieval.strategies.kinds import InSample
 
 METRIC_COLUMNS = (
     *("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR"),
@@ -35,7 +36,7 @@ class BoardRow:
 
     label: str
     kind: str
-    in_sample: Mapping[str, Any] | None
+    in_sample: InSample | None
     hop_free: bool
     is_baseline: bool
     incomplete: bool
@@ -45,7 +46,7 @@ class BoardRow:
     answered: float | None
     interval: tuple[float, float] | None
     beside: tuple[float, float] | None
-    comparison: Mapping[str, Any] | None
+    comparison: ComparisonEntry | None
     verdict: str
 
 
@@ -58,20 +59,20 @@ def metric_columns(data: ReportData) -> list[str]:
 def cost_columns(data: ReportData) -> dict[str, str]:
     """Cost columns with their meaning; language-model columns only where one was called."""
     entries = data.strategies.values()
-    optional = {name for name in ("llm_calls", "tokens") if not any(entry.get(name) for entry in entries)}
+    optional = {name for name in ("llm_calls", "tokens") if not any(figure(entry, name) for entry in entries)}
     return {name: text for name, text in COST_COLUMNS.items() if name not in optional}
 
 
 def reach(data: ReportData) -> dict[str, dict[str, float]]:
     """Label → the graph's own ceilings: reach@1, the share of the corpus that it takes, reach@2, …"""
-    found = {}
+    ceilings = {}
     for label in data.labels:
         entry = data.strategies[label]
-        known = {**entry["metrics"], **(entry.get("reach") or {})}
+        known = {**entry["metrics"], **entry.get("reach", {})}
         names = sorted((name for name in known if name.startswith("reach")), key=_steps)
         if names:
-            found[label] = {name: known[name] for name in names}
-    return found
+            ceilings[label] = {name: known[name] for name in names}
+    return ceilings
 
 
 def observations(data: ReportData) -> dict[str, dict[str, float]]:
@@ -118,7 +119,7 @@ def _board_row(data: ReportData, label: str) -> BoardRow:
         is_baseline=label == data.baseline,
         incomplete=too_many_failed(failures, asked),
         metrics={name: entry["metrics"].get(name) for name in metric_columns(data)},
-        costs={name: entry.get(name) for name in COST_COLUMNS},
+        costs={name: figure(entry, name) for name in COST_COLUMNS},
         failures=failures,
         answered=(entry.get("answered") or {}).get(data.primary) if failures else None,
         interval=data.interval(label, data.primary),

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hopbench.eval.answering.entries import JudgeEntry
 from hopbench.eval.report.data import ReportData
+from hopbench.eval.runs.schema import StrategyEntry
 
 ANSWERS = ("answer_em", "answer_f1")
 
@@ -25,7 +27,7 @@ class Models:
     """The report's section on language models; `calls` is empty in a report made from files without details."""
 
     reader: str
-    judge: Mapping[str, Any]
+    judge: JudgeEntry | None
     columns: Sequence[str]
     rows: Mapping[str, Mapping[str, Cell]]
     failures: Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -34,14 +36,14 @@ class Models:
 
 def models(data: ReportData) -> Models | None:
     """The section, None where no model was asked."""
-    reader, judge = data.results.get("reader") or {}, data.results.get("judge") or {}
+    reader, judge = data.results.get("reader"), data.results.get("judge")
     if not reader and not judge:
         return None
     rows = {label: _row(data.strategies[label]) for label in data.labels}
     named = list(dict.fromkeys(name for row in rows.values() for name in row))
     failures = {label: _failures(data.strategies[label]) for label in data.labels}
     return Models(
-        str(reader.get("llm", "")),
+        reader["llm"] if reader else "",
         judge,
         [*(name for name in ANSWERS if name in named), *(name for name in named if name not in ANSWERS)],
         {label: row for label, row in rows.items() if row},
@@ -50,14 +52,14 @@ def models(data: ReportData) -> Models | None:
     )
 
 
-def _row(entry: Mapping[str, Any]) -> dict[str, Cell]:
+def _row(entry: StrategyEntry) -> dict[str, Cell]:
     answered, measured = entry.get("answered") or {}, entry.get("measured") or {}
     row = {name: Cell(answered[name], measured.get(name)) for name in ANSWERS if name in answered}
     judged = entry.get("judged") or {}
     return row | {name: Cell(one["mean"], one["coverage"], one["judge_sd"]) for name, one in judged.items()}
 
 
-def _failures(entry: Mapping[str, Any]) -> dict[str, Mapping[str, int]]:
+def _failures(entry: StrategyEntry) -> dict[str, Mapping[str, int]]:
     found = {name: one["failures"] for name, one in (entry.get("judged") or {}).items() if one["failures"]}
-    unanswered = (entry.get("answering") or {}).get("failures", 0)
+    unanswered = entry["answering"]["failures"] if "answering" in entry else 0
     return {"answer": {"no answer (questions.parquet, answer_failure)": unanswered}, **found} if unanswered else found

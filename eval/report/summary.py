@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
+from hopbench.eval.runs.schema import ComparisonEntry
+from hopbench.retrieval.strategies.kinds import InSample
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -82,13 +81,13 @@ def listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def in_sample_words(found: Mapping[str, Any], kind: str) -> str:
+def in_sample_words(found: InSample, kind: str) -> str:
     """What is said beside a label that is scored on what chose its numbers: "tuned on musique-train100"."""
     verb = {"learned": "learned from", "tuned": "tuned on"}.get(kind, "tuned or learned on")
     return f"{verb} {', '.join(found['sets'])}"
 
 
-def _against(found: Mapping[str, Any], baseline: str) -> str:
+def _against(found: ComparisonEntry, baseline: str) -> str:
     effect = _difference(found)
     kind = "the best hop-free baseline" if is_hop_free(baseline) else "the baseline"
     if found["verdict"] in ("better", "worse"):
@@ -96,7 +95,7 @@ def _against(found: Mapping[str, Any], baseline: str) -> str:
     return f", but that is not distinguishable from {kind} {baseline}: {effect}.{_detectable(found)}"
 
 
-def _difference(found: Mapping[str, Any]) -> str:
+def _difference(found: ComparisonEntry) -> str:
     if found["effect"] is None or found["ci_low"] is None:
         return f"{found['n']} shared questions are too few for an interval"
     beside = shown_interval(found)
@@ -105,12 +104,12 @@ def _difference(found: Mapping[str, Any]) -> str:
     )
 
 
-def _detectable(found: Mapping[str, Any]) -> str:
-    if found.get("mde") is None:
+def _detectable(found: ComparisonEntry) -> str:
+    if (detectable := found.get("mde")) is None:
         return ""
     return (
         f" With {found['n']} questions, this comparison would reliably show a difference of "
-        f"{100 * found['mde']:.1f} points or more."
+        f"{100 * detectable:.1f} points or more."
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.answering.reading import Read, Reading, read
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
 from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
-from hopbench.eval.metrics import primary_metric, ragas_metrics, score, summarise
+from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score, summarise
 from hopbench.eval.runs.targets import Target
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_paced
@@ -20,10 +20,10 @@ from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.fitted import FittedOn, question_hash
-from hopbench.retrieval.graph.build.builder import Steps
+from hopbench.retrieval.graph.build.builder import BuildRecord, Steps
 from hopbench.retrieval.index.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.kinds import LabelKind, kind_of
+from hopbench.retrieval.strategies.kinds import InSample, LabelKind, kind_of
 from hopbench.retrieval.support.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Plan:
 
     benchmark: Benchmark
     index: Index
-    record: Mapping[str, Any]
+    record: BuildRecord
     strategies: Mapping[str, Strategy]
     ragas: bool = False
     seed: int = 0
@@ -77,10 +77,10 @@ class Plan:
         """Documented, tuned, learned, set by hand, or what a plug-in says of itself."""
         return self._kinds[label].kind if label in self._kinds else CLOSED_BOOK.replace("_", " ")
 
-    def in_sample(self, label: str) -> Mapping[str, Any] | None:
-        """On which of the sets that chose its numbers a label is scored here, if on any: such a figure proves nothing.
+    def in_sample(self, label: str) -> InSample | None:
+        """The sets on which the label was tuned or learned, if the benchmark shares questions with any.
 
-        {"sets": names, "questions": how many of the benchmark's questions were among theirs}.
+        A figure on questions that chose the label's own numbers proves nothing.
         """
         if label not in self._kinds:
             return None
@@ -120,7 +120,7 @@ class Evaluation:
     plan: Plan
     trials: Mapping[str, TrialOutcome]
     rows: Mapping[str, pd.DataFrame]
-    summaries: Mapping[str, Mapping[str, Any]]
+    summaries: Mapping[str, Summary]
     comparison: Comparison | None
     intervals: Mapping[str, Mapping[str, tuple[float, float]]]
     shared_seconds: float
@@ -191,13 +191,11 @@ def _compared_all(
     return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said, beside)
 
 
-def _compared(
-    plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Mapping[str, Any]]
-) -> Comparison | None:
+def _compared(plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Summary]) -> Comparison | None:
     metric = plan.primary
     if metric is None:
         return None
-    baseline = best_baseline(summaries, metric=metric)
+    baseline = best_baseline({label: summary["metrics"] for label, summary in summaries.items()}, metric=metric)
     ranked = {label: table for label, table in rows.items() if metric in table}
     if baseline is None or len(ranked) < 2:
         return None

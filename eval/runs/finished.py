@@ -1,16 +1,27 @@
-"""A finished run as its folder tells it: what tables in the documentation are written from."""
+"""A finished run, read back from its --out folder."""
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from hopbench.eval.files import read_table
-from hopbench.eval.metrics import PRIMARY
-from hopbench.retrieval.support.errors import InputError
+from hopbench.eval.runs.schema import (
+    DETAILS_FILE,
+    QUESTIONS_FILE,
+    RESULTS_FILE,
+    RESULTS_SCHEMA,
+    RunDetails,
+    RunResults,
+)
+from hopbench.eval.trials.traces import TRACES_FILE
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,44 +29,82 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """`results` is its results.json, `rows` each label's rows of questions.parquet by question id."""
+    """The files of a finished run; tables are read when they are first asked for.
 
-    results: Mapping[str, Any]
-    rows: Mapping[str, pd.DataFrame]
+    `details` are empty where details.json.gz is missing.
+    """
+
+    folder: Path
+    results: RunResults
+    details: RunDetails
 
     @classmethod
-    def read(cls, folder: Path) -> FinishedRun:
-        """The run that `hopbench run --out FOLDER` wrote; InputError where there is none."""
-        file = folder / "results.json"
+    def read(cls, folder: Path) -> Self:
+        """Read results.json and details.json.gz. Raises InputError where one is damaged or the first is missing."""
+        file = folder / RESULTS_FILE
         if not file.is_file():
-            raise InputError(f"{file} is not there: name folders that `hopbench run --out` wrote")
-        table = read_table(folder / "questions.parquet").set_index("question_id")
-        rows = {str(label): part for label, part in table.groupby("strategy")}
-        return cls(json.loads(file.read_text(encoding="utf-8")), rows)
+            raise InputError(f"{file} does not exist: name the --out folder of a finished run")
+        try:
+            results = json.loads(file.read_text(encoding="utf-8"))
+            packed = folder / DETAILS_FILE
+            details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
+        except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
+            raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
+        if not isinstance(details, dict):
+            raise InputError(f"{folder / DETAILS_FILE}: is damaged (it holds no object): run the benchmark again")
+        if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
+            raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
+        return cls(folder, cast("RunResults", results), cast("RunDetails", details))
 
     @property
     def name(self) -> str:
         """The benchmark's name."""
-        return str(self.results["benchmark"]["name"])
+        return self.results["benchmark"]["name"]
 
     @property
-    def title(self) -> str:
-        """The benchmark with its size, for above a table."""
-        benchmark = self.results["benchmark"]
-        return f"**{self.name}**, {benchmark['questions']} questions, {benchmark['passages']:,} passages"
+    def digest(self) -> str:
+        """Digest of the benchmark that was run."""
+        return self.results["benchmark"]["digest"]
 
-    def scores(self, label: str) -> str:
-        """recall@5 / all_gold@10, a dash for a label that was not run."""
-        if label not in self.rows:
-            return "–"
-        metrics = self.results["strategies"][label]["metrics"]
-        return f"{metrics['recall@5']:.3f} / {metrics[PRIMARY]:.3f}"
+    @property
+    def labels(self) -> list[str]:
+        """The labels that were run."""
+        return list(self.results["strategies"])
 
-    def milliseconds(self, label: str) -> str:
-        """A question's share of the batch."""
-        return f"{1000 * self.results['strategies'][label]['seconds'] / self.results['benchmark']['questions']:.1f}"
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the run recorded of itself: its command, start, settings, warnings."""
+        return self.details.get("run", {})
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The run's benchmark and graph settings by option; empty where details.json.gz is missing."""
+        return self.facts.get("settings") or {}
 
-def as_markdown(head: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> str:
-    """A table."""
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ("---",) * len(head), *lines)) + "\n"
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """questions.parquet. Raises InputError where it is missing or damaged."""
+        table = self._table(QUESTIONS_FILE)
+        if table is None:
+            raise InputError(f"{self.folder / QUESTIONS_FILE} does not exist: run the benchmark again")
+        return table
+
+    @cached_property
+    def traces(self) -> pd.DataFrame | None:
+        """traces.parquet, if there is one. Raises InputError where it is damaged."""
+        return self._table(TRACES_FILE)
+
+    def rows(self, label: str) -> pd.DataFrame:
+        """The rows of a label by question id, as `score` made them."""
+        if label not in self.labels:
+            raise UnknownNameError(f"label in {self.folder}", label, self.labels)
+        return self.table[self.table["strategy"] == label].set_index("question_id")
+
+    def _table(self, name: str) -> pd.DataFrame | None:
+        file = self.folder / name
+        if not file.is_file():
+            return None
+        try:
+            return read_table(file)
+        except (ValueError, OSError) as error:
+            raise InputError(f"{file} is damaged ({error}): run the benchmark again") from error

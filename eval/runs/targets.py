@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 from hopbench.eval.metrics import ADD_ANSWERS, ADD_GOLD, all_metrics
+from hopbench.eval.runs.schema import StrategyEntry, TargetEntry, figure
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -132,7 +132,7 @@ def refuse_unmeasured(
             raise InputError(f"--target {str(target)!r}: this run does not measure {target.metric}: {missing}")
 
 
-def check_targets(targets: Sequence[Target], strategies: Mapping[str, Any]) -> list[TargetResult]:
+def check_targets(targets: Sequence[Target], strategies: Mapping[str, StrategyEntry]) -> list[TargetResult]:
     """Each target for its label, or for every one; `strategies` are those of results.json.
 
     Metrics are judged by their zero-filled means: a question that failed keeps no target.
@@ -144,14 +144,17 @@ def check_targets(targets: Sequence[Target], strategies: Mapping[str, Any]) -> l
     ]
 
 
-def _value(name: str, entry: Mapping[str, Any]) -> float | None:
-    value = entry.get(name) if name in COSTS else entry["metrics"].get(name)
+def _value(name: str, entry: StrategyEntry) -> float | None:
+    if name in COSTS:
+        return figure(entry, name)
+    value = entry["metrics"].get(name)
     return None if value is None else float(value)
 
 
-def targets_entry(results: Sequence[TargetResult]) -> dict[str, dict[str, dict[str, Any]]]:
+def targets_entry(results: Sequence[TargetResult]) -> dict[str, dict[str, TargetEntry]]:
     """For results.json: condition → label → {"value", "passed"}; a condition on a time names seconds or latency."""
-    entry: dict[str, dict[str, dict[str, Any]]] = {}
-    for one in results:
-        entry.setdefault(one.target.condition, {})[one.label] = {"value": one.value, "passed": one.passed}
-    return entry
+    entries: dict[str, dict[str, TargetEntry]] = {}
+    for result in results:
+        outcome: TargetEntry = {"value": result.value, "passed": result.passed}
+        entries.setdefault(result.target.condition, {})[result.label] = outcome
+    return entries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from hopbench.eval.sweep.values import Scalar
 from hopbench.retrieval.strategies.base import Strategy
@@ -25,6 +25,10 @@ class Build:
         """The settings that differ from the builder's defaults."""
         numbers = {"similar_top_k", "similar_floor", "max_tokens"}
         return {name: value for name, value in asdict(self).items() if name in numbers and value is not None}
+
+    def changed(self, settings: Mapping[str, Scalar]) -> Build:
+        """The build with some of its fields set to other values."""
+        return replace(self, **settings)  # type: ignore[arg-type] # the sweep file's schema has checked them
 
     def __str__(self) -> str:
         parts = [self.embedder, self.extractor, *(f"{name}={value}" for name, value in self.settings().items())]

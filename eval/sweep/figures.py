@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from hopbench.eval.metrics import rank_key, sign_of
+from hopbench.eval.report.charts import Figure
 from hopbench.eval.sweep.response import Response
 from hopbench.eval.sweep.results import Result
 
-Figure = dict[str, Any]
 CURVES = 12
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
 
 from hopbench.eval.sweep.candidate import BUILD, Build, Candidate
 from hopbench.eval.sweep.dimension import Dimension, in_order, listed, refuse_idle
@@ -74,7 +73,7 @@ class Space:
     def _needed(self, dimension: Dimension) -> dict[str, Scalar]:
         """What the others must be for it to vary, conditions of conditions included."""
         found: dict[str, Scalar] = {}
-        varied = {one.name: one for one in self.dimensions}
+        varied = {dimension.name: dimension for dimension in self.dimensions}
         for other, values in dimension.when.items():
             known = varied[other].ends() if other in varied else values
             found |= {**self._needed(varied[other])} if other in varied else {}
@@ -91,9 +90,9 @@ class Space:
         own = {name: value for name, value in varied.items() if not name.startswith(BUILD)}
         strategy = _made(type(self.start), {**self.start.spec(), **own})
         label = changed_label(self.entry.strategy, {**self.entry.base, **own})
-        build = Build(self.content.embedder, self.content.extractor)
-        settings: dict[str, Any] = {n.removeprefix(BUILD): v for n, v in varied.items() if n.startswith(BUILD)}
-        return _above_floor(Candidate(strategy, label, varied, build=replace(build, **settings)))
+        build = self._usual_build
+        settings = {n.removeprefix(BUILD): v for n, v in varied.items() if n.startswith(BUILD)}
+        return _above_floor(Candidate(strategy, label, varied, build=build.changed(settings)))
 
     @property
     def combinations(self) -> int:
@@ -109,42 +108,49 @@ class Space:
 
     def builds(self) -> list[Build]:
         """Every combination of the build settings."""
-        settings = [one for one in self.dimensions if one.name.startswith(BUILD)]
-        names = [one.name.removeprefix(BUILD) for one in settings]
-        found = [dict(zip(names, values, strict=True)) for values in product(*(one.listed() for one in settings))]
-        return [Build(**{**self._usual_build(), **values}) for values in found]
+        settings = [dimension for dimension in self.dimensions if dimension.name.startswith(BUILD)]
+        names = [dimension.name.removeprefix(BUILD) for dimension in settings]
+        combinations = product(*(dimension.listed() for dimension in settings))
+        return [self._usual_build.changed(dict(zip(names, values, strict=True))) for values in combinations]
 
     def one_at_a_time(self) -> Iterator[Candidate]:
         """The start, then each value of each dimension beside the start's values of all others."""
-        usual: dict[str, Any] = {**self.start.spec(), **{BUILD + n: v for n, v in self._usual_build().items()}}
-        yield self._changed(usual, None, None)
+        yield replace(self.candidate(self._usual), varied={})
         for dimension in self.dimensions:
             for value in dimension.listed():
-                yield self._changed(usual, dimension, value)
+                yield self._changed(dimension, value)
 
-    def _changed(self, usual: Mapping[str, Any], changed: Dimension | None, value: Scalar | None) -> Candidate:
-        found = self.candidate(lambda one: usual[one.name] if one is not changed or value is None else value)
-        shown = {name: v for name, v in found.varied.items() if changed is not None and name == changed.name}
-        return replace(found, varied=shown)
+    def _changed(self, changed: Dimension, value: Scalar) -> Candidate:
+        candidate = self.candidate(lambda dimension: value if dimension is changed else self._usual(dimension))
+        shown = {name: v for name, v in candidate.varied.items() if name == changed.name}
+        return replace(candidate, varied=shown)
 
-    def _usual_build(self) -> dict[str, Any]:
-        return asdict(Build(self.content.embedder, self.content.extractor))
+    def _usual(self, dimension: Dimension) -> Scalar:
+        """The value that the start has, or that the builder takes unless told otherwise."""
+        name = dimension.name.removeprefix(BUILD)
+        owner = self._usual_build if dimension.name.startswith(BUILD) else self.start
+        value: Scalar = getattr(owner, name)
+        return value
+
+    @property
+    def _usual_build(self) -> Build:
+        return Build(self.content.embedder, self.content.extractor)
 
 
 def _picker(wanted: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
     """Picks the wanted values, and of all other dimensions the first."""
-    return lambda one: wanted[one.name] if one.name in wanted else one.ends()[0]
+    return lambda dimension: wanted.get(dimension.name, dimension.ends()[0])
 
 
 def _from(values: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
-    return lambda one: values[one.name]
+    return lambda dimension: values[dimension.name]
 
 
-def _made(kind: type[Strategy], parameters: Mapping[str, Any]) -> Strategy:
+def _made(kind: type[Strategy], parameters: Mapping[str, Scalar]) -> Strategy:
     """The strategy; a whole number for a real parameter counts as that real, so that 1 and 1.0 are one trial."""
     real = _real(kind)
-    values: dict[str, Any] = {n: float(v) if n in real and type(v) is int else v for n, v in parameters.items()}
-    return kind(**values)
+    values = {n: float(v) if n in real and type(v) is int else v for n, v in parameters.items()}
+    return kind(**values)  # type: ignore[arg-type] # the strategy checks its parameters itself
 
 
 def _real(kind: type[Strategy]) -> set[str]:

@@ -1,16 +1,16 @@
-"""Outcomes of trials as JSON and back, equal to the bit: what a run keeps until it ends is read back without a pickle.
+"""Outcomes of trials as JSON and back, equal to the bit and without a pickle.
 
-JSON writes a double by its shortest exact decimal, so numbers come back as they were. It has no tuples, no mappings by
-other than texts and no NumPy numbers; where a strategy's own notes or parameters hold these they are written as an
-object of one key that names the kind.
+JSON writes a double by its shortest exact decimal, so numbers come back as they were. It has no tuples, no mappings
+whose keys are not strings and no NumPy numbers: where a strategy's notes or parameters hold these they are written as
+an object of one key that names the kind.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -20,31 +20,60 @@ from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.types import Counters, Hit, Step
 
 _NUMBERS = "biuf"  # NumPy's kinds of numbers that JSON can hold
-_PLAIN = tuple(field.name for field in fields(Counters) if field.type == "int")
-_COUNTED = ("terminations", "stage_seconds", "observed")
+_COUNTS = tuple(field.name for field in fields(Counters) if field.type == "int")
+_COUNTS_BY_NAME = ("terminations", "stage_seconds", "observed")
 _RANKING = tuple(field.name for field in fields(PassageRanking))
 
+Json = Any
+"""A value as `json.loads` returns it, of a shape that only the strategy knows."""
 
-def encoded(outcome: TrialOutcome | UnitOutcome) -> dict[str, Any]:
-    """The outcome as values that `json.dumps` writes. Raises TypeError where a strategy's note is of no known kind."""
+StepRow = tuple[str, str, str, float, float]
+HitRow = tuple[str, float, str, Mapping[str, float], Sequence[StepRow]]
+
+
+class TrialContent(TypedDict):
+    """A `TrialOutcome`; a ranking is the list of its fields' values, `counters` are by the fields' names."""
+
+    label: str
+    strategy: str
+    parameters: Json
+    rankings: Sequence[Sequence[object]]
+    hits: Mapping[str, Sequence[HitRow]]
+    notes: Mapping[str, Json]
+    counters: Mapping[str, Json]
+    seconds: float
+    latency_ms: Mapping[str, float]
+    pace: Mapping[str, float]
+
+
+class OutcomeContent(TypedDict, total=False):
+    """A whole trial's outcome, or that of a `unit` with what its batch cost for all labels."""
+
+    trial: TrialContent
+    unit: TrialContent
+    shared_seconds: float
+
+
+def encoded(outcome: TrialOutcome | UnitOutcome) -> OutcomeContent:
+    """The outcome as values that `json.dumps` writes. Raises TypeError for a strategy's note of an unknown type."""
     if isinstance(outcome, UnitOutcome):
         return {"unit": _trial(outcome.outcome), "shared_seconds": outcome.shared_seconds}
     return {"trial": _trial(outcome)}
 
 
-def decoded(content: Mapping[str, Any]) -> TrialOutcome | UnitOutcome:
+def decoded(content: OutcomeContent) -> TrialOutcome | UnitOutcome:
     """The outcome that `encoded` wrote. Raises ValueError, TypeError, KeyError or AttributeError for anything else."""
     if "unit" in content:
         return UnitOutcome(_trial_of(content["unit"]), float(content["shared_seconds"]))
     return _trial_of(content["trial"])
 
 
-def _trial(outcome: TrialOutcome) -> dict[str, Any]:
+def _trial(outcome: TrialOutcome) -> TrialContent:
     return {
         "label": outcome.label,
         "strategy": outcome.strategy,
         "parameters": _value(dict(outcome.parameters)),
-        "rankings": [[getattr(one, name) for name in _RANKING] for one in outcome.rankings.values()],
+        "rankings": [[getattr(ranking, name) for name in _RANKING] for ranking in outcome.rankings.values()],
         "hits": {question: [_hit(hit) for hit in hits] for question, hits in outcome.hits.items()},
         "notes": {question: _value(dict(notes)) for question, notes in outcome.notes.items()},
         "counters": _counters(outcome.counters),
@@ -54,7 +83,7 @@ def _trial(outcome: TrialOutcome) -> dict[str, Any]:
     }
 
 
-def _trial_of(content: Mapping[str, Any]) -> TrialOutcome:
+def _trial_of(content: TrialContent) -> TrialOutcome:
     rankings = [_ranking_of(row) for row in content["rankings"]]
     return TrialOutcome(
         str(content["label"]),
@@ -70,38 +99,40 @@ def _trial_of(content: Mapping[str, Any]) -> TrialOutcome:
     )
 
 
-def _ranking_of(row: list[Any]) -> PassageRanking:
-    given = zip(_RANKING, row, strict=True)
-    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
-    return PassageRanking(**fields)
+def _ranking_of(row: Sequence[object]) -> PassageRanking:
+    values = [tuple(value) if isinstance(value, list) else value for value in row]
+    named = dict(zip(_RANKING, values, strict=True))
+    return PassageRanking(**named)  # type: ignore[arg-type] # the file's checksum says that we wrote it
 
 
-def _hit(hit: Hit) -> list[Any]:
-    path = [[step.edge, step.source, step.target, step.weight, step.score] for step in hit.path]
-    return [hit.chunk_id, hit.score, hit.origin, dict(hit.components), path]
+def _hit(hit: Hit) -> HitRow:
+    path = [(step.edge, step.source, step.target, step.weight, step.score) for step in hit.path]
+    return hit.chunk_id, hit.score, hit.origin, dict(hit.components), path
 
 
-def _hit_of(row: list[Any]) -> Hit:
+def _hit_of(row: HitRow) -> Hit:
     chunk_id, score, origin, components, path = row
     return Hit(chunk_id, score, origin, dict(components), tuple(Step(*step) for step in path))
 
 
-def _counters(counters: Counters) -> dict[str, Any]:
+def _counters(counters: Counters) -> Mapping[str, Json]:
     return {
-        **{name: getattr(counters, name) for name in _PLAIN},
-        **{name: dict(getattr(counters, name)) for name in _COUNTED},
+        **{name: getattr(counters, name) for name in _COUNTS},
+        **{name: dict(getattr(counters, name)) for name in _COUNTS_BY_NAME},
         "once": {name: _counters(cost) for name, cost in counters.once.items()},
     }
 
 
-def _counters_of(content: Mapping[str, Any]) -> Counters:
-    counted: dict[str, Any] = {name: Counter(content[name]) for name in _COUNTED}
-    once = {name: _counters_of(cost) for name, cost in content["once"].items()}
-    plain: dict[str, Any] = {name: int(content[name]) for name in _PLAIN}
-    return Counters(**plain, **counted, once=once)
+def _counters_of(content: Mapping[str, Json]) -> Counters:
+    counters = Counters(once={name: _counters_of(cost) for name, cost in content["once"].items()})
+    for name in _COUNTS:
+        setattr(counters, name, int(content[name]))
+    for name in _COUNTS_BY_NAME:
+        setattr(counters, name, Counter(content[name]))
+    return counters
 
 
-def _value(value: object) -> Any:
+def _value(value: object) -> Json:
     """A parameter or note; every object is `{kind: content}`, so that no content is taken for a kind."""
     if isinstance(value, np.generic):
         if value.dtype.kind not in _NUMBERS:
@@ -120,7 +151,7 @@ def _value(value: object) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} cannot be kept")
 
 
-def _value_of(value: Any) -> Any:
+def _value_of(value: Json) -> Json:
     if isinstance(value, list):
         return [_value_of(item) for item in value]
     if not isinstance(value, dict):

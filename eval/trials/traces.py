@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -30,7 +30,18 @@ def mean_counts(trial: TrialOutcome) -> dict[str, float]:
     return {name: round(float(np.mean(found)), 4) for name, found in sorted(values.items())}
 
 
-def trace_row(label: str, ranking: PassageRanking, notes: Mapping[str, object]) -> dict[str, Any]:
+class TraceRow(TypedDict):
+    """A row of traces.parquet, see `trace_row`."""
+
+    question_id: str
+    strategy: str
+    trace: str
+    block_tokens: int
+    context_ids: list[str]
+    context_tokens: int
+
+
+def trace_row(label: str, ranking: PassageRanking, notes: Mapping[str, object]) -> TraceRow:
     """One question's row: `trace` is the notes as JSON; tokens are counted as the reading budget counts them.
 
     `context_ids` are the passages that the reader gets, in reading order; `context_tokens` the whole context's tokens,

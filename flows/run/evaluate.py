@@ -188,12 +188,12 @@ class _Begun:
 
     def _recorded(self, found: Finished, remarks: Remarks, steps: ReportedSteps) -> None:
         """Write the run's files and hand them to the tracker."""
-        from hopbench.eval.runs.results import write_results
+        from hopbench.eval.report import write_run
         from hopbench.flows.run.record import run_facts, tracked_run, tracked_trials
 
         evaluation, options, calls = found.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, found.warnings, datetime.fromtimestamp(self.at, UTC), calls)
-        files = steps("write", lambda: write_results(evaluation, options.out, {**facts, **remarks.facts}))
+        files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **remarks.facts}))
         for payload in tracked_trials(evaluation, options, self.at, remarks.label_tags):
             self.tracker.log(payload)
         self.tracker.log(tracked_run(evaluation, options, self.at, files, remarks.tags, calls))

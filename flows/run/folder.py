@@ -2,54 +2,27 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.files import read_table
-from hopbench.eval.report.data import RESULTS_SCHEMA
-from hopbench.eval.report.folder import DETAILS_FILE
+from hopbench.eval.runs.finished import FinishedRun
 from hopbench.eval.types import Benchmark
 from hopbench.flows.settings.options import BUILD_NUMBERS, GraphOptions
-from hopbench.retrieval.support.errors import InputError, UnknownNameError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from hopbench.retrieval.support.errors import InputError
 
 
 @dataclass(frozen=True)
-class RunFolder:
-    """results.json of `folder`, and the settings of its run (empty where details.json.gz is missing)."""
+class RunFolder(FinishedRun):
+    """A finished run in a folder; `run_id` names it in MLflow where it was fetched from there."""
 
-    folder: Path
-    results: dict[str, Any]
-    settings: dict[str, Any]
     run_id: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path, run_id: str = "") -> RunFolder:
         """Read a run's folder, MLflow's where `run_id` names one; InputError where it is none."""
-        file = folder / "results.json"
-        if not file.is_file():
-            raise InputError(f"{file} does not exist: name the --out folder of a finished run")
-        try:
-            results = json.loads(file.read_text(encoding="utf-8"))
-            packed = folder / DETAILS_FILE
-            details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
-        except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
-            raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
-        if not isinstance(details, dict):
-            raise InputError(f"{folder / DETAILS_FILE}: is damaged (it holds no object): run the benchmark again")
-        if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
-            raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
-        facts = details.get("run", {})
-        return cls(folder, results, facts.get("settings") or {}, run_id, facts)
+        return replace(super().read(folder), run_id=run_id)
 
     @property
     def place(self) -> str:
@@ -73,34 +46,6 @@ class RunFolder:
         started = str(self.facts.get("started", ""))[:16].replace("T", " ")
         about = ", ".join(filter(None, (command, started and f"{started} UTC")))
         return f"{self.shown} ({about})" if about else self.shown
-
-    @property
-    def digest(self) -> str:
-        """Digest of the benchmark that was run."""
-        return str(self.results["benchmark"]["digest"])
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels that were run."""
-        return list(self.results["strategies"])
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """questions.parquet."""
-        file = self.folder / "questions.parquet"
-        if not file.is_file():
-            raise InputError(f"{file} does not exist: run the benchmark again")
-        try:
-            return read_table(file)
-        except (ValueError, OSError) as error:
-            raise InputError(f"{file} is damaged ({error}): run the benchmark again") from error
-
-    def rows(self, label: str) -> pd.DataFrame:
-        """The rows of a label by question id, as `score` made them."""
-        if label not in self.labels:
-            raise UnknownNameError(f"label in {self.folder}", label, self.labels)
-        table = self.table
-        return table[table["strategy"] == label].set_index("question_id")
 
     def options(self, dataset: str | None = None) -> GraphOptions:
         """The benchmark and graph settings of the run; `dataset` says where the benchmark is now."""

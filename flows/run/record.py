@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.answering.reading import judged_figures
 from hopbench.eval.metrics import with_coverage
 from hopbench.eval.runs.results import comparisons, results
+from hopbench.eval.runs.schema import figure
 from hopbench.eval.runs.targets import TargetResult, check_targets
 from hopbench.eval.trials.version import code_version
 from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload
@@ -111,7 +112,7 @@ def tracked_trials(
     targets = check_targets(evaluation.plan.targets, entries)
     for label, trial in evaluation.trials.items():
         entry = entries[label]
-        costs = {name: float(entry[name]) for name in TRACKED_COSTS if entry.get(name) is not None}
+        costs = {name: value for name in TRACKED_COSTS if (value := figure(entry, name)) is not None}
         if not entry["coverage"]:
             del costs["context_tokens"]  # of no context
         verdict = verdicts.get(label)

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hopbench.eval.runs.results import SCHEMA
+from hopbench.eval.runs.schema import RESULTS_FILE as RESULTS
+from hopbench.eval.runs.schema import RESULTS_SCHEMA as SCHEMA
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.support.errors import InputError
 
-RESULTS = "results.json"
 SWEEP = "sweep.json"
 FORCE = "Name another --out, or replace it with --force"
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE, parts_of, preset
 
 DOCUMENTED, TUNED, BY_HAND = "documented", "tuned", "set by hand"
+
+
+class InSample(TypedDict):
+    """The sets on which a label was tuned or learned that share questions with a benchmark, and how many they share."""
+
+    sets: Sequence[str]
+    questions: int
 
 
 @dataclass(frozen=True)
@@ -20,10 +27,10 @@ class LabelKind:
     kind: str
     fitted_on: tuple[FittedOn, ...] = ()
 
-    def in_sample(self, digest: str, questions: Collection[str]) -> Mapping[str, Any] | None:
+    def in_sample(self, digest: str, questions: Collection[str]) -> InSample | None:
         """Which of those sets a benchmark is, or shares questions with; None where it has nothing in common with them.
 
-        `questions` are the hashes of the benchmark's questions. Returns {"sets": names, "questions": how many of them}.
+        `questions` are the hashes of the benchmark's questions.
         """
         whole = {one.name for one in self.fitted_on if one.digest == digest}
         shared = {one.name: one.questions & set(questions) for one in self.fitted_on}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +53,7 @@ class Agreement:
     full: Taken
     compact: Taken
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """The agreement as plain values, with the ratios full : compact."""
         ratios = {
             "prompt_tokens_ratio": _ratio(self.full.tokens_in, self.compact.tokens_in),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -30,14 +31,15 @@ class FullJudge:
 
     async def score(self, metric: str, sample: Sample) -> float:
         """RAGAS's score of a sample; NaN where RAGAS gives none. Raises what the asker or RAGAS raises."""
-        inputs = {RAGAS_NAMES.get(name, name): value for name, value in sample.inputs(metric).items()}
-        if "retrieved_contexts" in inputs:
-            inputs["retrieved_contexts"] = list(inputs["retrieved_contexts"])
+        inputs = {
+            RAGAS_NAMES.get(name, name): list(value) if isinstance(value, tuple) else value
+            for name, value in sample.inputs(metric).items()
+        }
         result = await self._metrics[metric].ascore(**inputs)
         return float(result.value)
 
     @cached_property
-    def _metrics(self) -> dict[str, Any]:
+    def _metrics(self) -> Mapping[str, Any]:
         """Made on first use: importing RAGAS takes 3-15 s."""
         os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
         from ragas.metrics import collections

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hopbench.eval.answering.entries import JudgedMetric, JudgeEntry
 from hopbench.eval.answering.judge.sample import INPUTS, Sample
 from hopbench.eval.answering.judge.schedule import Judging, jobs_of
 from hopbench.eval.answering.judge.store import Judgement
@@ -25,7 +26,7 @@ NO_ANSWER = "no answer"
 class Judged:
     """The judgements of all labels. `table` has a row per label, question, metric and repeat, `judge` says whose."""
 
-    judge: Mapping[str, Any]
+    judge: JudgeEntry
     table: pd.DataFrame
 
     @property
@@ -46,7 +47,7 @@ class Judged:
         told = own["metric"] + ": " + own["failure"]
         return told.groupby(own["question_id"]).agg(lambda reasons: "; ".join(dict.fromkeys(reasons)))
 
-    def summary(self, label: str) -> dict[str, Any]:
+    def summary(self, label: str) -> dict[str, JudgedMetric]:
         """Metric → mean of the scores there are, coverage, the judge's own spread, failures by reason, cost."""
         own = self.table[self.table["strategy"] == label]
         return {metric: _summary(own[own["metric"] == metric]) for metric in INPUTS if metric in set(own["metric"])}
@@ -59,7 +60,7 @@ def judge_labels(
     jobs = [job for label, own in samples.items() for job in jobs_of(own, metrics[label], repeats)]
     found = judging.judge(jobs)
     rows = [row for label, own in samples.items() for row in _rows(judging, label, own, metrics[label], repeats, found)]
-    about = {
+    about: JudgeEntry = {
         "llm": judging.llm.endpoint.name,
         "profile": judging.scorer.profile,
         "versions": {name: judging.scorer.version(name) for name in INPUTS if any(name in m for m in metrics.values())},
@@ -69,7 +70,7 @@ def judge_labels(
     return Judged(about, _frame(rows))
 
 
-def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def _frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     import pandas as pd
 
     names = ("strategy", *Judgement.__dataclass_fields__)
@@ -83,7 +84,7 @@ def _rows(
     metrics: Sequence[str],
     repeats: int,
     found: Mapping[str, Judgement],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     made = {
         (job.sample.question_id, job.metric, job.repeat): found[judging.key_of(job)]
         for job in jobs_of(samples, metrics, repeats)
@@ -106,7 +107,7 @@ def _unjudged(sample: Sample, metric: str, repeat: int) -> Judgement | None:
     return Judgement(metric, sample.question_id, repeat, failure=NO_ANSWER)
 
 
-def _summary(own: pd.DataFrame) -> dict[str, Any]:
+def _summary(own: pd.DataFrame) -> JudgedMetric:
     """`coverage` is the share of questions with a score; `judge_sd` the spread of one question's repeats, pooled."""
     values = own.groupby("question_id", sort=True)["value"].mean()
     scored = np.sort(values.dropna().to_numpy(dtype=float))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from hopbench.eval.answering.answers import Answer
 from hopbench.eval.types import BenchmarkQuestion, PassageRanking
@@ -39,7 +39,7 @@ class Sample:
     reference: str | None = None
     response: str | None = None
 
-    def inputs(self, metric: str) -> dict[str, Any]:
+    def inputs(self, metric: str) -> dict[str, str | tuple[str, ...] | None]:
         """The inputs of a metric by name."""
         return {name: getattr(self, name) for name in INPUTS[metric]}
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from hopbench.eval.answering.judge.asker import Limits
 from hopbench.eval.answering.judge.sample import EMBEDDING, INPUTS, Sample
@@ -50,6 +50,23 @@ class Job:
     repeat: int = 0
 
 
+class _Judge(TypedDict):
+    url: str
+    model: str
+    limits: Mapping[str, float]
+    profile: str
+
+
+class _Embedded(TypedDict, total=False):
+    embedder: str
+
+
+class JudgingSettings(_Judge, _Embedded):
+    """All that decides a judgement beside the sample; `embedder` where a metric embeds texts."""
+
+    versions: Mapping[str, str]
+
+
 @dataclass
 class Judging:
     """A judge at work: its model, its profile, the embedder that some metrics use, and where scores are kept."""
@@ -69,7 +86,7 @@ class Judging:
         return f"{self.llm.endpoint.name} {self.scorer.profile}"
 
     @property
-    def _judge(self) -> dict[str, Any]:
+    def _judge(self) -> _Judge:
         endpoint = self.llm.endpoint
         return {
             "url": endpoint.base_url,
@@ -78,10 +95,14 @@ class Judging:
             "profile": self.scorer.profile,
         }
 
-    def settings(self, metrics: Sequence[str]) -> dict[str, Any]:
+    def settings(self, metrics: Sequence[str]) -> JudgingSettings:
         """All that decides a judgement of these metrics beside the sample: part of the id of a judged trial."""
-        embedder = {"embedder": self.embedder.name} if EMBEDDING & set(metrics) else {}
-        return {**self._judge, **embedder, "versions": {metric: self.scorer.version(metric) for metric in metrics}}
+        embedded: _Embedded = {"embedder": self.embedder.name} if EMBEDDING & set(metrics) else {}
+        return {
+            **self._judge,
+            **embedded,
+            "versions": {metric: self.scorer.version(metric) for metric in metrics},
+        }
 
     def key_of(self, job: Job) -> str:
         """Under what a job's judgement is kept."""

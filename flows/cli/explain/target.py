@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hopbench.eval.explain import (
     Examiner,
@@ -28,7 +28,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.strategies.kinds import kind_of
+from hopbench.retrieval.strategies.kinds import InSample, kind_of
 from hopbench.retrieval.strategies.registry import make, registry
 from hopbench.retrieval.support.errors import InputError
 
@@ -75,10 +75,10 @@ class Target:
             raise InputError(f"{self.run.folder}: {label} was run with {unknown[0]!r}, unknown here: run it again")
         return kind(**parameters)  # type: ignore[arg-type]  # checked by the strategy itself
 
-    def kind(self, label: str) -> tuple[str, Mapping[str, Any] | None]:
+    def kind(self, label: str) -> tuple[str, InSample | None]:
         """Where a label's numbers come from, and which of the sets that chose them hold this question, if any."""
-        stored = self.run.results["strategies"].get(label, {}) if self.run is not None else {}
-        if "kind" in stored:
+        stored = self.run.results["strategies"].get(label) if self.run is not None else None
+        if stored is not None and "kind" in stored:
             return str(stored["kind"]), stored["in_sample"]
         found = kind_of(label, self.strategy(label))
         if self.question.id == FREE_TEXT:

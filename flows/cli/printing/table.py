@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -13,6 +13,7 @@ from hopbench.eval.metrics import all_metrics, lacking, rank_key
 from hopbench.eval.report.data import shown_interval
 from hopbench.eval.report.summary import in_sample_words
 from hopbench.eval.runs.results import comparisons, results
+from hopbench.eval.runs.schema import ComparisonEntry, StrategyEntry
 from hopbench.eval.runs.targets import TargetResult, check_targets
 from hopbench.flows.cli.printing.grid import Grid
 from hopbench.flows.cli.printing.output import add_row, number, table
@@ -20,7 +21,7 @@ from hopbench.flows.cli.printing.output import add_row, number, table
 if TYPE_CHECKING:
     from hopbench.flows.run.completeness import Finished
 
-Entries = Mapping[str, Mapping[str, Any]]
+Entries = Mapping[str, StrategyEntry]
 
 BESIDE = ("all_gold@5", "recall@5", "nDCG@10", "has_answer@5", "has_answer")
 """Metrics beside the primary one, where they were measured; `has_answer@5` only beside `has_answer@10`."""
@@ -65,7 +66,7 @@ def print_finished(finished: Finished, out: Path) -> None:
     console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(strategies: Entries, verdicts: Mapping[str, Mapping[str, Any]], primary: str | None) -> Grid:
+def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary: str | None) -> Grid:
     baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
     metrics = _metrics(strategies, primary)
     costs = ("coverage", "ms/q", "p50 ms")
@@ -81,7 +82,9 @@ def _table(strategies: Entries, verdicts: Mapping[str, Mapping[str, Any]], prima
 
 
 def _best_first(strategies: Entries, primary: str | None) -> Entries:
-    order = sorted(strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary)))
+    order = sorted(
+        strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary or ""))
+    )
     return {label: strategies[label] for label in order}
 
 
@@ -92,17 +95,17 @@ def _metrics(strategies: Entries, primary: str | None) -> list[str]:
     return [*([primary] if primary else []), *beside]
 
 
-def _kind(entry: Mapping[str, Any]) -> str:
+def _kind(entry: StrategyEntry) -> str:
     return f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
 
 
-def _costs(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+def _costs(entry: StrategyEntry) -> tuple[str, str, str]:
     questions = sum(group["questions"] for group in entry["by_type"].values())
     speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0
     return f"{float(entry['coverage']):.0%}", f"{speed:.2f}", number(entry["latency_ms_p50"], 1)
 
 
-def _verdict(pair: Mapping[str, Any] | None, is_baseline: bool) -> tuple[str, str]:
+def _verdict(pair: ComparisonEntry | None, is_baseline: bool) -> tuple[str, str]:
     """The verdict with the difference, and the interval that holds for all comparisons together."""
     if pair is None:
         return "the baseline" if is_baseline else "–", ""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NotRequired, Protocol, TypedDict, TypeVar, cast
 
 import pandas as pd
 
@@ -51,6 +51,24 @@ MAX_UNREAD = 0.05  # share of chunks that a graph may lack because a model could
 T = TypeVar("T")
 
 
+class BuildRecord(TypedDict):
+    """What a graph was built from and what came out, as the store keeps it beside the graph.
+
+    `settings` are those of `BuildSettings`; `gaps` is what a model could not read or decide, with the reason.
+    """
+
+    build_key: str
+    dataset: str
+    built: str
+    fingerprint: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    settings: Mapping[str, Any]
+    embedder: str
+    build_seconds: float
+    gaps: NotRequired[Mapping[str, str]]
+
+
 class Steps(Protocol):
     """How a stage is run: called directly, or as a task of a scheduler."""
 
@@ -59,7 +77,7 @@ class Steps(Protocol):
         ...
 
 
-def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps) -> Mapping[str, object]:
+def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps) -> BuildRecord:
     """Build what `plan` says into `store` unless it is there already; returns the build record.
 
     `staging` keeps finished stages until the graph is written; it is safe to delete (work is then repeated). A
@@ -75,17 +93,17 @@ def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps)
     return present
 
 
-def _present(store: GraphStore) -> Mapping[str, Any] | None:
+def _present(store: GraphStore) -> BuildRecord | None:
     """The record of the graph that is there; a damaged one is removed, to be built again, which is told."""
     try:
-        return store.record()
+        return cast("BuildRecord | None", store.record())
     except DamagedGraphError as error:
         notice(f"{str(error).partition(' Build it again')[0]} It is built again")
         store.drop()
         return None
 
 
-def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: Steps) -> Mapping[str, object]:
+def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: Steps) -> BuildRecord:
     if not plan.passages:
         raise InputError("the corpus has no passages: nothing to build a graph from")
     begun = time.perf_counter()
@@ -104,7 +122,7 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
     )
     record = _record(plan, key, tables, time.perf_counter() - begun)
     if GAPS in extracted and len(extracted[GAPS]):
-        record = {**record, GAPS: dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))}
+        record["gaps"] = dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))
     steps("write", lambda: store.write(tables, record))
     return record
 
@@ -158,7 +176,7 @@ def _tables(
     )
 
 
-def _record(plan: GraphPlan, key: str, tables: GraphTables, seconds: float) -> Mapping[str, object]:
+def _record(plan: GraphPlan, key: str, tables: GraphTables, seconds: float) -> BuildRecord:
     nodes, edges = tables.counts()
     return {
         "build_key": key,

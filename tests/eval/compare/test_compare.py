@@ -151,11 +151,11 @@ def test_it_becomes_plain_json() -> None:
 
 def test_best_baseline() -> None:
     scores = {"bm25": 0.7, "vector": 0.8, "pagerank": 0.9, "hybrid": 0.8}
-    summaries = {name: {"metrics": {METRIC: value}} for name, value in scores.items()}
-    assert best_baseline(summaries) == "vector"  # pagerank uses the graph; hybrid ties and comes later
-    assert best_baseline(dict(reversed(summaries.items()))) == "vector"
-    assert best_baseline({"pagerank": summaries["pagerank"]}) is None
-    assert best_baseline({"bm25": {"metrics": {}}}) is None
+    means = {name: {METRIC: value} for name, value in scores.items()}
+    assert best_baseline(means) == "vector"  # pagerank uses the graph; hybrid ties and comes later
+    assert best_baseline(dict(reversed(means.items()))) == "vector"
+    assert best_baseline({"pagerank": means["pagerank"]}) is None
+    assert best_baseline({"bm25": {}}) is None
 
 
 @pytest.mark.parametrize(

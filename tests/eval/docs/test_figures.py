@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from hopbench.eval.docs.figures import written
+from hopbench.eval.runs.schema import RESULTS_SCHEMA
 from hopbench.retrieval.support.errors import InputError
 
 LABELS = {"bm25": 40, "vector": 20, "graph_expansion": 10, "graph_expansion:tuned": 80, "pagerank": 41}
@@ -31,7 +32,9 @@ def finished(folder: Path) -> Path:
     }
     benchmark = {"name": "small", "questions": 100, "passages": 1234}
     (folder / "results.json").write_text(
-        json.dumps({"benchmark": benchmark, "embedder": "wordllama:l2@1", "strategies": strategies})
+        json.dumps(
+            {"schema": RESULTS_SCHEMA, "benchmark": benchmark, "embedder": "wordllama:l2@1", "strategies": strategies}
+        )
     )
     return folder
 
@@ -53,7 +56,7 @@ def test_a_row_has_both_presets_and_what_is_real(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"results\.json is not there"):
+    with pytest.raises(InputError, match=r"results\.json does not exist"):
         written(PAGE, [tmp_path / "none"])
 
 

@@ -116,8 +116,8 @@ def test_each_metric_knows_its_direction_and_it_rules_the_order() -> None:
     assert 0.1 == best_value(lower, values.values())
     assert 0.2 == best_value("recall@5", values.values())
     assert best_value("recall@5", [None]) is None
-    summaries = {"bm25": {"metrics": {lower: 0.3}}, "vector": {"metrics": {lower: 0.2}}}
-    assert "vector" == best_baseline(summaries, metric=lower)
+    means = {"bm25": {lower: 0.3}, "vector": {lower: 0.2}}
+    assert "vector" == best_baseline(means, metric=lower)
     places = [("fast", 1.0, 0.5), ("slow", 9.0, 0.2), ("worst", 9.5, 0.9)]
     assert ["fast", "slow"] == [label for label, _, _ in pareto(places, sign=-1.0)]
     assert ["fast", "worst"] == [label for label, _, _ in pareto(places)]

@@ -1,0 +1,66 @@
+"""What results.json says of answers and judgements; `hopbench.eval.runs.schema` has the rest of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+
+class AnsweringCosts(TypedDict):
+    """What a label's answers took."""
+
+    failures: int
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+
+class JudgedMetric(TypedDict):
+    """One judged metric of a label.
+
+    `coverage` is the share of questions with a score, `judge_sd` the pooled standard deviation of one question's
+    repeats, `failures` are counts by reason.
+    """
+
+    mean: float | None
+    questions: int
+    coverage: float
+    judge_sd: float | None
+    failures: Mapping[str, int]
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    judge_seconds: float
+
+
+class ModelCosts(TypedDict, total=False):
+    """What a label's answers and judgements took; empty without a language model."""
+
+    answering: AnsweringCosts
+    judged: Mapping[str, JudgedMetric]
+    judge_calls: int
+    judge_tokens: int
+
+
+class ReaderEntry(TypedDict):
+    """Who answered: the model and the version of the prompt."""
+
+    llm: str
+    prompt: str
+
+
+class JudgeEntry(TypedDict):
+    """Who judged, with the version of each metric's prompt, and which labels."""
+
+    llm: str
+    profile: str
+    versions: Mapping[str, str]
+    repeats: int
+    labels: Sequence[str]
+
+
+class ModelEntries(TypedDict, total=False):
+    """The language models that read and judged; empty without any."""
+
+    reader: ReaderEntry
+    judge: JudgeEntry

@@ -1,0 +1,199 @@
+"""The contract files of a run (SPEC section 6): their names, and every key and column in them.
+
+What varies between equal runs stands in results.json only under keys that contain `seconds` or `latency`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict, cast
+
+from hopbench.eval.answering.entries import ModelCosts, ModelEntries
+from hopbench.eval.metrics.summary import GroupMeans
+from hopbench.retrieval.strategies.kinds import InSample
+
+RESULTS_SCHEMA = "hopbench.results/1"
+DETAILS_SCHEMA = "hopbench.details/1"
+
+RESULTS_FILE = "results.json"
+QUESTIONS_FILE = "questions.parquet"
+JUDGEMENTS_FILE = "judgements.parquet"
+DETAILS_FILE = "details.json.gz"
+REPORT_FILE = "report.html"
+
+QUESTION_COLUMNS = ("question_id", "strategy", "ranked_ids", "scores", "latency_ms", "graph_context")
+"""The first columns of questions.parquet, a row per question and label; metrics and `failure` follow."""
+
+SOURCES_COLUMN = "sources"
+"""File and page of each ranked passage, after these, where the corpus gives them."""
+
+
+class BenchmarkEntry(TypedDict):
+    """The benchmark that was run; `primary_metric` is missing in files of older versions."""
+
+    name: str
+    role: str
+    questions: int
+    passages: int
+    digest: str
+    primary_metric: NotRequired[str | None]
+
+
+class GraphEntry(TypedDict):
+    """The graph that was searched: counts of nodes and edges by type."""
+
+    fingerprint: str
+    build_key: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    build_seconds: float
+
+
+class OptionalEntry(TypedDict, total=False):
+    """Version and digest of the plug-ins that a strategy comes from; reach@h in files that do not count it a metric."""
+
+    plugins: Mapping[str, str]
+    reach: Mapping[str, float]
+
+
+class LatencyEntry(TypedDict, total=False):
+    """The pace of single calls beside the yardstick, and whether replies of a model came from the cache."""
+
+    latency_pace: Mapping[str, float]
+    latency_without_model: bool
+
+
+class StrategyEntry(OptionalEntry, LatencyEntry, ModelCosts):
+    """A label's results: parameters, means with their ceilings, and costs."""
+
+    kind: str
+    in_sample: InSample | None
+    params: Mapping[str, object]
+    metrics: Mapping[str, float]
+    answered: Mapping[str, float]
+    measured: Mapping[str, float]
+    coverage: float
+    failures: int
+    ceilings: Mapping[str, float]
+    by_type: Mapping[str, GroupMeans]
+    by_gold: Mapping[str, GroupMeans]
+    seconds: float
+    stage_seconds: Mapping[str, float]
+    latency_ms_p50: float | None
+    latency_ms_p95: float | None
+    round_trips: int
+    rows: int
+    edges_touched: int
+    terminations: Mapping[str, int]
+    observed: Mapping[str, int]
+    counts: Mapping[str, float]
+    llm_calls: int
+    tokens: int
+    context_tokens: float
+
+
+class TargetEntry(TypedDict):
+    """What a label made of a target; `value` is None where it was not measured."""
+
+    value: float | None
+    passed: bool
+
+
+class TargetEntries(TypedDict, total=False):
+    """Targets by condition and label; empty where none was set."""
+
+    targets: Mapping[str, Mapping[str, TargetEntry]]
+
+
+class RunResults(ModelEntries, TargetEntries):
+    """results.json."""
+
+    schema: str
+    benchmark: BenchmarkEntry
+    graph: GraphEntry
+    embedder: str
+    store: str
+    search: str
+    seed: int
+    shared_seconds: float
+    strategies: Mapping[str, StrategyEntry]
+
+
+class ComparisonEntry(TypedDict):
+    """A label against the baseline on one metric, in the metric's own unit; None where n is too small.
+
+    `ci_low` and `ci_high` are the difference's own 95% interval, `family_low` and `family_high` the one that holds
+    together with those of all `family` comparisons and agrees with the verdict (missing in files of older versions).
+    """
+
+    label: str
+    baseline: str
+    metric: str
+    effect: float | None
+    ci_low: float | None
+    ci_high: float | None
+    family_low: NotRequired[float | None]
+    family_high: NotRequired[float | None]
+    family: NotRequired[int]
+    p: float
+    p_adjusted: float
+    mde: float | None
+    verdict: str
+    incomplete: NotRequired[bool]
+    n: int
+    wins: int
+    losses: int
+    ties: int
+
+
+class StepEntry(TypedDict):
+    """One edge of a path: its type, both ends, its weight, and the path's score after it."""
+
+    edge: str
+    source: str
+    target: str
+    weight: float
+    score: float
+
+
+class HitEntry(TypedDict):
+    """One of a question's first hits, by passage, with the path that led to it."""
+
+    passage_id: str
+    rank: int
+    score: float
+    origin: str
+    components: Mapping[str, float]
+    path: Sequence[StepEntry]
+    source: NotRequired[Mapping[str, object]]
+
+
+class QuestionHits(TypedDict):
+    """A label's hits for one question."""
+
+    question_id: str
+    strategy: str
+    hits: Sequence[HitEntry]
+
+
+class RunDetails(TypedDict, total=False):
+    """details.json.gz: what the report shows beside results.json and questions.parquet.
+
+    `run` holds the facts of the command, among them its `settings` and `warnings`; `stated` holds [entity id, entity
+    id, lines] of pairs on paths.
+    """
+
+    schema: str
+    run: Mapping[str, Any]
+    comparisons: Sequence[ComparisonEntry]
+    beside: Sequence[ComparisonEntry]
+    intervals: Mapping[str, Mapping[str, Sequence[float]]]
+    names: Mapping[str, str]
+    stated: Sequence[tuple[str, str, Sequence[str]]]
+    paths: Sequence[QuestionHits]
+
+
+def figure(entry: StrategyEntry, name: str) -> float | None:
+    """A cost of a label by its key; None where it is missing or was not measured."""
+    value = cast("Mapping[str, float | None]", entry).get(name)
+    return None if value is None else float(value)
