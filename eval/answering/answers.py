@@ -79,9 +79,9 @@ def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRan
     replies = ask(llm, calls)
     if reached := next((r.failure for r in replies if r.failure and r.failure.startswith(OVER_BUDGET)), None):
         raise BudgetReached(reached.removeprefix(OVER_BUDGET))
-    told = {q.id: _answer(reply) for q, reply in zip(readable, replies, strict=True)}
+    answers = {q.id: _answer(reply) for q, reply in zip(readable, replies, strict=True)}
     failed = {id: f"no ranking: {ranking.failure}" for id, ranking in rankings.items() if ranking.failure is not None}
-    return told | {id: Answer(failure=reason) for id, reason in failed.items()}
+    return answers | {id: Answer(failure=reason) for id, reason in failed.items()}
 
 
 def closed_book(benchmark: Benchmark) -> dict[str, PassageRanking]:
@@ -112,9 +112,9 @@ def answer_columns(benchmark: Benchmark, answers: Mapping[str, Answer]) -> pd.Da
     )
 
 
-def _row(gold: tuple[str, ...], said: Answer) -> tuple[str | None, str | None, float, float]:
-    if said.failure is not None:
-        return None, said.failure, math.nan, math.nan
+def _row(gold: tuple[str, ...], answer: Answer) -> tuple[str | None, str | None, float, float]:
+    if answer.failure is not None:
+        return None, answer.failure, math.nan, math.nan
     if not gold:
-        return said.answer, None, math.nan, math.nan
-    return said.answer, None, exact_match(said.answer, gold), answer_f1(said.answer, gold)
+        return answer.answer, None, math.nan, math.nan
+    return answer.answer, None, exact_match(answer.answer, gold), answer_f1(answer.answer, gold)

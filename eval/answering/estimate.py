@@ -65,9 +65,9 @@ def typical_samples(benchmark: Benchmark, most: int = SAMPLED) -> list[Sample]:
     chosen = benchmark.questions[::step][:most]
     chunks = chunk_passages(benchmark.passages)
     lexical = LexicalIndex([chunk.content for chunk in chunks])
-    found = lexical.top([question.text for question in chosen], Budget().chunks)
+    rankings = lexical.top([question.text for question in chosen], Budget().chunks)
     samples = []
-    for question, candidates in zip(chosen, found, strict=True):
+    for question, candidates in zip(chosen, rankings, strict=True):
         _, parts = Budget().parts([chunks[row] for row in candidates.rows])
         gold = reference(question)
         samples.append(Sample(question.id, question.text, tuple(parts), gold, gold or question.text))
@@ -115,10 +115,12 @@ def _count_summaries(_: Batch, counters: Counters, texts: Sequence[str]) -> Sequ
 def extraction_line(benchmark: Benchmark, gleaning: int) -> Line:
     """What reading the corpus into triples takes; a round of gleaning repeats the talk so far."""
     chunks = chunk_passages(benchmark.passages)
-    prompts = [sum(count_tokens(one["content"]) for one in opening(part)) for part in parts_of(chunks, TOGETHER)]
-    calls, told = len(prompts), len(chunks) * TRIPLES_TOKENS
-    read = sum(sum(prompts) + round_ * told for round_ in range(gleaning + 1))
-    return Line("graph", "extract", "llm", calls * (gleaning + 1), read + calls * CHAT_TOKENS, told * (gleaning + 1))
+    prompts = [
+        sum(count_tokens(message["content"]) for message in opening(part)) for part in parts_of(chunks, TOGETHER)
+    ]
+    calls, triples = len(prompts), len(chunks) * TRIPLES_TOKENS
+    read = sum(sum(prompts) + round_ * triples for round_ in range(gleaning + 1))
+    return Line("graph", "extract", "llm", calls * (gleaning + 1), read + calls * CHAT_TOKENS, triples * (gleaning + 1))
 
 
 def judge_lines(

@@ -75,10 +75,10 @@ def read(
         if reading.closed_book:
             trials[CLOSED_BOOK] = TrialOutcome(CLOSED_BOOK, CLOSED_BOOK, {}, closed_book(benchmark))
         for label, trial in trials.items():
-            found = steps(f"answer {label}", lambda: answer_all(reader, benchmark, trial.rankings))  # noqa: B023
-            columns = answer_columns(benchmark, found)
+            own = steps(f"answer {label}", lambda: answer_all(reader, benchmark, trial.rankings))  # noqa: B023
+            columns = answer_columns(benchmark, own)
             rows[label] = rows[label].join(columns) if label in rows else columns.assign(failure=None)
-            answers[label] = found
+            answers[label] = own
     name = None if reading.reader is None else reading.reader.endpoint.name
     if reading.judging is None:
         return Read(name, answers)

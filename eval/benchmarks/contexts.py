@@ -52,10 +52,10 @@ class CorpusBuilder:
 
     def find(self, title: str, place: Place) -> str:
         """The id of the first passage with this title in any context; remembers the title when there is none."""
-        found = self._by_title.get(title, "")
-        if not found:
+        passage_id = self._by_title.get(title, "")
+        if not passage_id:
             self._missing.append((title, place))
-        return found
+        return passage_id
 
     def refuse_missing(self, source: str) -> None:
         """Raise for gold titles that no context holds, which full-wiki and truncated files have."""

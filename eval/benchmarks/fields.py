@@ -32,7 +32,7 @@ class Place(NamedTuple):
 Rows = Iterable[tuple[Place, Record]]
 
 
-def refuse_unknown(source: str, noun: str, where: str, remedy: str, found: Sequence[tuple[str, Place]]) -> None:
+def refuse_unknown(source: str, noun: str, where: str, remedy: str, unknown: Sequence[tuple[str, Place]]) -> None:
     """Raise one error for all references that lead nowhere: how many, the first three, and where they stand.
 
     The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`. `found`
@@ -40,7 +40,7 @@ def refuse_unknown(source: str, noun: str, where: str, remedy: str, found: Seque
     values, since one missing passage is often named by many lines.
     """
     first: dict[str, Place] = {}
-    for value, place in found:
+    for value, place in unknown:
         first.setdefault(value, place)
     if not first:
         return

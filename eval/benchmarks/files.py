@@ -79,8 +79,8 @@ def _refuse_depth(value: Any, text: str) -> None:
         return
     level, depth = [value], 0
     while level:
-        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
-        level = [one for one in level if isinstance(one, dict | list)]
+        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [inner for inner in level if isinstance(inner, dict | list)]
         depth += 1
         if depth > DEPTH_LIMIT:
             raise RecursionError(f"over {DEPTH_LIMIT} levels")

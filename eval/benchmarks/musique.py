@@ -66,14 +66,14 @@ def _decomposition(record: Record, place: Place, by_index: Mapping[int, str]) ->
     """The single-hop questions in order; a step's passage is None where the file (unanswerable, test) names none."""
     if record.get("question_decomposition") is None:
         return []
-    found: list[dict[str, object]] = []
+    steps: list[dict[str, object]] = []
     for item in list_field(record, place, "question_decomposition"):
         step = _object(item, place, "question_decomposition")
         support = step.get("paragraph_support_idx")
         index = None if support is None else _index(support, place, "question_decomposition.paragraph_support_idx")
         passage_id = None if index is None else by_index.get(index)
-        found.append({"question": step.get("question"), "answer": step.get("answer"), "passage_id": passage_id})
-    return found
+        steps.append({"question": step.get("question"), "answer": step.get("answer"), "passage_id": passage_id})
+    return steps
 
 
 def _index(value: object, place: Place, field: str) -> int:

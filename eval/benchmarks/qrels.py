@@ -25,13 +25,13 @@ def find_qrels(folder: Path) -> Path | None:
         return None
     if not place.is_dir():
         raise InputError(f"{place}: must be a folder that holds test.tsv, not a file")
-    found = sorted(place.glob("*.tsv"))
+    files = sorted(place.glob("*.tsv"))
     test = place / "test.tsv"
-    if test in found:
+    if test in files:
         return test
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(path.name for path in found) or "none"
+    if len(files) == 1:
+        return files[0]
+    names = ", ".join(path.name for path in files) or "none"
     raise InputError(
         f"{place}: needs test.tsv or exactly one other .tsv file (found: {names}): name one of them test.tsv"
     )

@@ -80,13 +80,13 @@ def read_question(record: Record, place: Place) -> BenchmarkQuestion:
 def read_questions(source: str, questions: Iterable[tuple[Place, BenchmarkQuestion]]) -> tuple[BenchmarkQuestion, ...]:
     """All questions, in file order, each id once; an empty set is refused."""
     unique = Unique("question")
-    kept = []
+    unique_questions = []
     for place, question in questions:
         unique.add(question.id, place)
-        kept.append(question)
-    if not kept:
+        unique_questions.append(question)
+    if not unique_questions:
         raise InputError(f"{source}: there are no questions: it must hold at least one (_id, text)")
-    return tuple(kept)
+    return tuple(unique_questions)
 
 
 def keep_judged(source: str, questions: Sequence[BenchmarkQuestion]) -> tuple[BenchmarkQuestion, ...]:

@@ -67,9 +67,9 @@ def compare(
     table = _table(rows_by_label, metric, types or {})
     family = _family(table.labels, baseline) if pairs is None else pairs
     settings = _Settings(sign, int(np.random.default_rng(seed).integers(2**63)), resamples, alpha, len(family))
-    found = [_pair(table, a, b, settings) for a, b in family]
-    adjusted = holm([p.p for p in found])
-    judged = tuple(_judge(p, p_holm, settings) for p, p_holm in zip(found, adjusted, strict=True))
+    tested = [_pair(table, a, b, settings) for a, b in family]
+    adjusted = holm([p.p for p in tested])
+    judged = tuple(_judge(p, p_holm, settings) for p, p_holm in zip(tested, adjusted, strict=True))
     return Comparison(metric, baseline, alpha, resamples, judged, table.coverage)
 
 

@@ -57,8 +57,8 @@ def mean_ci(
 
     Resamples questions with replacement (Efron and Tibshirani, 1993, chapter 13); `scipy.stats.bootstrap`.
     """
-    found = mean_cis(values, [alpha], seed, resamples=resamples)
-    return found[0] if found else None
+    intervals = mean_cis(values, [alpha], seed, resamples=resamples)
+    return intervals[0] if intervals else None
 
 
 def mean_cis(

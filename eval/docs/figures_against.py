@@ -42,12 +42,12 @@ def table_against(run: FinishedRun, label: str) -> str:
     rows = rows_by_label(run)
     if label not in rows or len(rows) < 2:
         raise InputError(f"{run.name}: the run lacks {label} or others to compare it with: run all,all:tuned")
-    found = {pair.label: pair for pair in compare(rows, label).pairs}
+    pairs = {pair.label: pair for pair in compare(rows, label).pairs}
     head = ("strategy", _RECALL, PRIMARY, f"{PRIMARY} against {label}", "verdict")
     metrics = {name: run.results["strategies"][name]["metrics"] for name in rows}
     best = sorted(metrics, key=lambda name: (name != label, -metrics[name][PRIMARY], name))
     lines = [
-        (f"`{name}`", _mean(rows[name], _RECALL), _mean(rows[name], PRIMARY), *_difference(found.get(name)))
+        (f"`{name}`", _mean(rows[name], _RECALL), _mean(rows[name], PRIMARY), *_difference(pairs.get(name)))
         for name in best
     ]
     return f"{heading(run)}, {_model(run)}{_weights(run, label)}\n\n{as_markdown(head, lines)}"

@@ -25,8 +25,8 @@ _ALIASES = re.compile(r"(<!-- aliases -->\n).*?(<!-- /aliases -->)", re.DOTALL)
 
 def parameter_table(strategy: type[Strategy]) -> str:
     """Markdown: a row per parameter with default, tuned value where it differs, bounds and meaning; then the edges."""
-    found = preset(strategy.name)
-    tuned = found.parameters if found else {}
+    second = preset(strategy.name)
+    tuned = second.parameters if second else {}
     titles = ["parameter", "default", *(["tuned"] if tuned else []), "bounds", "meaning"]
     rows = [" | ".join(titles), " | ".join("---" for _ in titles)]
     for name, spec in strategy.parameters().items():

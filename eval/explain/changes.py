@@ -88,7 +88,7 @@ def _others(before: object, spec: dataclasses.Field[object]) -> list[object]:
 def outcomes_of(strategy: Strategy, batch: Batch) -> list[Outcome]:
     """The batch's one question under every change that the strategy and the graph accept."""
     before = _candidates(strategy, batch)
-    found = []
+    outcomes = []
     for change in changes_of(strategy):
         try:
             changed = type(strategy)(**{**strategy.spec(), change.parameter: change.after})
@@ -96,10 +96,10 @@ def outcomes_of(strategy: Strategy, batch: Batch) -> list[Outcome]:
         except InputError:  # refused beside the other parameters, or below what the graph was built with
             continue
         except Exception as error:  # a strategy may raise anything; the reason is kept, the other changes still tell
-            found.append(Outcome(change, failure=f"{type(error).__name__}: {error}"))
+            outcomes.append(Outcome(change, failure=f"{type(error).__name__}: {error}"))
             continue
-        found.append(Outcome(change, after, len(before.keys() - after.keys())))
-    return found
+        outcomes.append(Outcome(change, after, len(before.keys() - after.keys())))
+    return outcomes
 
 
 def _candidates(strategy: Strategy, batch: Batch) -> dict[str, Placed]:

@@ -40,7 +40,7 @@ class Examiner:
         """Entities from which the strategy starts beside its chunks, where its notes name them (some with a score)."""
         named = self.answer.notes.get("entities", ())
         listed = named if isinstance(named, list | tuple) else []
-        return [str(one[0] if isinstance(one, list | tuple) and one else one) for one in listed]
+        return [str(entity[0] if isinstance(entity, list | tuple) and entity else entity) for entity in listed]
 
     def fate(self, passage: str) -> Fate:
         """What became of a passage; gold is known here and in no strategy."""

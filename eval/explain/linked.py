@@ -50,10 +50,12 @@ def linked_entities(batch: Batch) -> Sequence[Linked]:
     (question,) = batch.questions
     reader, graph = linker(batch, Counters()), adjacency(batch, Counters())
     words = tokens(question.text)
-    found = []
+    entities = []
     for link in reader.links(question.text):
         row = graph.entity_row.get(link.entity)
-        said = " ".join(word.text for word in words[link.start : link.end])
+        mention = " ".join(word.text for word in words[link.start : link.end])
         frequency = 0 if row is None else int(graph.frequency[row])
-        found.append(Linked(said, link.entity, reader.name_of.get(link.entity, link.entity), link.weight, frequency))
-    return found
+        entities.append(
+            Linked(mention, link.entity, reader.name_of.get(link.entity, link.entity), link.weight, frequency)
+        )
+    return entities

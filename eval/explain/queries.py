@@ -48,7 +48,7 @@ def queries_of(strategy: Strategy, index: Index, question: Question) -> Sequence
     bare = copy.copy(index)  # keeps the vectors and the BM25 index, which are not read from the store
     bare.store, bare.reads = cast("GraphStore", recording), ReadCache()
     # What fills a seam (a language model's extractor) stays; what was read from the graph is to be read again.
-    bare.shared = {name: kept for name, kept in index.shared.items() if callable(kept)}
+    bare.shared = {name: value for name, value in index.shared.items() if callable(value)}
     strategy.rank(Batch(bare, [question]), Counters())
     return recording.queries
 
@@ -94,5 +94,5 @@ def _key(name: str) -> str:
     return name if _IDENTIFIER.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return _ESCAPES.get(found.group(), f"\\u{ord(found.group()):04x}")
+def _escaped(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match.group(), f"\\u{ord(match.group()):04x}")

@@ -122,14 +122,14 @@ class Routes:
 
 
 def _restricted(graph: Adjacency, kinds: Collection[str]) -> Adjacency:
-    def kept(matrix: Matrix, kind: str) -> Matrix:
+    def restricted(matrix: Matrix, kind: str) -> Matrix:
         return matrix if kind in kinds else sparse.csr_array(matrix.shape)
 
     return Adjacency(
         graph.entities,
-        kept(graph.mentions, MENTIONED_IN),
-        kept(graph.related, RELATED_TO),
-        kept(graph.similar, SIMILAR_TO),
+        restricted(graph.mentions, MENTIONED_IN),
+        restricted(graph.related, RELATED_TO),
+        restricted(graph.similar, SIMILAR_TO),
         graph.rows,
     )
 

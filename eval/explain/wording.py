@@ -68,10 +68,10 @@ def quote(title: str, text: str, name: str) -> Quote | None:
     for spelling in _spellings(name):
         pattern = _pattern(spelling)
         for sentence in (*sentences(text), title):
-            found = pattern.search(sentence)
-            if found:
-                before, after = sentence[: found.start()], sentence[found.end() :]
-                return Quote(before[-LONGEST:], found.group(), after[:LONGEST])
+            match = pattern.search(sentence)
+            if match:
+                before, after = sentence[: match.start()], sentence[match.end() :]
+                return Quote(before[-LONGEST:], match.group(), after[:LONGEST])
     return None
 
 
@@ -106,19 +106,18 @@ def stated(index: Index, pairs: Iterable[Pair], name: Callable[[str], str]) -> M
     wanted = [{"id": first, "other_id": second} for first, second in sorted(set(pairs))]
     if not wanted:
         return {}
-    found: dict[Pair, dict[object, Relationship]] = {}
+    relations: dict[Pair, dict[object, Relationship]] = {}
     for record in index.store.read(cypher.STATED, pairs=wanted, usual=list(RULE_RELATIONS)):
         pair = record["source"], record["target"]
         first, second = pair if record["forward"] else pair[::-1]
-        said = record["types"] or (), record["description"] or ""
-        for one in statements_of(first, second, record["weight"], *said, record["statements"]):
-            if one.directed:
-                ends = name(one.subject), name(one.object)
-                told = Relationship(*ends, one.type, one.description, round(one.weight, 1))
-                found.setdefault(pair, {}).setdefault(one.key, told)
-    return {pair: [relation_words(one) for one in _strongest(told.values())] for pair, told in found.items()}
+        unit = record["types"] or (), record["description"] or ""
+        for statement in statements_of(first, second, record["weight"], *unit, record["statements"]):
+            if statement.directed:
+                ends = name(statement.subject), name(statement.object)
+                relation = Relationship(*ends, statement.type, statement.description, round(statement.weight, 1))
+                relations.setdefault(pair, {}).setdefault(statement.key, relation)
+    return {pair: list(map(relation_words, _strongest(by_key.values()))) for pair, by_key in relations.items()}
 
 
-def _strongest(told: Iterable[Relationship]) -> list[Relationship]:
-    ordered = sorted(told, key=lambda one: (-one.weight, one.source, one.type, one.target, one.description))
-    return ordered[:MOST]
+def _strongest(relations: Iterable[Relationship]) -> list[Relationship]:
+    return sorted(relations, key=lambda r: (-r.weight, r.source, r.type, r.target, r.description))[:MOST]

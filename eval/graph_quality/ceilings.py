@@ -49,8 +49,8 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
     linked = question_entities(batch)(batch, counters, reader)
     missed = [
         question.id
-        for question, found in zip(asked, linked, strict=True)
-        if not {reader.resolve(name) for name in _gold_names(question, benchmark)} & set(found)
+        for question, entities in zip(asked, linked, strict=True)
+        if not {reader.resolve(name) for name in _gold_names(question, benchmark)} & set(entities)
     ]
     return LinkingRecall(len(asked), len(asked) - len(missed), tuple(missed))
 

@@ -48,11 +48,11 @@ def agreement(graph: GraphTables, reference: Sequence[Triple]) -> Agreement:
     Only entities that some relation names are compared: titles are entities of every graph.
     """
     known = _known_names(graph)
-    wanted = {_pair(known, triple.subject, triple.object) for triple in reference}
+    expected = {_pair(known, triple.subject, triple.object) for triple in reference}
     edges = graph.edges[RELATED_TO]
-    found = set(zip(edges["source"], edges["target"], strict=True))
-    wanted = {pair for pair in wanted if pair[0] != pair[1]}
-    return Agreement(_overlap(_ends(found), _ends(wanted)), _overlap(found, wanted))
+    predicted = set(zip(edges["source"], edges["target"], strict=True))
+    expected = {pair for pair in expected if pair[0] != pair[1]}
+    return Agreement(_overlap(_ends(predicted), _ends(expected)), _overlap(predicted, expected))
 
 
 def _known_names(graph: GraphTables) -> dict[str, str]:
@@ -68,7 +68,7 @@ def _known_names(graph: GraphTables) -> dict[str, str]:
 
 def _pair(known: dict[str, str], subject: str, thing: str) -> Pair:
     ids = [entity_id(name_key(name)) for name in (subject, thing)]
-    first, second = sorted(known.get(one, one) for one in ids)
+    first, second = sorted(known.get(entity, entity) for entity in ids)
     return first, second
 
 
@@ -76,5 +76,5 @@ def _ends(pairs: Iterable[Pair]) -> set[str]:
     return {end for pair in pairs for end in pair}
 
 
-def _overlap(found: set[Pair] | set[str], wanted: set[Pair] | set[str]) -> Overlap:
-    return Overlap(len(found), len(wanted), len(found & wanted))
+def _overlap(predicted: set[Pair] | set[str], expected: set[Pair] | set[str]) -> Overlap:
+    return Overlap(len(predicted), len(expected), len(predicted & expected))

@@ -85,8 +85,8 @@ def walk(rng: Random, start: Entity, hops: int) -> Chain | None:
 
 
 def _names(home: Entity, start: Entity) -> bool:
-    told = (e for f in home.told for e in (f.subject, f.object))
-    return home is start or start in home.echoes or any(e is start for e in told)
+    mentioned = (e for f in home.told for e in (f.subject, f.object))
+    return home is start or start in home.echoes or any(e is start for e in mentioned)
 
 
 def _only(fact: Fact, here: Entity) -> bool:

@@ -52,12 +52,12 @@ class Difficulty:
         """Which of the promises in the dataset card the benchmark breaks."""
         best, low, high = float(self.all_gold[self.best].mean()), *DIFFICULTY
         reached, share = (float(self.reach[name].mean()) for name in ("reach@2", "corpus share@2"))
-        found = [
+        problems = [
             (low <= best <= high, f"{self.best} has all gold in its top 10 for {best:.3f}, outside {low}..{high}"),
             (reached >= LEAST_REACH, f"reach@2 is {reached:.3f}, below {LEAST_REACH}"),
             (share <= MOST_SHARE, f"two steps reach {share:.3f} of the corpus, above {MOST_SHARE}"),
         ]
-        return [problem for fine, problem in found if not fine]
+        return [problem for fine, problem in problems if not fine]
 
 
 def check(folder: Path) -> Difficulty:
@@ -89,8 +89,8 @@ def _rankings(benchmark: Benchmark, chunks: Sequence[Chunk]) -> dict[str, list[l
     questions = [question.text for question in benchmark.questions]
     lexical, embedder = LexicalIndex(contents), get_embedder("wordllama")
     dense = dense_top(embedder.embed(questions), embedder.embed(contents))
-    found = zip(lexical.top(questions), dense, strict=True)
-    pairs = [(_named(b, chunks), _named(d, chunks)) for b, d in found]
+    rankings = zip(lexical.top(questions), dense, strict=True)
+    pairs = [(_named(b, chunks), _named(d, chunks)) for b, d in rankings]
     ranked = {"bm25": [_top(b) for b, _ in pairs], "vector": [_top(d) for _, d in pairs]}
     for w in WEIGHTS:
         hybrids = (ordered(weighted([(w, d), (1 - w, b)])) for b, d in pairs)

@@ -28,11 +28,11 @@ def answer_f1(prediction: str, answers: Iterable[str]) -> float:
 def _f1(prediction: str, answer: str) -> float:
     if prediction != answer and (prediction in UNSHOWABLE or answer in UNSHOWABLE):
         return 0.0
-    said, wanted = prediction.split(), answer.split()
-    same = sum((Counter(said) & Counter(wanted)).values())
+    predicted, expected = prediction.split(), answer.split()
+    same = sum((Counter(predicted) & Counter(expected)).values())
     if same == 0:
         return 0.0
-    precision, recall = same / len(said), same / len(wanted)
+    precision, recall = same / len(predicted), same / len(expected)
     return 2 * precision * recall / (precision + recall)
 
 

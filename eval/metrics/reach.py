@@ -61,15 +61,15 @@ class ExpansionFactors:
 
     def step(self, reached: Words) -> Words:
         """One expansion step: reached ∪ (S ∪ M·Mᵀ ∪ M·R·Mᵀ)·reached, for words of shape (n,)."""
-        found = reached.copy()
+        within = reached.copy()
         if self.similar is not None:
-            found |= _union(self.similar, reached)
+            within |= _union(self.similar, reached)
         if self.mentions is not None and self._mentioned_in is not None:
             entities = _union(self._mentioned_in, reached)
             if self.relations is not None:
                 entities |= _union(self.relations, entities)
-            found |= _union(self.mentions, entities)
-        return found
+            within |= _union(self.mentions, entities)
+        return within
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def _reach_batch(
         result[2, :, h] = bits[:, : len(seeds)].mean(axis=0) if factors.passages else 0.0
         for i, wanted in enumerate(gold):
             if len(wanted):
-                found = bits[list(wanted), i]
-                result[:2, i, h] = found.all(), found.mean()
+                reached_gold = bits[list(wanted), i]
+                result[:2, i, h] = reached_gold.all(), reached_gold.mean()
     return result
 
 

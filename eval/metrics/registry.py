@@ -108,9 +108,9 @@ def primary_metric(benchmark: Benchmark) -> str | None:
 
 def primary_of(results: Mapping[str, Any]) -> str | None:
     """The primary metric of the benchmark of a results.json; of one from before it said so, by what was measured."""
-    told = results["benchmark"]
-    if "primary_metric" in told:
-        return None if told["primary_metric"] is None else str(told["primary_metric"])
+    benchmark = results["benchmark"]
+    if "primary_metric" in benchmark:
+        return None if benchmark["primary_metric"] is None else str(benchmark["primary_metric"])
     measured = {name for entry in (results.get("strategies") or {}).values() for name in entry["metrics"]}
     return _first(name for name in PRIMARIES if name in measured)
 

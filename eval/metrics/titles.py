@@ -32,12 +32,12 @@ def _per_question(batch: Batch, value: Callable[[set[str], set[str]], float]) ->
     return scores
 
 
-def _precision(found: set[str], gold: set[str]) -> float:
-    return _share(len(found & gold), len(found))
+def _precision(titles: set[str], gold: set[str]) -> float:
+    return _share(len(titles & gold), len(titles))
 
 
-def _recall(found: set[str], gold: set[str]) -> float:
-    return _share(len(found & gold), len(gold))
+def _recall(titles: set[str], gold: set[str]) -> float:
+    return _share(len(titles & gold), len(gold))
 
 
 def _recall_ceiling(gold: GoldFacts) -> float:
@@ -64,7 +64,7 @@ F1 = Metric(
     "harmonic mean of title_precision and title_recall, per question",
     CITATION,
     ("gold", "context"),
-    lambda batch: _per_question(batch, lambda found, gold: _f1(_precision(found, gold), _recall(found, gold))),
+    lambda batch: _per_question(batch, lambda titles, gold: _f1(_precision(titles, gold), _recall(titles, gold))),
     lambda gold: _f1(1.0, _recall_ceiling(gold)),
 )
 

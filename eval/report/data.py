@@ -86,7 +86,7 @@ class ReportData:
     @cached_property
     def in_sample(self) -> dict[str, InSample]:
         """Label → the sets on which it was tuned or learned and which this benchmark shares questions with."""
-        return {name: found for name in self.labels if (found := self.strategies[name].get("in_sample"))}
+        return {name: sets for name in self.labels if (sets := self.strategies[name].get("in_sample"))}
 
     @property
     def strategies(self) -> Mapping[str, StrategyEntry]:

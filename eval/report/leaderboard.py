@@ -78,15 +78,15 @@ def reach(data: ReportData) -> dict[str, dict[str, float]]:
 def observations(data: ReportData) -> dict[str, dict[str, float]]:
     """Label → what its source's formulas made of this corpus and how its paths ended, as numbers a question."""
     asked = data.results["benchmark"].get("questions") or 1
-    found = {}
+    by_label = {}
     for label in data.labels:
         entry = data.strategies[label]
         ends = {f"paths that ended by {name.replace('_', ' ')}": n for name, n in entry.get("terminations", {}).items()}
         counts = {name: count / asked for name, count in {**entry.get("observed", {}), **ends}.items()}
         means = {name.replace("_", " "): mean for name, mean in entry.get("counts", {}).items()}
         if counts or means:
-            found[label] = {**means, **counts}
-    return found
+            by_label[label] = {**means, **counts}
+    return by_label
 
 
 def stages(data: ReportData) -> dict[str, dict[str, float]]:

@@ -47,7 +47,7 @@ def models(data: ReportData) -> Models | None:
         judge,
         [*(name for name in ANSWERS if name in named), *(name for name in named if name not in ANSWERS)],
         {label: row for label, row in rows.items() if row},
-        {label: found for label, found in failures.items() if found},
+        {label: reasons for label, reasons in failures.items() if reasons},
         data.run.get("calls") or {},
     )
 
@@ -56,10 +56,12 @@ def _row(entry: StrategyEntry) -> dict[str, Cell]:
     answered, measured = entry.get("answered") or {}, entry.get("measured") or {}
     row = {name: Cell(answered[name], measured.get(name)) for name in ANSWERS if name in answered}
     judged = entry.get("judged") or {}
-    return row | {name: Cell(one["mean"], one["coverage"], one["judge_sd"]) for name, one in judged.items()}
+    return row | {name: Cell(scores["mean"], scores["coverage"], scores["judge_sd"]) for name, scores in judged.items()}
 
 
 def _failures(entry: StrategyEntry) -> dict[str, Mapping[str, int]]:
-    found = {name: one["failures"] for name, one in (entry.get("judged") or {}).items() if one["failures"]}
+    by_metric = {name: scores["failures"] for name, scores in (entry.get("judged") or {}).items() if scores["failures"]}
     unanswered = entry["answering"]["failures"] if "answering" in entry else 0
-    return {"answer": {"no answer (questions.parquet, answer_failure)": unanswered}, **found} if unanswered else found
+    if not unanswered:
+        return by_metric
+    return {"answer": {"no answer (questions.parquet, answer_failure)": unanswered}, **by_metric}

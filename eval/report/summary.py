@@ -58,17 +58,17 @@ def _headline(data: ReportData, best: str) -> str:
             "no label that was not tuned or learned on these questions" if data.in_sample else "no other strategy here"
         )
         return f"{scored}, and {others} is ahead of this baseline.{_nearest(data)}"
-    found = data.comparison(best)
-    if found is None:
+    comparison = data.comparison(best)
+    if comparison is None:
         return f"{scored}; it was not compared with the baseline {data.baseline}."
-    return f"{scored}{_against(found, data.baseline)}"
+    return f"{scored}{_against(comparison, data.baseline)}"
 
 
 def _set_aside(data: ReportData) -> str:
     """Which labels take no part, and why."""
     if not data.in_sample:
         return ""
-    sets = sorted({name for found in data.in_sample.values() for name in found["sets"]})
+    sets = sorted({name for sample in data.in_sample.values() for name in sample["sets"]})
     were, their = ("was", "its") if len(data.in_sample) == 1 else ("were", "their")
     return (
         f" {listed(list(data.in_sample))} {were} tuned or learned on questions of this benchmark ({', '.join(sets)}): "
@@ -81,34 +81,34 @@ def listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def in_sample_words(found: InSample, kind: str) -> str:
+def in_sample_words(sample: InSample, kind: str) -> str:
     """What is said beside a label that is scored on what chose its numbers: "tuned on musique-train100"."""
     verb = {"learned": "learned from", "tuned": "tuned on"}.get(kind, "tuned or learned on")
-    return f"{verb} {', '.join(found['sets'])}"
+    return f"{verb} {', '.join(sample['sets'])}"
 
 
-def _against(found: ComparisonEntry, baseline: str) -> str:
-    effect = _difference(found)
+def _against(comparison: ComparisonEntry, baseline: str) -> str:
+    effect = _difference(comparison)
     kind = "the best hop-free baseline" if is_hop_free(baseline) else "the baseline"
-    if found["verdict"] in ("better", "worse"):
-        return f", {found['verdict']} than {kind} {baseline} by {effect}."
-    return f", but that is not distinguishable from {kind} {baseline}: {effect}.{_detectable(found)}"
+    if comparison["verdict"] in ("better", "worse"):
+        return f", {comparison['verdict']} than {kind} {baseline} by {effect}."
+    return f", but that is not distinguishable from {kind} {baseline}: {effect}.{_detectable(comparison)}"
 
 
-def _difference(found: ComparisonEntry) -> str:
-    if found["effect"] is None or found["ci_low"] is None:
-        return f"{found['n']} shared questions are too few for an interval"
-    beside = shown_interval(found)
-    return f"{points(found['effect'])} points" + (
+def _difference(comparison: ComparisonEntry) -> str:
+    if comparison["effect"] is None or comparison["ci_low"] is None:
+        return f"{comparison['n']} shared questions are too few for an interval"
+    beside = shown_interval(comparison)
+    return f"{points(comparison['effect'])} points" + (
         f" [{points_limit(beside[0])}, {points_limit(beside[1])}]" if beside else ""
     )
 
 
-def _detectable(found: ComparisonEntry) -> str:
-    if (detectable := found.get("mde")) is None:
+def _detectable(comparison: ComparisonEntry) -> str:
+    if (detectable := comparison.get("mde")) is None:
         return ""
     return (
-        f" With {found['n']} questions, this comparison would reliably show a difference of "
+        f" With {comparison['n']} questions, this comparison would reliably show a difference of "
         f"{100 * detectable:.1f} points or more."
     )
 
@@ -118,5 +118,5 @@ def _nearest(data: ReportData) -> str:
     if not others:
         return ""
     sign = sign_of(data.primary)
-    found = max(others, key=lambda c: (sign * (c["effect"] or 0.0), c["label"]))
-    return f" The nearest, {found['label']}, is {found['verdict']}: {_difference(found)}.{_detectable(found)}"
+    nearest = max(others, key=lambda c: (sign * (c["effect"] or 0.0), c["label"]))
+    return f" The nearest, {nearest['label']}, is {nearest['verdict']}: {_difference(nearest)}.{_detectable(nearest)}"

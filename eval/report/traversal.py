@@ -102,8 +102,8 @@ def _node(
 ) -> Node:
     row = names.index.row_of.get(node)
     if row is None and node in names.entities:
-        said = "in the question" if node in linked else "near the question" if starts else ""
-        return Node(node, ENTITY, names.entities[node], said)
+        note = "in the question" if node in linked else "near the question" if starts else ""
+        return Node(node, ENTITY, names.entities[node], note)
     if row is None and node not in question.gold:
         return Node(node, OTHER, _noted(node, answer), node.replace(":", " "))
     passage = names.index.passage_of.get(node, node)
@@ -115,8 +115,8 @@ def _node(
 def _noted(node: str, answer: Answer) -> str:
     """What the strategy's notes call a node that the graph does not have, such as a community by its entities."""
     lists = (value for value in answer.notes.values() if isinstance(value, list))
-    told = (one for value in lists for one in value if isinstance(one, tuple) and len(one) > 1 and one[0] == node)
-    return next((str(one[1]) for one in told), node)
+    named = (item for value in lists for item in value if isinstance(item, tuple) and len(item) > 1 and item[0] == node)
+    return next((str(item[1]) for item in named), node)
 
 
 def _standing(passage: str, answer: Answer, starts: bool, gold: bool) -> Iterator[str]:

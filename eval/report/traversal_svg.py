@@ -120,7 +120,7 @@ class _Body:
             words = (arrow.step.edge, f"{_number(arrow.step.weight)} → {_number(arrow.step.score)}")
             size = max(map(len, words)) * LABEL[0], 2 * LABEL[1]
             boxes = [_around(_on_curve(points[0], points[1], at), size) for at in PLACES]
-            free = [one for one in boxes if not any(_meet(one, other) for other in taken)]
+            free = [place for place in boxes if not any(_meet(place, other) for other in taken)]
             if not free and not arrow.gold:
                 continue
             box = (free or boxes)[0]
@@ -134,8 +134,9 @@ class _Body:
 def _box(node: Node, x: float, y: float) -> Iterator[str]:
     radius = {CHUNK: 4.0, ENTITY: HEIGHT / 2}.get(node.kind, 12.0)
     kind = "gold" if node.gold else "" if node.kind == CHUNK else node.kind
-    told = f"<title>{escape(node.title)}</title>"
-    yield f'<g>{told}<rect class="node {kind}" x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="{radius:g}"/>'
+    tooltip = f"<title>{escape(node.title)}</title>"
+    area = f'x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="{radius:g}"'
+    yield f'<g>{tooltip}<rect class="node {kind}" {area}/>'
     middle = x + WIDTH / 2
     rows = [("", node.title, y + 17), ("small", node.note, y + 32)] if node.note else [("", node.title, y + 25)]
     for style, words, base in rows:
@@ -172,5 +173,5 @@ def _around(middle: Point, size: tuple[float, float]) -> Box:
     return x - width / 2, y - height / 2, x + width / 2, y + height / 2
 
 
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _meet(first: Box, second: Box) -> bool:
+    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]

@@ -208,19 +208,19 @@ def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | 
     baseline = primary.baseline if primary is not None else None
     if baseline is None:
         return []
-    found = []
+    families = []
     for metric in ragas_metrics(rows[baseline]):
         measured = {label: table for label, table in rows.items() if metric in table}
         if len(measured) > 1:
-            found.append(compare(measured, baseline, metric, seed=plan.seed, resamples=BREAKDOWN_RESAMPLES))
-    return found
+            families.append(compare(measured, baseline, metric, seed=plan.seed, resamples=BREAKDOWN_RESAMPLES))
+    return families
 
 
 def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
-    found = {}
+    intervals = {}
     for metric in (name for name in INTERVAL_METRICS if name in rows):
         values = rows[metric].dropna().to_numpy(dtype=float)
         interval = mean_ci(values, seed) if len(values) > 1 else None
         if interval is not None:
-            found[metric] = (interval.low, interval.high)
-    return found
+            intervals[metric] = (interval.low, interval.high)
+    return intervals

@@ -20,10 +20,10 @@ class Dimension:
 
     def listed(self) -> Sequence[Scalar]:
         """All values. Raises InputError for a range without a step."""
-        found = self.values.values() if isinstance(self.values, Range) else self.values
-        if not found:
+        listed = self.values.values() if isinstance(self.values, Range) else self.values
+        if not listed:
             raise InputError(f"space.{self.name}: a range without step has no list of values: give it a step")
-        return found
+        return listed
 
     def ends(self) -> Sequence[Scalar]:
         """The values by which the bounds of the whole dimension can be checked."""
@@ -42,15 +42,15 @@ def refuse_idle(dimension: Dimension, others: Sequence[Dimension], start: Strate
     usual, span = start.spec(), dimension.values
     if isinstance(span, Range) and type(usual.get(dimension.name)) is int and not span.whole:
         raise InputError(f"{start.name}: space.{dimension.name} takes whole numbers: write low, high and step as such")
-    varied = {} if fixed else {one.name: one.values for one in others}
+    varied = {} if fixed else {other_dimension.name: other_dimension.values for other_dimension in others}
     for other, wanted in dimension.when.items():
         among = varied.get(other, [usual[other]])
         if not any(_holds(among, value) for value in wanted):
-            told = f"{among.low} to {among.high}" if isinstance(among, Range) else _shown(among)
+            present = f"{among.low} to {among.high}" if isinstance(among, Range) else _shown(among)
             how = "one factor at a time keeps it" if fixed else "it is"
             wish = _shown(wanted)
             raise InputError(
-                f"{start.name}: when: {dimension.name} varies only where {other} is {wish}, and {how} {told}: "
+                f"{start.name}: when: {dimension.name} varies only where {other} is {wish}, and {how} {present}: "
                 f"correct the condition, or let {other} have that value"
             )
 
@@ -72,12 +72,12 @@ def listed(values: Sequence[Scalar] | Scalar) -> list[Scalar]:
 
 def in_order(conditional: Sequence[Dimension]) -> list[Dimension]:
     """Each after those that its condition names."""
-    left, found = list(conditional), list[Dimension]()
+    left, ordered = list(conditional), list[Dimension]()
     while left:
-        names = {one.name for one in left}
-        ready = [one for one in left if not names & set(one.when)]
+        names = {dimension.name for dimension in left}
+        ready = [dimension for dimension in left if not names & set(dimension.when)]
         if not ready:
             raise InputError(f"when: {', '.join(sorted(names))} depend on each other: break the circle")
-        found += ready
-        left = [one for one in left if one not in ready]
-    return found
+        ordered += ready
+        left = [dimension for dimension in left if dimension not in ready]
+    return ordered

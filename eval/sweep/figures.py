@@ -41,13 +41,13 @@ def front(results: Sequence[Result], metric: str, timed: bool) -> list[Place]:
             places.append(Place(result, result.mean(metric), ms, tokens))
     keys = [(rank_key(metric, place.value), place.ms, place.tokens) for place in places]
     return [
-        Place(one.result, one.value, one.ms, one.tokens, not any(_beats(other, key) for other in keys))
-        for one, key in zip(places, keys, strict=True)
+        Place(place.result, place.value, place.ms, place.tokens, not any(_beats(other, key) for other in keys))
+        for place, key in zip(places, keys, strict=True)
     ]
 
 
-def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+def _beats(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
+    return first != second and all(a <= b for a, b in zip(first, second, strict=True))
 
 
 def milliseconds(result: Result, timed: bool) -> float | None:
@@ -104,7 +104,7 @@ def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
 def curves(metric: str, answers: Sequence[Response]) -> list[Figure]:
     """A response curve with its band for each of the most important parameters."""
     names = list(dict.fromkeys(answer.strategy for answer in answers))
-    chosen = sorted(answers, key=lambda one: -(one.importance or 0.0))[:CURVES]
+    chosen = sorted(answers, key=lambda answer: -(answer.importance or 0.0))[:CURVES]
     return [
         _curve(metric, answer, names.index(answer.strategy), f"response-{place}")
         for place, answer in enumerate(answers)
@@ -126,7 +126,7 @@ def _curve(metric: str, answer: Response, series: int, name: str) -> Figure:
         traces.insert(0, {**band, "meta": {**meta, "band": True}})
     else:
         up = [h - m for h, m in zip(high, mean, strict=True)]
-        down = [m - one for one, m in zip(low, mean, strict=True)]
+        down = [m - bound for bound, m in zip(low, mean, strict=True)]
         line["mode"] = "markers"
         line["error_y"] = {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "width": 4}
     values = [point.value for point in answer.points]

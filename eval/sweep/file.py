@@ -70,9 +70,9 @@ def expanded_path(text: str, file: Path, field: str) -> str:
     """`${NAME}` and `${NAME:-default}` replaced as a shell does; `field` is where the text stands."""
 
     def value(match: re.Match[str]) -> str:
-        found = os.environ.get(match["name"]) or match["default"]
-        if found is None:
+        expanded = os.environ.get(match["name"]) or match["default"]
+        if expanded is None:
             raise InputError(f"{file}: {field}: {text!r}: the environment variable {match['name']} is not set: set it")
-        return found
+        return expanded
 
     return _VARIABLE.sub(value, text)

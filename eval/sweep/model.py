@@ -138,9 +138,9 @@ class SweepFile(ModelFields):
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a sweep file, the short form for one strategy included."""
-    found = SweepFile.model_json_schema()
-    fields, entry = found["properties"], found["$defs"]["Entry"]["properties"]
+    document = SweepFile.model_json_schema()
+    fields, entry = document["properties"], document["$defs"]["Entry"]["properties"]
     name = {"type": "string", "description": "one strategy; its base, grid, space and when then stand beside it"}
     fields["strategy"] = {"anyOf": [name, fields["strategy"]]}
     fields |= {name: entry[name] for name in SHORT_FORM}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, "title": "A HopBench sweep"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document, "title": "A HopBench sweep"}

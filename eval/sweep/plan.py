@@ -61,14 +61,14 @@ class SweepPlan:
     @property
     def floors(self) -> dict[tuple[str, str], float]:
         """The lowest threshold of each kind that a trial may ask for, by (strategy, parameter)."""
-        found: dict[tuple[str, str], float] = {}
+        lowest: dict[tuple[str, str], float] = {}
         for space in self.spaces:
             varied = {dimension.name: dimension.ends() for dimension in space.dimensions}
             for name in space.start.thresholds:
                 values = varied.get(name, [getattr(space.start, name)])
                 place = space.start.name, name
-                found[place] = min(found.get(place, 1.0), *map(float, values))
-        return found
+                lowest[place] = min(lowest.get(place, 1.0), *map(float, values))
+        return lowest
 
     @property
     def preset(self) -> Path | None:
@@ -101,8 +101,8 @@ def read_sweep(file: Path, flags: Mapping[str, object] | None = None) -> SweepPl
     named = frozenset(name for entry in content.strategy for name in (*entry.base, *entry.grid, *entry.space))
     plan = SweepPlan(file, content, datasets, spaces, tuple(candidates), named, report_on)
     if plan.trials > MOST_TRIALS:
-        told = f"{plan.configurations:,} configurations × {plan.each:,} (datasets × seeds × repeats)"
-        raise InputError(f"{file}: {told} are over {MOST_TRIALS:,} trials, which is the limit: ask for fewer")
+        size = f"{plan.configurations:,} configurations × {plan.each:,} (datasets × seeds × repeats)"
+        raise InputError(f"{file}: {size} are over {MOST_TRIALS:,} trials, which is the limit: ask for fewer")
     return plan
 
 
@@ -134,16 +134,16 @@ def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
 def _drawn(spaces: Sequence[Space], count: int, seed: int) -> list[Candidate]:
     """`count` distinct random configurations, or all where there are no more; each entry is as likely."""
     rng = np.random.default_rng(seed)
-    found: dict[object, Candidate] = {}
+    drawn: dict[object, Candidate] = {}
     since = 0  # draws since the last new one
     for _ in range(count * ATTEMPTS):
-        if len(found) == count or since > ATTEMPTS * (len(found) + ATTEMPTS):
+        if len(drawn) == count or since > ATTEMPTS * (len(drawn) + ATTEMPTS):
             break
         space = spaces[int(rng.integers(len(spaces)))]
         candidate = space.candidate(lambda dimension: drawn_value(dimension, rng))
-        since = since + 1 if candidate.key in found else 0
-        found.setdefault(candidate.key, candidate)
-    return list(found.values())
+        since = since + 1 if candidate.key in drawn else 0
+        drawn.setdefault(candidate.key, candidate)
+    return list(drawn.values())
 
 
 def drawn_value(dimension: Dimension, rng: np.random.Generator) -> Scalar:
@@ -166,11 +166,11 @@ def ablated(whole: Strategy) -> dict[Strategy, tuple[str, ...]]:
 
     Types that can only go together make one variant; the strategy itself is the variant without a type it does not use.
     """
-    found: dict[Strategy, tuple[str, ...]] = {}
+    variants: dict[Strategy, tuple[str, ...]] = {}
     for edge, changes in whole.ablations.items():
         less = replace(whole, **changes)
-        found[less] = (*found.get(less, ()), edge)
-    return found
+        variants[less] = (*variants.get(less, ()), edge)
+    return variants
 
 
 def changes_of(whole: Strategy, less: Strategy) -> dict[str, object]:

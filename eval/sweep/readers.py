@@ -15,20 +15,20 @@ from hopbench.eval.types import MAX_FAILED, too_many_failed
 COVERAGE = "read_coverage"
 
 
-def with_readers(own: Mapping[str, float], said: Read, label: str, summary: Mapping[str, Any]) -> dict[str, float]:
+def with_readers(own: Mapping[str, float], answered: Read, label: str, summary: Mapping[str, Any]) -> dict[str, float]:
     """A trial's costs with those of its answers and judgements, and the share of the questions that they cover.
 
     `read_coverage` is that of the metric that covers least, of the questions with a ranking.
     """
-    spent = costs(said, label)
+    spent = costs(answered, label)
     answering = spent.get("answering", {})
-    found = dict(own)
-    found["llm_calls"] += answering.get("calls", 0)
-    found["tokens"] += answering.get("tokens_in", 0) + answering.get("tokens_out", 0)
-    found |= {name: float(spent[name]) for name in ("judge_calls", "judge_tokens") if name in spent}
+    total = dict(own)
+    total["llm_calls"] += answering.get("calls", 0)
+    total["tokens"] += answering.get("tokens_in", 0) + answering.get("tokens_out", 0)
+    total |= {name: float(spent[name]) for name in ("judge_calls", "judge_tokens") if name in spent}
     least = min((summary["measured"][name] for name in model_metrics() if name in summary["measured"]), default=1.0)
     share = min(1.0, least / summary["coverage"]) if summary["coverage"] else 1.0
-    return {**found, **judged_figures(spent.get("judged", {})), COVERAGE: share}
+    return {**total, **judged_figures(spent.get("judged", {})), COVERAGE: share}
 
 
 def coverage_of(result: Result) -> float | None:
@@ -48,12 +48,12 @@ def is_complete(record: TrialRecord) -> bool:
 
 def shortcomings(record: TrialRecord) -> list[str]:
     """Why a trial is not kept, in words: a server or a model that was away must not decide it for good."""
-    found, count = [], len(record.questions)
+    reasons, count = [], len(record.questions)
     if too_many_failed(record.failures, count):
-        found.append(f"{record.failures} of {count} questions failed")
+        reasons.append(f"{record.failures} of {count} questions failed")
     if record.costs.get(COVERAGE, 1.0) < 1.0 - MAX_FAILED:
-        found.append(f"answers or judgements cover {record.costs[COVERAGE]:.1%} of it")
-    return found
+        reasons.append(f"answers or judgements cover {record.costs[COVERAGE]:.1%} of it")
+    return reasons
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,15 @@ def model_scores(result: Result) -> dict[str, ModelScore]:
 
 def scored_columns(results: Sequence[Result]) -> list[str]:
     """The metrics that models gave any configuration, in the registry's order."""
-    found = {name for result in results for name in model_scores(result)}
-    return [name for name in model_metrics() if name in found]
+    scored = {name for result in results for name in model_scores(result)}
+    return [name for name in model_metrics() if name in scored]
 
 
 def readers_of(result: Result) -> tuple[str, str]:
     """Who answered and who judged a configuration, in words; empty for nobody."""
     settings = next(iter(result.records.values())).settings
-    reader, judge = settings.get("reader", {}), settings.get("judge", {})
-    told = f"{judge['model']}@{judge['url']}, profile {judge['profile']}, asked {judge['repeats']} ×" if judge else ""
-    return str(reader.get("llm", "")), told
+    reader, judge = settings.get("reader"), settings.get("judge")
+    judged_by = ""
+    if judge:
+        judged_by = f"{judge['model']}@{judge['url']}, profile {judge['profile']}, asked {judge['repeats']} ×"
+    return reader["llm"] if reader else "", judged_by

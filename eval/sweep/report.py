@@ -39,7 +39,7 @@ class SweepReport:
     @property
     def whole(self) -> list[Result]:
         """The results on all questions."""
-        return [one for one in self.results if one.dropped_at is None]
+        return [result for result in self.results if result.dropped_at is None]
 
 
 def write_sweep_report(report: SweepReport, path: Path) -> None:
@@ -48,7 +48,7 @@ def write_sweep_report(report: SweepReport, path: Path) -> None:
     timed = report.plan.content.timed
     places = front(report.whole, report.metric, timed)
     figures = [pareto_figure(report.metric, places, timed), *curves(report.metric, answers)]
-    read = [(one, said) for one in report.results if (said := model_scores(one))]
+    read = [(result, scores) for result in report.results if (scores := model_scores(result))]
     page = render_page(
         "sweep.html.j2",
         report=report,

@@ -48,30 +48,30 @@ class Response:
 
 def responses(results: Sequence[Result], metric: str, seed: int) -> list[Response]:
     """Every parameter that varies among whole results, most important first, strategy by strategy."""
-    found: list[Response] = []
+    ordered: list[Response] = []
     by_strategy: dict[str, list[Result]] = {}
-    for one in results:
-        if one.dropped_at is None and one.candidate.of is None:
-            by_strategy.setdefault(one.candidate.strategy.name, []).append(one)
+    for result in results:
+        if result.dropped_at is None and result.candidate.of is None:
+            by_strategy.setdefault(result.candidate.strategy.name, []).append(result)
     for strategy, own in by_strategy.items():
         values = effective_values(own)
-        shares = importances(values, [one.mean(metric) for one in own], seed)
+        shares = importances(values, [result.mean(metric) for result in own], seed)
         draws = _draws(own, metric, seed)
         listed = [Response(strategy, n, _points(n, v, own, metric, draws), shares.get(n)) for n, v in values.items()]
-        found += sorted(listed, key=lambda one: -(one.importance or 0.0))
-    return found
+        ordered += sorted(listed, key=lambda result: -(result.importance or 0.0))
+    return ordered
 
 
 def effective_values(results: Sequence[Result]) -> dict[str, list[Scalar]]:
     """Parameter → the value that each configuration has, for those that differ anywhere."""
-    names = dict.fromkeys(name for one in results for name in one.candidate.varied)
-    found: dict[str, list[Scalar]] = {}
+    names = dict.fromkeys(name for result in results for name in result.candidate.varied)
+    varied: dict[str, list[Scalar]] = {}
     for name in names:
-        owners = [one.candidate.build if name.startswith(BUILD) else one.candidate.strategy for one in results]
+        owners = [result.candidate.build if name.startswith(BUILD) else result.candidate.strategy for result in results]
         values = [getattr(owner, name.removeprefix(BUILD)) for owner in owners]
         if len(set(values)) > 1:
-            found[name] = ["default" if value is None else value for value in values]
-    return found
+            varied[name] = ["default" if value is None else value for value in values]
+    return varied
 
 
 def importances(values: Mapping[str, Sequence[Scalar]], scores: Sequence[float], seed: int) -> dict[str, float]:
@@ -103,14 +103,14 @@ def _sorted(values: Sequence[Scalar]) -> list[Scalar]:
 def _draws(results: Sequence[Result], metric: str, seed: int) -> list[tuple[Array, Array]]:
     """For each data set the (configurations, questions) scores, and how often each resample drew each question."""
     rng = np.random.default_rng(seed)
-    found = []
+    draws = []
     for dataset in results[0].by_dataset:
         scores = question_scores(results, dataset, metric)
         if not scores.size:  # nothing was ranked: its mean is 0
             scores = np.zeros((len(results), 1))
         size = scores.shape[1]
-        found.append((scores, rng.multinomial(size, np.full(size, 1 / size), size=RESAMPLES).astype(float)))
-    return found
+        draws.append((scores, rng.multinomial(size, np.full(size, 1 / size), size=RESAMPLES).astype(float)))
+    return draws
 
 
 def _points(
@@ -122,7 +122,7 @@ def _points(
         resampled = np.mean([_resampled(mean, drawn) for mean, (_, drawn) in zip(means, draws, strict=True)], axis=0)
         low, high = np.quantile(resampled, [0.025, 0.975])
         best = min((results[place].mean(metric) for place in members), key=lambda value: rank_key(metric, value))
-        mean = float(np.mean([one.mean() for one in means]))
+        mean = float(np.mean([by_question.mean() for by_question in means]))
         points.append(Point(value, mean, float(low), float(high), best, len(members)))
     return points
 

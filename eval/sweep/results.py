@@ -40,10 +40,10 @@ class Result:
     @cached_property
     def by_dataset(self) -> dict[str, list[TrialRecord]]:
         """The trials on each data set."""
-        found: dict[str, list[TrialRecord]] = {}
+        records: dict[str, list[TrialRecord]] = {}
         for cell, record in self.records.items():
-            found.setdefault(cell.dataset, []).append(record)
-        return found
+            records.setdefault(cell.dataset, []).append(record)
+        return records
 
     def mean(self, metric: str) -> float:
         """The metric's mean over the data sets, each counting the same; on each over its seeds and repeats.
@@ -71,7 +71,7 @@ class Result:
 
     def violated(self, constraints: Mapping[str, float]) -> list[str]:
         """The constraints that it does not keep."""
-        return [name for name, most in constraints.items() if (found := self.cost(name)) is None or found > most]
+        return [name for name, most in constraints.items() if (cost := self.cost(name)) is None or cost > most]
 
     @cached_property
     def ragas(self) -> dict[str, float]:
@@ -91,19 +91,19 @@ def ranked(results: Sequence[Result], objective: Objective, constraints: Mapping
     Then by the objective, by its second metric, and by the smaller text of the parameters.
     """
 
-    def place(one: Result) -> tuple[object, ...]:
-        dropped = 0 if one.dropped_at is None else -one.dropped_at
-        values = [rank_key(name, one.mean(name)) for name in (objective.metric, objective.also)]
-        worse = one.dropped_at is not None, dropped, bool(one.violated(constraints))
-        return (*worse, *values, text(one.candidate.strategy), str(one.candidate.build))
+    def place(result: Result) -> tuple[object, ...]:
+        dropped = 0 if result.dropped_at is None else -result.dropped_at
+        values = [rank_key(name, result.mean(name)) for name in (objective.metric, objective.also)]
+        worse = result.dropped_at is not None, dropped, bool(result.violated(constraints))
+        return (*worse, *values, text(result.candidate.strategy), str(result.candidate.build))
 
     return sorted(results, key=place)
 
 
 def eligible(results: Sequence[Result], constraints: Mapping[str, float]) -> list[Result]:
     """Those of `results` (best first) that could have been chosen: whole, and within the constraints if any is."""
-    whole = [one for one in results if one.dropped_at is None]
-    return [one for one in whole if not one.violated(constraints)] or whole
+    whole = [result for result in results if result.dropped_at is None]
+    return [result for result in whole if not result.violated(constraints)] or whole
 
 
 def trials_table(results: Sequence[Result], constraints: Mapping[str, float], reported: Result | None) -> pd.DataFrame:
@@ -116,9 +116,10 @@ def trials_table(results: Sequence[Result], constraints: Mapping[str, float], re
     import pandas as pd
 
     ids: dict[tuple[Strategy | None, object, Cell], str] = {}
-    for one in results:
-        ids |= {(one.candidate.strategy, one.candidate.build, cell): r.trial_id for cell, r in one.records.items()}
-    roles = [("sweep", one) for one in results] + ([("report", reported)] if reported else [])
+    for result in results:
+        own = result.candidate.strategy, result.candidate.build
+        ids |= {(*own, cell): record.trial_id for cell, record in result.records.items()}
+    roles = [("sweep", result) for result in results] + ([("report", reported)] if reported else [])
     rows = [
         {
             "trial_id": record.trial_id,

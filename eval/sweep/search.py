@@ -62,11 +62,11 @@ def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
 
 def expected_trials(plan: SweepPlan, questions: int) -> int:
     """The trials of all rounds, on data sets of which the largest has so many questions."""
-    left, found = plan.configurations, 0
+    left, trials = plan.configurations, 0
     for _ in rounds(plan, questions):
-        found += left * plan.each
+        trials += left * plan.each
         left = math.ceil(left / plan.content.halving.factor) if plan.content.halving else left
-    return found
+    return trials
 
 
 class Listed:
@@ -87,8 +87,8 @@ class Listed:
         halving = self._plan.content.halving
         if self._sizes and halving is not None:
             best = ranked(results, self._plan.content.objective, self._plan.content.constraints)
-            kept = {one.candidate.key for one in best[: math.ceil(len(best) / halving.factor)]}
-            self._left = [candidate for candidate in self._left if candidate.key in kept]
+            best_keys = {result.candidate.key for result in best[: math.ceil(len(best) / halving.factor)]}
+            self._left = [candidate for candidate in self._left if candidate.key in best_keys]
 
 
 class Suggested:

@@ -75,7 +75,7 @@ def question_scores(results: Sequence[Result], dataset: str, metric: str) -> Arr
     """
     columns = []
     for place in range(len(results[0].by_dataset[dataset])):
-        tables = [one.by_dataset[dataset][place].questions for one in results]
+        tables = [result.by_dataset[dataset][place].questions for result in results]
         values = np.array([table[metric].to_numpy(dtype=float) for table in tables])
         failed = np.array([table["failure"].notna().to_numpy(dtype=bool) for table in tables])
         columns.append(

@@ -40,11 +40,11 @@ class Space:
         spans = {name: span.real() if name in real else span for name, span in self.entry.space.items()}
         varied: dict[str, Sequence[Scalar] | Range] = {**self.entry.grid, **spans}
         conditions = {name: {o: listed(v) for o, v in when.items()} for name, when in self.entry.when.items()}
-        found = [Dimension(name, values, conditions.get(name, {})) for name, values in varied.items()]
+        varying = [Dimension(name, values, conditions.get(name, {})) for name, values in varied.items()]
         settings = {name: values for name, values in self.content.build.model_dump().items() if values}
         return [
-            *(one for one in found if not one.when),
-            *in_order([one for one in found if one.when]),
+            *(dimension for dimension in varying if not dimension.when),
+            *in_order([dimension for dimension in varying if dimension.when]),
             *(Dimension(BUILD + name, values) for name, values in settings.items()),
         ]
 
@@ -72,13 +72,13 @@ class Space:
 
     def _needed(self, dimension: Dimension) -> dict[str, Scalar]:
         """What the others must be for it to vary, conditions of conditions included."""
-        found: dict[str, Scalar] = {}
+        needed: dict[str, Scalar] = {}
         varied = {dimension.name: dimension for dimension in self.dimensions}
         for other, values in dimension.when.items():
             known = varied[other].ends() if other in varied else values
-            found |= {**self._needed(varied[other])} if other in varied else {}
-            found[other] = next((value for value in values if value in known), values[0])
-        return found
+            needed |= {**self._needed(varied[other])} if other in varied else {}
+            needed[other] = next((value for value in values if value in known), values[0])
+        return needed
 
     def candidate(self, pick: Callable[[Dimension], Scalar]) -> Candidate:
         """The configuration that `pick` makes, asked only for dimensions that vary beside what it chose before."""

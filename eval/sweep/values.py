@@ -57,5 +57,5 @@ class Range(Section):
         if self.step is None:
             return []
         count = int((self.high - self.low) / self.step + 1e-9) + 1
-        found = [self.low + place * self.step for place in range(count)]
-        return [value if self.whole else round(float(value), 9) for value in found]
+        steps = [self.low + place * self.step for place in range(count)]
+        return [value if self.whole else round(float(value), 9) for value in steps]

@@ -22,9 +22,9 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
     """Write the winner's values of the fields that the sweep names; all others keep their documented defaults."""
     objective, spec = plan.content.objective, best.candidate.strategy.spec()
     usual = {name: field.default for name, field in type(best.candidate.strategy).parameters().items()}
-    kept = {name: value for name, value in spec.items() if name in plan.named or value != usual[name]}
+    parameters = {name: value for name, value in spec.items() if name in plan.named or value != usual[name]}
     content = {
-        "parameters": kept,
+        "parameters": parameters,
         "provenance": {
             "sweep": plan.file.name,
             "sweep_digest": hashlib.sha256(plan.file.read_bytes()).hexdigest(),
@@ -61,12 +61,13 @@ def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) 
         "extractor": build.extractor,
         **build.settings(),
         **_models(content),
-        **({"tuned_on": [str(one) for one in tuned_on]} if tuned_on and parts_of(best.candidate.label)[2] else {}),
     }
+    if tuned_on and parts_of(best.candidate.label)[2]:
+        flags["tuned_on"] = list(map(str, tuned_on))
     metric = content.objective.metric
-    chosen_on = ", ".join(one.name for one in tuned_on) or ", ".join(best.by_dataset)
-    told = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
-    return f"{told}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
+    chosen_on = ", ".join(dataset.name for dataset in tuned_on) or ", ".join(best.by_dataset)
+    comment = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
+    return f"{comment}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
 
 
 def _models(content: SweepFile) -> dict[str, object]:

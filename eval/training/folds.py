@@ -101,5 +101,5 @@ def _recall(lesson: Lesson, top: Sequence[str]) -> float:
 def _interval(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float]:
     if len(values) < 2:
         return float(values.mean()), float(values.mean())
-    found = mean_ci(values, SEED)
-    return (found.low, found.high) if found else (float(values.mean()), float(values.mean()))
+    interval = mean_ci(values, SEED)
+    return (interval.low, interval.high) if interval else (float(values.mean()), float(values.mean()))

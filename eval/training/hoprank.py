@@ -42,19 +42,19 @@ class Trainer:
 
         So a graph without triples is ranked as if there were none; where every lesson has some, all are learned from.
         """
-        told = [lesson for lesson in group if lesson.triples]
-        plain = [lesson for lesson in group if not lesson.triples] or told
+        stated = [lesson for lesson in group if lesson.triples]
+        plain = [lesson for lesson in group if not lesson.triples] or stated
         worth = balance(plain)
         nothing = np.zeros(0)
         ranked = [pool_ranking(lesson.candidates, nothing) for lesson in plain]
         first, ranked = self._fit_ranking(plain, ranked, worth)
         edges = tuple(self._fit_edges(plain, worth, kind) for kind in range(TRIPLE))
-        edges = (*edges, self._fit_edges(told, balance(told), TRIPLE))
-        with_triples = [pool_ranking(lesson.candidates, first) for lesson in told]
+        edges = (*edges, self._fit_edges(stated, balance(stated), TRIPLE))
+        with_triples = [pool_ranking(lesson.candidates, first) for lesson in stated]
         learned = []
         for _ in range(self.passes):
             weights, ranked = self._fit_ranking(plain, self._list(plain, ranked, edges), worth)
-            more, with_triples = self._fit_triples(told, self._list(told, with_triples, edges), weights)
+            more, with_triples = self._fit_triples(stated, self._list(stated, with_triples, edges), weights)
             learned.append(np.concatenate([weights, more]))
         return Weights(first, edges, tuple(learned))
 
@@ -77,10 +77,10 @@ class Trainer:
     ) -> tuple[Floats, list[Ranked]]:
         """Weights for the listed chunks' features, those of paths over triples aside, and the lists ranked by them."""
         size = min(listed[0].features.shape[1], len(score_names()) - len(OVER_TRIPLES))
-        features = np.concatenate([one.features[:, :size] for one in listed])
+        features = np.concatenate([ranked.features[:, :size] for ranked in listed])
         features[:, [self._left_out(name) for name in score_names()[:size]]] = 0.0
         weights = fit_ranking(RankedLists(features, _gold(group, listed), _starts(listed), worth))
-        return weights, [Ranked(one.chunks, one.features[:, :size], weights) for one in listed]
+        return weights, [Ranked(ranked.chunks, ranked.features[:, :size], weights) for ranked in listed]
 
     def _fit_triples(
         self, group: Sequence[Lesson], listed: Sequence[Ranked], weights: Floats
@@ -90,12 +90,12 @@ class Trainer:
         if not group or "triple" in self.without:
             more = np.zeros(size)
         else:
-            features = np.concatenate([one.features for one in listed])
+            features = np.concatenate([ranked.features for ranked in listed])
             given = features[:, :-size] @ weights
             start, gold = _starts(listed), _gold(group, listed)
             more = fit_ranking(RankedLists(features[:, -size:], gold, start, balance(group), given))
         both = np.concatenate([weights, more])
-        return more, [Ranked(one.chunks, one.features, both) for one in listed]
+        return more, [Ranked(ranked.chunks, ranked.features, both) for ranked in listed]
 
     def _left_out(self, name: str) -> bool:
         return name in self.without or name.removeprefix("log_").removeprefix("path_") in self.without
@@ -119,8 +119,8 @@ class Trainer:
 
 
 def _starts(listed: Sequence[Ranked]) -> NDArray[np.int64]:
-    return np.cumsum([0, *(len(one.chunks) for one in listed)])[:-1]
+    return np.cumsum([0, *(len(ranked.chunks) for ranked in listed)])[:-1]
 
 
 def _gold(group: Sequence[Lesson], listed: Sequence[Ranked]) -> NDArray[np.bool_]:
-    return np.concatenate([np.isin(one.chunks, lesson.gold) for one, lesson in zip(listed, group, strict=True)])
+    return np.concatenate([np.isin(ranked.chunks, lesson.gold) for ranked, lesson in zip(listed, group, strict=True)])

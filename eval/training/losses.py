@@ -82,9 +82,9 @@ def fit_logistic(features: Floats, labels: NDArray[np.bool_], weight: Floats, l2
         penalty, pull = l2 * float(parameters[:-1] @ parameters[:-1]), 2.0 * l2 * parameters[:-1]
         return value + penalty, np.append(slope @ scaled + pull, slope.sum())
 
-    found = _minimised(loss, features.shape[1] + 1)
-    weights = found[:-1] / spread
-    return weights, float(found[-1] - weights @ mean)
+    solution = _minimised(loss, features.shape[1] + 1)
+    weights = solution[:-1] / spread
+    return weights, float(solution[-1] - weights @ mean)
 
 
 def _penalised(loss: Callable[[Floats], tuple[float, Floats]], weights: Floats, l2: float) -> tuple[float, Floats]:
@@ -96,5 +96,5 @@ def _minimised(loss: Callable[[Floats], tuple[float, Floats]], size: int) -> Flo
     """The minimum of a convex loss with its gradient, from zero."""
     from scipy.optimize import minimize
 
-    found: Any = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    return np.asarray(found.x)
+    result: Any = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    return np.asarray(result.x)

@@ -55,9 +55,9 @@ def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
     return whole
 
 
-def shared_seconds(found: Mapping[Unit, UnitOutcome]) -> float:
+def shared_seconds(outcomes: Mapping[Unit, UnitOutcome]) -> float:
     """What the batches cost that all labels share: each once, though several workers may have computed it."""
     by_part: dict[int, float] = {}
-    for unit, done in found.items():
+    for unit, done in outcomes.items():
         by_part[unit.part] = max(by_part.get(unit.part, 0.0), done.shared_seconds)
     return sum(by_part.values())

@@ -111,12 +111,12 @@ def measure_paced(
 
 def pace(own: Sequence[float], beside: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """The pace of n calls; `beside` has each yardstick's n + 1 times, before the first call and after every one."""
-    found = {"version": float(VERSION), "own_ms": round(median(own), 4)}
+    figures = {"version": float(VERSION), "own_ms": round(median(own), 4)}
     for name, times in beside.items():
         around = [fmean(pair) for pair in pairwise(times)]
-        found[f"{name}_ms"] = round(median(times), 4)
-        found[f"to_{name}"] = round(median(call / yard for call, yard in zip(own, around, strict=True)), 4)
-    return found
+        figures[f"{name}_ms"] = round(median(times), 4)
+        figures[f"to_{name}"] = round(median(call / yard for call, yard in zip(own, around, strict=True)), 4)
+    return figures
 
 
 def _rounds(call_ms: float, yardstick_ms: float) -> int:

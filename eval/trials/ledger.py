@@ -187,8 +187,8 @@ class Ledger:
             "FROM trials WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, '$.strategy') = ? END "
             "ORDER BY ended DESC LIMIT 20)"
         )
-        found = self._connection.execute(query, (strategy,)).fetchone()[0]
-        return None if found is None else float(found)
+        seconds = self._connection.execute(query, (strategy,)).fetchone()[0]
+        return None if seconds is None else float(seconds)
 
     def sweep_started(self, sweep_id: str) -> float:
         """When a sweep was first started: the same for each of its resumptions, since the epoch."""

@@ -27,7 +27,7 @@ def mean_counts(trial: TrialOutcome) -> dict[str, float]:
         for name, value in notes.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 values.setdefault(name, []).append(value)
-    return {name: round(float(np.mean(found)), 4) for name, found in sorted(values.items())}
+    return {name: round(float(np.mean(numbers)), 4) for name, numbers in sorted(values.items())}
 
 
 class TraceRow(TypedDict):

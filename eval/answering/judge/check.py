@@ -1,4 +1,4 @@
-"""Does the compact profile judge like the full one? Agreement on the same samples, and what each of them took."""
+"""Does the compact profile judge like the full one? Their agreement on the same samples, and the cost of each."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Estimated:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What a profile took for a metric on all samples, and how many of them got no score."""
+class Cost:
+    """What a profile cost for a metric on all samples; `failures` are the samples without a score."""
 
     calls: int
     tokens_in: int
@@ -50,8 +50,8 @@ class Agreement:
     ranked: int
     spearman: Estimated
     difference: Estimated
-    full: Taken
-    compact: Taken
+    full: Cost
+    compact: Cost
 
     def plain(self) -> dict[str, object]:
         """The agreement as plain values, with the ratios full : compact."""
@@ -68,59 +68,63 @@ def check(
 ) -> list[Agreement]:
     """Judge the samples in both profiles and compare; the last entry is of all metrics together."""
     scores: dict[str, tuple[FloatArray, FloatArray]] = {}
-    taken: dict[str, tuple[Taken, Taken]] = {}
+    costs: dict[str, tuple[Cost, Cost]] = {}
     for metric in metrics:
-        one, other = (_judged(judging, samples, metric) for judging in (full, compact))
-        scores[metric] = _values(one, samples), _values(other, samples)
-        taken[metric] = _taken(one), _taken(other)
-    found = [_agreement(metric, {metric: scores[metric]}, taken[metric], seed) for metric in metrics]
-    sums = _sum([pair[0] for pair in taken.values()]), _sum([pair[1] for pair in taken.values()])
-    return [*found, _agreement("all", scores, sums, seed)]
+        first, second = (_judged(judging, samples, metric) for judging in (full, compact))
+        scores[metric] = _values(first, samples), _values(second, samples)
+        costs[metric] = _cost(first), _cost(second)
+    agreements = [_agreement(metric, {metric: scores[metric]}, costs[metric], seed) for metric in metrics]
+    sums = _sum([pair[0] for pair in costs.values()]), _sum([pair[1] for pair in costs.values()])
+    return [*agreements, _agreement("all", scores, sums, seed)]
 
 
 def _judged(judging: Judging, samples: Sequence[Sample], metric: str) -> list[Judgement]:
     jobs = jobs_of(samples, [metric], repeats=1)
-    found = judging.judge(jobs)
-    return [found[judging.key_of(job)] for job in jobs]
+    judgements = judging.judge(jobs)
+    return [judgements[judging.key_of(job)] for job in jobs]
 
 
-def _values(found: Sequence[Judgement], samples: Sequence[Sample]) -> FloatArray:
+def _values(judgements: Sequence[Judgement], samples: Sequence[Sample]) -> FloatArray:
     """A score per sample, NaN where there is none."""
-    scored = {one.question_id: one.value for one in found if one.value is not None}
+    scored = {judgement.question_id: judgement.value for judgement in judgements if judgement.value is not None}
     return np.array([scored.get(sample.question_id, np.nan) for sample in samples], dtype=float)
 
 
-def _taken(found: Sequence[Judgement]) -> Taken:
-    sums = {name: sum(getattr(one, name) for one in found) for name in ("calls", "tokens_in", "tokens_out")}
-    seconds = round(sum(one.seconds for one in found), 3)
-    return Taken(**sums, seconds=seconds, failures=sum(one.failure is not None for one in found))
+def _cost(judgements: Sequence[Judgement]) -> Cost:
+    return Cost(
+        calls=sum(judgement.calls for judgement in judgements),
+        tokens_in=sum(judgement.tokens_in for judgement in judgements),
+        tokens_out=sum(judgement.tokens_out for judgement in judgements),
+        seconds=round(sum(judgement.seconds for judgement in judgements), 3),
+        failures=sum(judgement.failure is not None for judgement in judgements),
+    )
 
 
-def _sum(parts: Sequence[Taken]) -> Taken:
-    return Taken(*(sum(getattr(one, name) for one in parts) for name in Taken.__dataclass_fields__))
+def _sum(parts: Sequence[Cost]) -> Cost:
+    return Cost(*(sum(getattr(part, name) for part in parts) for name in Cost.__dataclass_fields__))
 
 
 def _agreement(
-    metric: str, scores: Mapping[str, tuple[FloatArray, FloatArray]], taken: tuple[Taken, Taken], seed: int
+    metric: str, scores: Mapping[str, tuple[FloatArray, FloatArray]], costs: tuple[Cost, Cost], seed: int
 ) -> Agreement:
     """Over several metrics: the mean of their values, samples drawn together."""
 
     def mean_of(
         statistic: Callable[[FloatArray, FloatArray], float | None], rows: npt.NDArray[np.int_]
     ) -> float | None:
-        values = [statistic(one[rows], other[rows]) for one, other in scores.values()]
+        values = [statistic(first[rows], second[rows]) for first, second in scores.values()]
         known = [value for value in values if value is not None]
         return float(np.mean(known)) if known else None
 
-    most = max(len(one) for one, _ in scores.values())
-    both = [int((~np.isnan(one + other)).sum()) for one, other in scores.values()]
+    most = max(len(first) for first, _ in scores.values())
+    both = [int((~np.isnan(first + second)).sum()) for first, second in scores.values()]
     return Agreement(
         metric,
         sum(both),
-        sum(spearman(one, other) is not None for one, other in scores.values()),
+        sum(spearman(first, second) is not None for first, second in scores.values()),
         _bootstrapped(lambda rows: mean_of(spearman, rows), most, seed),
         _bootstrapped(lambda rows: mean_of(difference, rows), most, seed),
-        *taken,
+        *costs,
     )
 
 
@@ -130,28 +134,28 @@ def _bootstrapped(statistic: Callable[[npt.NDArray[np.int_]], float | None], cou
     value = statistic(np.arange(count))
     if value is None:
         return Estimated(None)
-    draw = np.random.default_rng(seed)
-    drawn = [statistic(draw.integers(0, count, count)) for _ in range(RESAMPLES)]
-    low, high = np.percentile([one for one in drawn if one is not None], [2.5, 97.5])
-    return Estimated(*(round(float(one), 6) for one in (value, low, high)))
+    rng = np.random.default_rng(seed)
+    drawn = [statistic(rng.integers(0, count, count)) for _ in range(RESAMPLES)]
+    low, high = np.percentile([sample for sample in drawn if sample is not None], [2.5, 97.5])
+    return Estimated(*(round(float(bound), 6) for bound in (value, low, high)))
 
 
-def spearman(one: FloatArray, other: FloatArray) -> float | None:
+def spearman(first_scores: FloatArray, second_scores: FloatArray) -> float | None:
     """Spearman's rank correlation of the pairs without NaN; None for few pairs, or where one side does not vary."""
     from scipy.stats import rankdata
 
-    used = ~np.isnan(one + other)
-    first, second = rankdata(one[used]), rankdata(other[used])
+    used = ~np.isnan(first_scores + second_scores)
+    first, second = rankdata(first_scores[used]), rankdata(second_scores[used])
     if used.sum() < FEWEST or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def difference(one: FloatArray, other: FloatArray) -> float | None:
+def difference(first: FloatArray, second: FloatArray) -> float | None:
     """The mean absolute difference of the pairs without NaN."""
-    used = ~np.isnan(one + other)
-    return float(np.abs(one[used] - other[used]).mean()) if used.any() else None
+    used = ~np.isnan(first + second)
+    return float(np.abs(first[used] - second[used]).mean()) if used.any() else None
 
 
-def _ratio(one: float, other: float) -> float | None:
-    return round(one / other, 3) if other else None
+def _ratio(full: float, compact: float) -> float | None:
+    return round(full / compact, 3) if compact else None

@@ -44,27 +44,27 @@ class CompactJudge:
     async def score(self, metric: str, sample: Sample) -> float:
         """The score of a sample. Raises what the asker raises."""
         prompt = PROMPTS[metric]
-        said: Any = await self._asker(prompt.text(sample), prompt.output(sample))
+        output: Any = await self._asker(prompt.text(sample), prompt.output(sample))
         if metric == "context_precision":
-            return average_precision(said.useful)
+            return average_precision(output.useful)
         if metric in ("context_recall", "faithfulness"):
-            return supported(said.statements)
+            return supported(output.statements)
         if metric == "context_entity_recall":
-            return named(said.entities, sample.contexts)
+            return named(output.entities, sample.contexts)
         if metric == "factual_correctness":
-            return round(claims_f1(said.given, said.reference), 2)  # as RAGAS rounds it
+            return round(claims_f1(output.given, output.reference), 2)  # as RAGAS rounds it
         if metric == "noise_sensitivity":
-            return noise(said)
-        return self._embedded(metric, said, sample)
+            return noise(output)
+        return self._embedded(metric, output, sample)
 
-    def _embedded(self, metric: str, said: Any, sample: Sample) -> float:
+    def _embedded(self, metric: str, output: Any, sample: Sample) -> float:
         if metric == "answer_relevancy":
-            return 0.0 if said.noncommittal else self._cosine(sample.question, said.question)
+            return 0.0 if output.noncommittal else self._cosine(sample.question, output.question)
         similarity = self._cosine(str(sample.response), str(sample.reference))
-        return FACTUALITY * claims_f1(said.given, said.reference) + (1 - FACTUALITY) * similarity
+        return FACTUALITY * claims_f1(output.given, output.reference) + (1 - FACTUALITY) * similarity
 
-    def _cosine(self, one: str, other: str) -> float:
-        first, second = self._embedder.embed([one, other])
+    def _cosine(self, first_text: str, second_text: str) -> float:
+        first, second = self._embedder.embed([first_text, second_text])
         return float(np.dot(first, second))
 
 
@@ -76,7 +76,7 @@ def average_precision(useful: Sequence[int]) -> float:
 
 def supported(statements: Sequence[Checked]) -> float:
     """The share of statements that are supported."""
-    return sum(one.supported for one in statements) / len(statements)
+    return sum(statement.supported for statement in statements) / len(statements)
 
 
 def named(entities: Sequence[str], contexts: Sequence[str]) -> float:
@@ -93,13 +93,14 @@ def named(entities: Sequence[str], contexts: Sequence[str]) -> float:
 
 def claims_f1(given: Sequence[Checked], reference: Sequence[Checked]) -> float:
     """F1 from the given statements that are right (TP) or not (FP) and the reference's that are not given (FN)."""
-    right = sum(one.supported for one in given)
+    right = sum(statement.supported for statement in given)
     wrong = len(given) - right
-    absent = sum(not one.supported for one in reference)
+    absent = sum(not statement.supported for statement in reference)
     return 2 * right / (2 * right + wrong + absent) if right else 0.0
 
 
-def noise(said: Any) -> float:
+def noise(output: Any) -> float:
     """The share of statements that are wrong and supported by a passage that also supports the reference answer."""
-    misled = [not one.correct and bool(set(one.passages) & set(said.useful)) for one in said.statements]
+    useful = set(output.useful)
+    misled = [not statement.correct and bool(useful & set(statement.passages)) for statement in output.statements]
     return sum(misled) / len(misled)

@@ -44,8 +44,8 @@ class Judged:
     def failures(self, label: str) -> pd.Series:
         """Why a question has no score, by question id and in words: `faithfulness: timeout: …`."""
         own = self.table[(self.table["strategy"] == label) & self.table["failure"].notna()]
-        told = own["metric"] + ": " + own["failure"]
-        return told.groupby(own["question_id"]).agg(lambda reasons: "; ".join(dict.fromkeys(reasons)))
+        reasons_by_metric = own["metric"] + ": " + own["failure"]
+        return reasons_by_metric.groupby(own["question_id"]).agg(lambda reasons: "; ".join(dict.fromkeys(reasons)))
 
     def summary(self, label: str) -> dict[str, JudgedMetric]:
         """Metric → mean of the scores there are, coverage, the judge's own spread, failures by reason, cost."""
@@ -58,16 +58,18 @@ def judge_labels(
 ) -> Judged:
     """Judge every label's samples on its metrics. Raises BudgetReached; what was finished is kept."""
     jobs = [job for label, own in samples.items() for job in jobs_of(own, metrics[label], repeats)]
-    found = judging.judge(jobs)
-    rows = [row for label, own in samples.items() for row in _rows(judging, label, own, metrics[label], repeats, found)]
-    about: JudgeEntry = {
+    judgements = judging.judge(jobs)
+    rows = [
+        row for label, own in samples.items() for row in _rows(judging, label, own, metrics[label], repeats, judgements)
+    ]
+    judge: JudgeEntry = {
         "llm": judging.llm.endpoint.name,
         "profile": judging.scorer.profile,
         "versions": {name: judging.scorer.version(name) for name in INPUTS if any(name in m for m in metrics.values())},
         "repeats": repeats,
         "labels": list(samples),
     }
-    return Judged(about, _frame(rows))
+    return Judged(judge, _frame(rows))
 
 
 def _frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
@@ -83,10 +85,10 @@ def _rows(
     samples: Sequence[Sample],
     metrics: Sequence[str],
     repeats: int,
-    found: Mapping[str, Judgement],
+    judgements: Mapping[str, Judgement],
 ) -> Iterator[dict[str, object]]:
     made = {
-        (job.sample.question_id, job.metric, job.repeat): found[judging.key_of(job)]
+        (job.sample.question_id, job.metric, job.repeat): judgements[judging.key_of(job)]
         for job in jobs_of(samples, metrics, repeats)
     }
     for sample in samples:

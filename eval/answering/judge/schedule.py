@@ -78,7 +78,7 @@ class Judging:
     limits: Limits
     workers: int = WORKERS
     made: int = 0
-    kept: int = 0
+    reused: int = 0
 
     @property
     def name(self) -> str:
@@ -115,31 +115,33 @@ class Judging:
             repeat=job.repeat,
         )
 
-    def judge(self, jobs: Iterable[Job], told: Callable[[Judgement], None] = lambda _: None) -> dict[str, Judgement]:
-        """The judgement of every job by its key, made or found; `told` hears of each that is made.
+    def judge(
+        self, jobs: Iterable[Job], on_judgement: Callable[[Judgement], None] = lambda _: None
+    ) -> dict[str, Judgement]:
+        """The judgement of every job by its key, from the store or made now; `on_judgement` is called for each new one.
 
-        Raises BudgetReached when the cap is met; what is finished by then is kept.
+        Raises BudgetReached when the cost limit is reached; judgements finished by then are stored.
         """
-        found: dict[str, Judgement] = {}
+        judgements: dict[str, Judgement] = {}
         todo: dict[str, Job] = {}
         for job in jobs:
             key = self.key_of(job)
-            kept = self.store.get(key)
-            if kept is not None:
-                found[key] = kept
+            stored = self.store.get(key)
+            if stored is not None:
+                judgements[key] = stored
             else:
                 todo.setdefault(key, job)
-        self.kept += len(found)
-        future = self.llm.submit(self._all(todo, found, told))
+        self.reused += len(judgements)
+        future = self.llm.submit(self._all(todo, judgements, on_judgement))
         try:
             future.result()
         except BaseException:  # Ctrl-C reaches this thread, not the one that works
             future.cancel()
             raise
-        return found
+        return judgements
 
     async def _all(
-        self, todo: Mapping[str, Job], found: dict[str, Judgement], told: Callable[[Judgement], None]
+        self, todo: Mapping[str, Job], judgements: dict[str, Judgement], on_judgement: Callable[[Judgement], None]
     ) -> None:
         units = iter(self._units(todo))
         stops: list[HopBenchError] = []
@@ -150,13 +152,13 @@ class Judging:
                     if stops:
                         return
                     try:
-                        found[key] = await self._one(todo[key])
+                        judgements[key] = await self._one(todo[key])
                     except HopBenchError as stop:  # the others finish what they are at: it may be paid already
                         stops.append(stop)
                         return
-                    self.store.put(key, self.name, found[key])
+                    self.store.put(key, self.name, judgements[key])
                     self.made += 1
-                    told(found[key])
+                    on_judgement(judgements[key])
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(self.workers, len(todo))):

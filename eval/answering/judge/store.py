@@ -81,12 +81,11 @@ class JudgementStore:
         notice(f"{self._file}: a judgement was damaged and is made again")
         return None
 
-    def put(self, key: str, judge: str, found: Judgement) -> None:
+    def put(self, key: str, judge: str, judgement: Judgement) -> None:
         """Keep a judgement; it is on disk when this returns."""
-        own = (found.metric, found.question_id, found.repeat, found.value, found.failure, found.calls)
-        cost = (found.tokens_in, found.tokens_out, found.seconds, time.time())
+        content = tuple(getattr(judgement, name) for name in _OWN)
         with explained(self._file), self._lock:
             self._connection.execute(
                 "INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (key, judge, *own, *cost, seal((*own, *cost[:-1]))),
+                (key, judge, *content, time.time(), seal(content)),
             )

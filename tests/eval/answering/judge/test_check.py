@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopbench.eval.answering.judge.check import Taken, _agreement, difference, spearman
+from hopbench.eval.answering.judge.check import Cost, _agreement, difference, spearman
 
-NOTHING = Taken(0, 0, 0, 0.0, 0)
+NOTHING = Cost(0, 0, 0, 0.0, 0)
 
 
 def values(*numbers: float) -> np.ndarray:
@@ -59,7 +59,7 @@ def test_all_metrics_together_are_the_mean_of_each() -> None:
 
 
 def test_ratios_are_full_to_compact() -> None:
-    taken = Taken(10, 4000, 100, 60.0, 0), Taken(4, 500, 50, 12.0, 1)
+    taken = Cost(10, 4000, 100, 60.0, 0), Cost(4, 500, 50, 12.0, 1)
 
     plain = _agreement("m", {"m": (values(1, 0, 1), values(1, 0, 1))}, taken, 0).plain()
 

@@ -66,7 +66,7 @@ def test_what_is_judged_is_not_asked_again(profile: str, tmp_path: Path) -> None
     assert found == kept
     assert asked == len(server.requests)
     assert (len(jobs), 0) == (first.made, again.made)
-    assert len(jobs) == again.kept
+    assert len(jobs) == again.reused
 
 
 def test_each_judgement_is_on_disk_when_it_is_told(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_the_budget_stops_cleanly_and_the_next_run_goes_on(tmp_path: Path) -> No
         assert len(server.requests) == finished
         with judge_at(server, tmp_path, model="gpt-4o") as rich:
             assert len(jobs) == len(rich.judge(jobs))
-    assert finished == rich.kept
+    assert finished == rich.reused
     assert len(jobs) == len(server.requests)  # none was asked twice
     assert 4 == stop.value.exit_code
     assert "--budget" in str(stop.value)
