@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing of files, and Parquet tables with checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_table(path: Path, table: pd.DataFrame, compression: Literal["snappy", "zstd"] = "snappy") -> None:
-    """Write a table as Parquet, whole or not at all, with a checksum of each page."""
+    """Write a table as Parquet, atomically, with a checksum of each page."""
     buffer = io.BytesIO()
     table.to_parquet(buffer, index=False, compression=compression, write_page_checksum=True)
     write_atomically(path, buffer.getvalue())
@@ -30,7 +30,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Raise InputError where `write_atomically` could not write `path`; a file that is there stays as it is."""
+    """Raise InputError where `write_atomically` could not write `path`; an existing file is not changed."""
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder: name a file")
     probe = path.with_name(f".{path.name}.{os.getpid()}.probe")

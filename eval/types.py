@@ -64,7 +64,7 @@ class Benchmark:
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
-        """Passage id → where it stands in its file, of the passages for which the corpus says so."""
+        """Passage id → file and page it comes from, of the passages for which the corpus gives them."""
         return {p.id: p.source for p in self.passages if p.source}
 
     @cached_property

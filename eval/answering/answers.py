@@ -24,7 +24,7 @@ CLOSED_BOOK = "closed_book"
 
 VERSION = "reader 1"
 MAX_TOKENS = 256
-OVER_BUDGET = "budget reached: "  # how `ask` tells it
+OVER_BUDGET = "budget reached: "  # how `ask` marks a reply that it did not ask for
 SYSTEM = (
     "You answer questions that need facts from one or more passages. Use the context where there is one, else what you "
     "know; if neither tells, give your best guess. answer: only the answer itself, a name, date, number or short "
@@ -43,7 +43,7 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the reader said: the bare `answer` for EM and F1, the `statement` for judges, or a `failure`; the cost."""
+    """The reader's reply: the bare `answer` for EM and F1, the `statement` for judges; or a `failure`. And its cost."""
 
     answer: str = ""
     statement: str = ""
@@ -68,9 +68,9 @@ def reader_call(llm: LLM, sample: str, question: str, context: str) -> Call:
 
 
 def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRanking]) -> dict[str, Answer]:
-    """An answer to every question, by its id; a question without a ranking has none to give.
+    """Answer every question; by question id. A question without a ranking gets a failure.
 
-    Raises BudgetReached when the cap is met; what was answered is kept and not asked again.
+    Raises BudgetReached at the cost limit; answers so far are cached, so that the next run does not pay for them again.
     """
     from hopbench.retrieval.llm import BudgetReached, ask
 
@@ -85,7 +85,7 @@ def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRan
 
 
 def closed_book(benchmark: Benchmark) -> dict[str, PassageRanking]:
-    """Rankings of nothing: what the closed-book row reads."""
+    """Empty rankings: the closed-book row is answered without any context."""
     return {question.id: PassageRanking(question.id) for question in benchmark.questions}
 
 

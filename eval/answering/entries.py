@@ -1,4 +1,4 @@
-"""What results.json says of answers and judgements; `hopbench.eval.runs.schema` has the rest of it."""
+"""The parts of results.json about answers and judgements; `hopbench.eval.runs.schema` has the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypedDict
 
 
 class AnsweringCosts(TypedDict):
-    """What a label's answers took."""
+    """The cost of a label's answers."""
 
     failures: int
     calls: int
@@ -34,7 +34,7 @@ class JudgedMetric(TypedDict):
 
 
 class ModelCosts(TypedDict, total=False):
-    """What a label's answers and judgements took; empty without a language model."""
+    """The cost of a label's answers and judgements; empty without a language model."""
 
     answering: AnsweringCosts
     judged: Mapping[str, JudgedMetric]

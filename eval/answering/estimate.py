@@ -1,7 +1,7 @@
-"""What reading and judging will take, before anything is spent: calls and tokens by label and metric.
+"""Estimates calls and tokens of answering and judging, by label and metric, before any money is spent.
 
-A few questions of the benchmark, with what BM25 finds for them and the gold answer in place of the reader's, go through
-the real prompts of reader and judge with a stand-in for the model.
+The real prompts of reader and judge are filled with a few questions of the benchmark, BM25's passages and the gold
+answers; a stand-in for the model counts the calls and tokens.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def typical_samples(benchmark: Benchmark, most: int = SAMPLED) -> list[Sample]:
 
 
 def answer_line(label: str, samples: Sequence[Sample], questions: int) -> Line:
-    """What answering a label's questions takes."""
+    """The cost of answering a label's questions."""
     contexts = ["" if label == CLOSED_BOOK else "\n\n".join(sample.contexts) for sample in samples]
     prompts = [json.dumps(messages(sample.question, text)) for sample, text in zip(samples, contexts, strict=True)]
     tokens = sum(map(count_tokens, prompts)) / len(prompts) + CHAT_TOKENS
@@ -83,7 +83,7 @@ def answer_line(label: str, samples: Sequence[Sample], questions: int) -> Line:
 
 
 def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questions: int) -> list[Line]:
-    """What a strategy's own stages take at most, summaries of communities (`summary_line`) left out."""
+    """The most that a strategy's own stages cost, without community summaries (see `summary_line`)."""
     asked = sum(count_tokens(sample.question) for sample in samples) / max(1, len(samples))
     return [
         Line(
@@ -99,7 +99,7 @@ def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questio
 
 
 def summary_line(label: str, strategy: Strategy, index: Index, question: Question) -> Line:
-    """What it takes to have the communities of a built graph summed up; a stand-in for the model counts them."""
+    """The cost of summarising the communities of a built graph; a stand-in for the model counts them."""
     index.shared[SUMMARIES] = _count_summaries
     spent = Counters()
     strategy.rank(Batch(index, [question]), spent)
@@ -113,7 +113,7 @@ def _count_summaries(_: Batch, counters: Counters, texts: Sequence[str]) -> Sequ
 
 
 def extraction_line(benchmark: Benchmark, gleaning: int) -> Line:
-    """What reading the corpus into triples takes; a round of gleaning repeats the talk so far."""
+    """The cost of extracting triples from the corpus; each round of gleaning sends the conversation again."""
     chunks = chunk_passages(benchmark.passages)
     prompts = [
         sum(count_tokens(message["content"]) for message in opening(part)) for part in parts_of(chunks, TOGETHER)
@@ -133,7 +133,7 @@ def judge_lines(
     answered: bool,
     repeats: int,
 ) -> list[Line]:
-    """What judging every label takes, a line per metric."""
+    """The cost of judging every label, a line per metric."""
     per_question = {metric: _counted(profile, metric, samples) for metric in metrics}
     return [
         replace(per_question[metric], label=label).times(questions * repeats)

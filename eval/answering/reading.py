@@ -1,4 +1,4 @@
-"""What language models make of a run: the reader's answers, the closed-book row, the judge's scores."""
+"""The part of language models in a run: the reader's answers, the closed-book row, the judge's scores."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Read:
-    """What was answered, by label and question id, and judged."""
+    """The answers, by label and question id, and the judge's scores; `reader` names the model."""
 
     reader: str | None = None
     answers: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
@@ -147,7 +147,7 @@ def judged_figures(judged: Mapping[str, JudgedMetric]) -> dict[str, float]:
 
 
 def costs(read: Read, label: str) -> ModelCosts:
-    """What a label's answers and judgements took, for results.json; empty without a model."""
+    """The cost of a label's answers and judgements, for results.json; empty without a model."""
     answers = read.answers.get(label)
     entry: ModelCosts = {}
     if answers is not None:

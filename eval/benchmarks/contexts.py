@@ -24,9 +24,9 @@ from hopbench.retrieval.types import Passage
 
 @dataclass(slots=True)
 class CorpusBuilder:
-    """One corpus out of many contexts: passages equal in title and text are one passage.
+    """Collects contexts into one corpus: passages equal in title and text are one passage.
 
-    Ids are made of the content, so a passage keeps its id whatever file or order it comes in.
+    Ids are derived from the content, so a passage has the same id in any file and any order.
     """
 
     _passages: dict[tuple[str, str], Passage] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class CorpusBuilder:
     _missing: list[tuple[str, Place]] = field(default_factory=list)
 
     def add(self, title: str, text: str, place: Place) -> str:
-        """Take a passage into the corpus and return its id; one with neither title nor text is refused."""
+        """Add a passage and return its id; one with neither title nor text is refused."""
         if not title.strip() and not text.strip():
             raise place.error("holds a passage with neither title nor text: it could never be found")
         passage = self._passages.get((title, text))

@@ -33,11 +33,11 @@ Rows = Iterable[tuple[Place, Record]]
 
 
 def refuse_unknown(source: str, noun: str, where: str, remedy: str, unknown: Sequence[tuple[str, Place]]) -> None:
-    """Raise one error for all references that lead nowhere: how many, the first three, and where they stand.
+    """Raise one error for all unknown references: how many, the first three, and where they occur.
 
-    The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`. `found`
-    holds the unknown value with the place that named it; nothing happens when it is empty. The count is of distinct
-    values, since one missing passage is often named by many lines.
+    The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`. `unknown`
+    holds each value with the place that names it; nothing happens when it is empty. The count is of distinct values,
+    since one missing passage is often named by many lines.
     """
     first: dict[str, Place] = {}
     for value, place in unknown:

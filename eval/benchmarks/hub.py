@@ -25,7 +25,7 @@ def load_hub(name: str, format: str | None = None) -> tuple[str, Parsed]:
     """Download (once) and read `owner/name[:config[:split]]`; returns a name for the benchmark and its content.
 
     Without a split the evaluation split is taken: validation for records with contexts, test for BEIR judgements.
-    Files are kept under `HOPBENCH_HOME`/huggingface unless HF_HOME says otherwise.
+    Files are cached under `HOPBENCH_HOME`/huggingface, or under HF_HOME where that is set.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def load_hub(name: str, format: str | None = None) -> tuple[str, Parsed]:
 
 
 def _name(repository: str, config: str, split: str) -> str:
-    """A name for files and charts, which also tells `role_of` when the training split was asked for."""
+    """A name for files and charts; it contains the split, from which `role_of` recognises training sets."""
     parts = (repository.rsplit("/", maxsplit=1)[-1], config if config != "default" else "", split)
     return "-".join(part for part in parts if part)
 
@@ -124,7 +124,7 @@ class _Hub:
 
 
 def _library() -> ModuleType:
-    """`datasets`, told before its import to send nothing home, to keep its files with ours and not to wait in vain."""
+    """`datasets`, configured before its import: no telemetry, files beside ours, offline where the Hub is away."""
     home = Path(os.environ.get("HOPBENCH_HOME") or ".hopbench").absolute()
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HOME", str(home / "huggingface"))

@@ -1,4 +1,4 @@
-"""One door for every benchmark: a shipped name, a folder, an official file or a Hub set."""
+"""Loads any benchmark: a shipped name, a folder, an official file or a Hub set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load_benchmark(name_or_path: str | Path, *, limit: int | None = None, format
     limit
         Keep the first `limit` questions. The whole corpus is kept and the whole benchmark validated.
     format
-        One of `FORMATS`, when the content should not decide.
+        One of `FORMATS`, in place of detecting it from the content.
 
     Returns
     -------

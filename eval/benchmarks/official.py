@@ -1,4 +1,4 @@
-"""The official multi-hop files: which one a record comes from, and who reads it."""
+"""Detects from a record which official multi-hop set it belongs to, and returns that set's reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READERS: dict[str, Callable[[str, Rows], Parsed]] = {
 
 
 def detect(rows: Rows, source: str, format: str | None) -> tuple[Rows, Callable[[str, Rows], Parsed]]:
-    """The reader for these records, told by the first one's fields; the rows are given back whole."""
+    """The reader for these records, chosen by the first one's fields, and an iterator over all of them."""
     iterator = iter(rows)
     first = next(iterator, None)
     if first is None:

@@ -1,4 +1,4 @@
-"""Runs that others published: the ranking of each question, to check our metrics against theirs."""
+"""Published runs: the rankings of other systems, to check our metrics against their published scores."""
 
 from __future__ import annotations
 

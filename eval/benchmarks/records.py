@@ -24,7 +24,7 @@ _BATCH = 4096
 def read_table(path: Path) -> Rows:
     """The rows of a table as records; the first line of a CSV or TSV names the fields.
 
-    A CSV record that spans several lines stands at its last one.
+    The place of a CSV record that spans several lines is its last one.
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
@@ -108,7 +108,7 @@ def _read_parquet(path: Path) -> Iterator[tuple[Place, Record]]:
 def read_records(path: Path) -> Rows:
     """The records of a JSONL, JSON array, CSV, TSV or Parquet file, in order.
 
-    Tables are known by the file's name, a JSON array by its first character whatever the name says.
+    Tables are recognised by the file's suffix, a JSON array by its first character, whatever the suffix.
     """
     if path.suffix.lower() in TABLES:
         return read_table(path)

@@ -24,7 +24,7 @@ WEIGHTS = 10
 
 
 def load_triples(path: str | Path, passage_ids: Iterable[str]) -> list[Triple]:
-    """Read `passage_id, subject, relation, object` and what else a line says of them from JSON lines.
+    """Read `passage_id, subject, relation, object` and optional details from JSON lines.
 
     Optional are `confidence` (0..1) or `weight` (1..10), either of which makes the relation's strength, `description`
     (the fact in words), `subject_type`, `object_type` (also `subj_type`, `obj_type`, as 2WikiMultihopQA's own triples
@@ -100,7 +100,7 @@ def _said(record: Record, place: Place, *names: str, limit: int = TEXT_LIMIT) ->
 
 
 def _strength(record: Record, place: Place) -> float:
-    """0..1: the weight, which says how strong a relation is, before the confidence, which says how sure one was."""
+    """The strength, 0..1: the weight (how strong the relation is) if given, else the confidence (how certain)."""
     confidence = _number(record, place, "confidence", 0, 1)
     weight = _number(record, place, "weight", 1, WEIGHTS)
     if weight is not None:

@@ -43,7 +43,7 @@ class Interval:
 
 
 def limit(value: float, digits: int = 3) -> str:
-    """An interval's limit with its sign; one that rounds to 0 says on which side of 0 it lies: `>0.000`."""
+    """An interval's limit with its sign; one that rounds to 0 is shown with its side of 0: `>0.000`."""
     shown = f"{value:+.{digits}f}"
     if float(shown) != 0:
         return shown
@@ -80,7 +80,7 @@ def compatible(interval: Interval, difference: float, rejected: bool) -> Interva
 
     `interval` is Bonferroni's, at 1 − alpha / m, so that all m of a family hold together. Holm's test is sharper in its
     later steps: what it rejects there has, beside its sign, no bound but 0 itself (Strassburger and Bretz, Statistics
-    in Medicine 2008), which is left outside by the last decimal kept. Where bootstrap and permutation disagree the
+    in Medicine 2008), which is excluded by the last decimal. Where bootstrap and permutation disagree the
     other way round, the interval is widened to 0. It always holds the difference.
     """
     low, high = min(interval.low, difference), max(interval.high, difference)

@@ -1,4 +1,4 @@
-"""What a comparison says, as plain values that reports and trackers can write down."""
+"""The results of a comparison, as plain values for reports and trackers."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     python -m hopbench.eval.docs.figures docs/strategies.md RUN_DIR [RUN_DIR ...]
 
-replaces what stands between `<!-- figures -->` and `<!-- /figures -->`; on a page about one label, `<!-- figures
-against LABEL -->` holds all others of each run against it and `<!-- figures of LABEL by question -->` what it misses.
-A run of `--strategies all,all:tuned` has what the tables need.
+replaces the text between `<!-- figures -->` and `<!-- /figures -->`; on a page about one label, `<!-- figures
+against LABEL -->` is replaced by all other labels against it, `<!-- figures of LABEL by question -->` by
+questions it misses. The tables need a run of `--strategies all,all:tuned`.
 """
 
 from __future__ import annotations

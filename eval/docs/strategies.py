@@ -2,9 +2,9 @@
 
     python -m hopbench.eval.docs.strategies docs/strategies.md
 
-replaces what stands between `<!-- parameters NAME -->` and `<!-- /parameters -->` for every strategy, and between
-`<!-- aliases -->` and `<!-- /aliases -->` the documents' own names. The same call changes nothing the second time; a
-test compares the committed page with it.
+replaces the text between `<!-- parameters NAME -->` and `<!-- /parameters -->` for every strategy, and between
+`<!-- aliases -->` and `<!-- /aliases -->` the documents' own names. A second call changes nothing; a test compares
+the committed page with the output.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _setting(changes: Mapping[str, object]) -> str:
 
 
 def alias_table(strategies: Iterable[type[Strategy]]) -> str:
-    """Markdown: a row per parameter for which its source document has a name of its own."""
+    """Markdown: a row per parameter that its source document calls by another name."""
     rows = ["source | its name | here | default | bounds", "--- | --- | --- | --- | ---"]
     for strategy in strategies:
         source = strategy.summary.partition(":")[0]

@@ -33,9 +33,9 @@ class Placed:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a strategy said to one question. `seeds` are passages, best first; `initial` is passage → initial rank.
+    """A strategy's ranking of one question. `seeds` are passages, best first; `initial` is passage → initial rank.
 
-    `context` holds what a reader would get of it, within the budget that all strategies share.
+    `context` is what a reader would get, within the budget that all strategies share.
     """
 
     label: str
@@ -53,7 +53,7 @@ class Answer:
         return {place.passage: place for place in self.places}
 
     def place(self, passage: str) -> Placed | None:
-        """Where a passage stands, None when it is not in the ranking."""
+        """A passage with its rank and hit; None when it is not in the ranking."""
         return self._place_of.get(passage)
 
     def rank(self, passage: str) -> int | None:

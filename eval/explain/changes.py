@@ -2,7 +2,7 @@
 
 Nothing is inferred from a parameter's name. Each numeric parameter is set to its lower and to its upper bound, each
 switch is flipped, each choice tried, and the strategy is run again; what then ranks the passage is named. A limit is a
-parameter whose change only adds candidates; any other change also costs candidates, and their number is told.
+parameter whose change only adds candidates; any other change also loses candidates, and their number is reported.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Helped:
-    """A change that makes a passage a candidate, where the passage then stands, and how many others that costs."""
+    """A change that makes a passage a candidate, the passage's rank then, and how many other candidates it loses."""
 
     change: Change
     place: Placed
@@ -95,7 +95,9 @@ def outcomes_of(strategy: Strategy, batch: Batch) -> list[Outcome]:
             after = _candidates(changed, batch)
         except InputError:  # refused beside the other parameters, or below what the graph was built with
             continue
-        except Exception as error:  # a strategy may raise anything; the reason is kept, the other changes still tell
+        except (
+            Exception
+        ) as error:  # a strategy may raise anything; the reason is reported, the other changes are still tried
             outcomes.append(Outcome(change, failure=f"{type(error).__name__}: {error}"))
             continue
         outcomes.append(Outcome(change, after, len(before.keys() - after.keys())))

@@ -33,7 +33,7 @@ RIVALS = 3
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A passage that stands above, and the component in which it leads most, with both values; None for a tie."""
+    """A passage that is ranked above, and the component in which it leads most, with both values; None for a tie."""
 
     place: Placed
     component: str | None

@@ -28,7 +28,7 @@ class Query:
 
 
 class _Recording:
-    """A store that writes down what it is asked to read."""
+    """A store that records the queries it is sent."""
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class _Recording:
 
 
 def queries_of(strategy: Strategy, index: Index, question: Question) -> Sequence[Query]:
-    """What a strategy reads for one question when nothing is remembered from other questions."""
+    """The queries that a strategy sends for one question when nothing is cached from other questions."""
     recording = _Recording(index.store)
     bare = copy.copy(index)  # keeps the vectors and the BM25 index, which are not read from the store
     bare.store, bare.reads = cast("GraphStore", recording), ReadCache()
@@ -60,13 +60,13 @@ def pasteable(strategy: Strategy, index: Index, question: Question) -> Sequence[
 
 
 def _as_sent(store: GraphStore, query: str) -> str:
-    """A text of `cypher` as the store's server gets it: a graph mapped from elsewhere has names of its own."""
+    """A query of `cypher` as it is sent to the server: a graph mapped from elsewhere has other names."""
     rewrite = getattr(store, "rewrite", None)
     return rewrite(query) if rewrite else query
 
 
 def browser_text(queries: Sequence[Query], title: str = "round trip") -> str:
-    """`:param` lines and the query, for each round trip; values stand in the lines as literals, never in the query."""
+    """`:param` lines and the query, for each round trip; values are literals in these lines, never in the query."""
     blocks = []
     for number, query in enumerate(queries, 1):
         lines = [f"// {title} {number} of {len(queries)}"]

@@ -1,4 +1,4 @@
-"""What an explanation says in words: a strategy's notes, the sentence that names an entity, what relations state."""
+"""An explanation in words: a strategy's notes, the sentence that names an entity, the facts that relations state."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _pattern(spelling: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(spelling)}(?!\w)", re.IGNORECASE)
 
 
-MOST = 3  # relations told of one pair, strongest first
+MOST = 3  # relations shown of one pair, strongest first
 Pair = tuple[str, str]
 
 
@@ -101,7 +101,7 @@ def pairs_of(path: Iterable[Step]) -> list[Pair]:
 def stated(index: Index, pairs: Iterable[Pair], name: Callable[[str], str]) -> Mapping[Pair, Sequence[str]]:
     """`Auth Service -> OAuth Provider: "depends_on" (strength: 8)` for each of some sorted pairs of entities.
 
-    Pairs of which nothing is stated are left out: names that rules found together have no direction to tell.
+    Pairs without a stated fact are left out: entities that the rules related by co-occurrence have no direction.
     """
     wanted = [{"id": first, "other_id": second} for first, second in sorted(set(pairs))]
     if not wanted:

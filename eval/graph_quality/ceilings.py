@@ -38,10 +38,10 @@ class LinkingRecall:
 
 
 def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
-    """Share of questions in which what fills the seam of question entities recognises one of the gold path.
+    """The share of questions in which entity recognition (rules or model) finds an entity of the gold path.
 
-    The gold path's entities are those that the gold passages are titled by and, where the benchmark has evidence
-    triples, those that stand in them. Gold is compared here, after recognition, which never sees it.
+    The gold path's entities are the titles of the gold passages and, where the benchmark has evidence triples, their
+    subjects and objects. Recognition never sees gold; the comparison happens here, afterwards.
     """
     asked = [question for question in benchmark.questions if question.gold]
     batch, counters = Batch(index, [question.question for question in asked]), Counters()

@@ -1,4 +1,4 @@
-"""How well an extractor's graph agrees with triples that somebody else read from the same corpus."""
+"""The agreement of an extractor's graph with reference triples of the same corpus."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Overlap:
-    """Things found, things wanted, and those that are both. The shares are None where nothing was found or wanted."""
+    """Counts of predicted and expected items and of those in both. A share of nothing is None."""
 
-    found: int
-    wanted: int
-    both: int
+    predicted: int
+    expected: int
+    common: int
 
     @property
     def precision(self) -> float | None:
-        """Share of what was found that is wanted."""
-        return self.both / self.found if self.found else None
+        """Share of the predicted items that are expected."""
+        return self.common / self.predicted if self.predicted else None
 
     @property
     def recall(self) -> float | None:
-        """Share of what is wanted that was found."""
-        return self.both / self.wanted if self.wanted else None
+        """Share of the expected items that were predicted."""
+        return self.common / self.expected if self.expected else None
 
 
 @dataclass(frozen=True)

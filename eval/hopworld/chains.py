@@ -1,4 +1,4 @@
-"""Chains of facts that can be asked for: one answer at every hop, every fact told in a passage of its own."""
+"""Chains of facts for questions: one answer at every hop, each fact stated in another passage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Chain:
 
 
 def follow(start: Entity, relations: Sequence[str]) -> Chain | None:
-    """The chain from `start` along these relations, where the facts are told so that it can be asked."""
+    """The chain from `start` along these relations, if its facts are stated so that a question can be asked."""
     here: Entity | str = start
     facts: list[Fact] = []
     for relation in relations:
@@ -85,7 +85,7 @@ def walk(rng: Random, start: Entity, hops: int) -> Chain | None:
 
 
 def _names(home: Entity, start: Entity) -> bool:
-    mentioned = (e for f in home.told for e in (f.subject, f.object))
+    mentioned = (e for f in home.stated for e in (f.subject, f.object))
     return home is start or start in home.echoes or any(e is start for e in mentioned)
 
 
@@ -96,7 +96,7 @@ def _only(fact: Fact, here: Entity) -> bool:
 
 
 def fits(chain: Chain) -> bool:
-    """Whether each fact is told in one passage, all in different ones, and the last in full."""
+    """Whether each fact is stated in one passage, all in different ones, and the last in full."""
     if any(len(f.homes) != 1 or not f.homes[0].id for f in chain.facts):
         return False
     return len(chain.gold) == len(chain.facts) and not chain.facts[-1].by_alias

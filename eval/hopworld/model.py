@@ -11,7 +11,7 @@ class Entity:
 
     `noun` says what it is ("film", "botanist"); `alias` is a shorter name or ""; `article` is "the " where the name
     needs one; `distinct` is False when another entity has the same alias. `facts` have it as subject, `incoming` as
-    object, `told` are stated in its passage; `echoes` are entities that it names without stating a fact.
+    object, `stated` are those in its own passage; `echoes` are entities that it names without stating a fact.
     """
 
     kind: str
@@ -25,7 +25,7 @@ class Entity:
     distinct: bool = True
     facts: list[Fact] = field(default_factory=list)
     incoming: list[Fact] = field(default_factory=list)
-    told: list[Fact] = field(default_factory=list)
+    stated: list[Fact] = field(default_factory=list)
     echoes: list[Entity] = field(default_factory=list)
 
     @property
@@ -38,7 +38,7 @@ class Entity:
 class Fact:
     """`subject` –`relation`→ `object` (an entity or a value), stated in the passages of `homes`.
 
-    No home: true, but nowhere told. `by_alias`: the home calls the other entity only by its alias.
+    Without homes it is true but stated nowhere. `by_alias`: the home calls the other entity only by its alias.
     """
 
     subject: Entity
@@ -71,6 +71,6 @@ class Community:
     def forget(self) -> None:
         """Drop the facts, so that links to older communities do not keep those in memory."""
         for entity in self.entities:
-            for facts in (entity.facts, entity.incoming, entity.told):
+            for facts in (entity.facts, entity.incoming, entity.stated):
                 facts.clear()
             entity.echoes.clear()

@@ -21,7 +21,7 @@ _AN = re.compile(r"\b(a) (?=[aeio])")
 
 
 def passage(entity: Entity, community: Community, rng: Random) -> str:
-    """The text of the entity's passage: 2-8 sentences that tell all of `entity.told`."""
+    """The text of the entity's passage: 2-8 sentences that tell all of `entity.stated`."""
     return _Speaker(entity, community, rng).text()
 
 
@@ -34,7 +34,7 @@ class _Speaker:
         self.person_before = False
 
     def text(self) -> str:
-        facts = sorted(self.entity.told, key=lambda f: _EARLY.get(f.relation, 2.0) + self.rng.random() * 2.5)
+        facts = sorted(self.entity.stated, key=lambda f: _EARLY.get(f.relation, 2.0) + self.rng.random() * 2.5)
         opening, facts = self._opening(facts)
         rest: list[Fact | Entity | str] = [*facts, *self.entity.echoes]
         wanted = self.rng.randint(_FEWEST_SENTENCES, MOST_SENTENCES) - 1 - len(rest)

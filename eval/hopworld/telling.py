@@ -8,9 +8,9 @@ from hopbench.eval.hopworld.model import Community, Entity, Fact
 from hopbench.eval.hopworld.plans import INVERSE
 
 MOST_SENTENCES = 8
-_MOST_TOLD = 6  # facts in one passage
-# Chance that a fact with inverse plans is told only by its object's passage, or by both passages.
-_TOLD_BY_OBJECT, _TOLD_BY_BOTH = 0.3, 0.1
+_MOST_STATED = 6  # facts in one passage
+# Chance that a fact with inverse plans is stated only by its object's passage, or by both passages.
+_STATED_BY_OBJECT, _STATED_BY_BOTH = 0.3, 0.1
 _BY_ALIAS = 0.12
 _CALLED_BY_ALIAS = frozenset({"person", "company", "university"})
 # Chances that a passage names, without a fact, something whose own passage tells a fact about it, or one step further.
@@ -22,9 +22,9 @@ def state(rng: Random, subject: Entity, relation: str, value: Entity | str) -> N
     homes: tuple[Entity, ...] = (subject,)
     if isinstance(value, Entity) and relation in INVERSE:
         luck = rng.random()
-        homes = (value,) if luck < _TOLD_BY_OBJECT else homes
-        homes = (subject, value) if luck > 1 - _TOLD_BY_BOTH else homes
-    fact = Fact(subject, relation, value, tuple(h for h in homes if len(h.told) < _MOST_TOLD))
+        homes = (value,) if luck < _STATED_BY_OBJECT else homes
+        homes = (subject, value) if luck > 1 - _STATED_BY_BOTH else homes
+    fact = Fact(subject, relation, value, tuple(h for h in homes if len(h.stated) < _MOST_STATED))
     if len(fact.homes) == 1:
         far = value if fact.homes[0] is subject else subject
         fact.by_alias = _has_own_alias(far) and rng.random() < _BY_ALIAS
@@ -32,7 +32,7 @@ def state(rng: Random, subject: Entity, relation: str, value: Entity | str) -> N
     if isinstance(value, Entity):
         value.incoming.append(fact)
     for home in fact.homes:
-        home.told.append(fact)
+        home.stated.append(fact)
 
 
 def _has_own_alias(far: Entity | str) -> bool:
@@ -46,16 +46,16 @@ def year(entity: Entity, relation: str) -> int:
 
 def echo(rng: Random, community: Community) -> None:
     """Let passages name related entities, as encyclopedias do, without telling what relates them."""
-    near = {id(e): _told_elsewhere(e) for e in community.entities}
+    near = {id(e): _stated_elsewhere(e) for e in community.entities}
     for entity in community.entities:
         chosen = [e for e in near[id(entity)] if rng.random() < _ECHO_NEAR][:_MOST_NEAR]
         further = [f for e in near[id(entity)] for f in near.get(id(e), ()) if f is not entity and f not in chosen]
         if further and rng.random() < _ECHO_FAR:
             chosen.append(rng.choice(further))
-        entity.echoes = chosen[: MOST_SENTENCES - 1 - len(entity.told)]
+        entity.echoes = chosen[: MOST_SENTENCES - 1 - len(entity.stated)]
 
 
-def _told_elsewhere(entity: Entity) -> list[Entity]:
+def _stated_elsewhere(entity: Entity) -> list[Entity]:
     """Entities whose passages alone tell a fact that they share with this one."""
     facts = (f for f in (*entity.facts, *entity.incoming) if entity not in f.homes)
     return list(dict.fromkeys(home for f in facts for home in f.homes))

@@ -1,4 +1,4 @@
-"""What a metric is: one small object that says what it measures, what it needs and how high it can get."""
+"""The definition of a metric: an object that describes what it measures, what it needs and its ceiling."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Metric:
     """One number per question.
 
     `compute` maps a batch of n answered questions to n values (NaN: not applicable); it is None for metrics whose
-    values another part measures (graph, reader, judge) and joins to the rows. `group` says who fills the column:
-    `score` fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach, `worst`
+    values another part measures (graph, reader, judge) and joins to the rows. `group` is what fills the column: `score`
+    fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach, `worst`
     what a failed question counts in the zero-filled mean: 1 where less is better, so that a failure never helps. Of
     what it needs, `answers` are those that a text can contain, a `reference` is any answer, yes and no included.
     """

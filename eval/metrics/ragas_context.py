@@ -3,7 +3,7 @@
 The classes are awaited at the method that each of them defines (`_single_turn_ascore`): the public call one level
 above adds a tracer and a usage counter, which keeps a user id in the home folder even when it sends nothing. The
 similarity metrics get RAGAS's string distance with a cutoff at their threshold, as Levenshtein is quadratic in the
-texts' lengths, and pairs of texts are remembered: the trials of a sweep read much the same passages again. The numbers
+texts' lengths, and similarities are cached: the trials of a sweep read much the same passages. The numbers
 are RAGAS's, to the last digit; a test compares them with the public call.
 """
 

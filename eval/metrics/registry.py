@@ -107,7 +107,7 @@ def primary_metric(benchmark: Benchmark) -> str | None:
 
 
 def primary_of(results: Mapping[str, Any]) -> str | None:
-    """The primary metric of the benchmark of a results.json; of one from before it said so, by what was measured."""
+    """The primary metric named in results.json; in files of older versions, the first that was measured."""
     benchmark = results["benchmark"]
     if "primary_metric" in benchmark:
         return None if benchmark["primary_metric"] is None else str(benchmark["primary_metric"])
@@ -116,7 +116,7 @@ def primary_of(results: Mapping[str, Any]) -> str | None:
 
 
 def lacking(primary: str | None) -> str:
-    """What a benchmark with this primary metric lacks and how it is added; empty where it lacks nothing."""
+    """What a benchmark with this primary metric is missing and how to add it; empty where nothing is."""
     if primary == PRIMARY:
         return ""
     if primary is not None:

@@ -1,4 +1,4 @@
-"""The report's tables beside the leaderboard: RAGAS's metrics compared, and the targets that figures must keep."""
+"""The report's tables beside the leaderboard: RAGAS's metrics compared, and the targets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RagasRow:
 
 @dataclass(frozen=True)
 class TargetRow:
-    """What a label made of a target; `value` is None where it was not measured."""
+    """A label's value for a target; `value` is None where it was not measured."""
 
     condition: str
     label: str

@@ -113,7 +113,7 @@ def _error_bars(scores: list[float | None], pairs: list[tuple[float, float] | No
 
 
 def _axis(metric: str, *, from_zero: bool = True) -> Figure:
-    """A metric's axis; up, or to the right, is always better: where less is better it is turned round, and says so."""
+    """A metric's axis; up, or to the right, is always better: where less is better it is reversed and labelled so."""
     lower = sign_of(metric) < 0
     axis: Figure = {"title": {"text": escape(metric) + (" (lower is better)" if lower else "")}, "tickformat": ".1f"}
     if not from_zero:

@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The data of a report."""
 
 from __future__ import annotations
 
@@ -136,9 +136,9 @@ class ReportData:
 
 
 def shown_interval(pair: ComparisonEntry) -> tuple[float, float] | None:
-    """The interval that stands beside a comparison's verdict: the family's.
+    """The interval shown beside a comparison's verdict: the family's.
 
-    In files from before there was one, the difference's own where it says what the verdict says.
+    Files of older versions have none: there it is the difference's own, where that agrees with the verdict.
     """
     low, high = pair.get("family_low"), pair.get("family_high")
     if "family_low" not in pair:

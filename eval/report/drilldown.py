@@ -60,7 +60,7 @@ class Context(TypedDict):
 
 
 class Notes(TypedDict, total=False):
-    """What the strategy noted, as (name, words), and the context; empty where the run kept no traces."""
+    """What the strategy noted, as (name, words), and the context; empty where the run has no traces."""
 
     trace: Sequence[Sequence[str]]
     context: Context

@@ -31,7 +31,7 @@ COST_COLUMNS = {
 class BoardRow:
     """A label's line in the leaderboard; `verdict` is empty for the baseline itself and where nothing was compared.
 
-    `interval` is that of the mean, `beside` the one that stands beside the verdict.
+    `interval` is that of the mean, `beside` that of the difference, shown beside the verdict.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""What language models said and what that took: answers and judged means by label, calls by purpose, failures."""
+"""The report's section on language models: answers and judged means by label, calls by purpose, failures."""
 
 from __future__ import annotations
 

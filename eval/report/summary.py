@@ -1,4 +1,4 @@
-"""What the numbers say, in plain language."""
+"""The results in plain language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def points(value: float | None) -> str:
 
 
 def points_limit(value: float) -> str:
-    """An interval's limit in points; one that rounds to 0 says on which side of 0 it lies: `>0.0`."""
+    """An interval's limit in points; one that rounds to 0 is shown with its side of 0: `>0.0`."""
     shown = points(value)
     return shown if shown != "0.0" or value == 0 else (">" if value > 0 else "<") + shown
 
@@ -40,7 +40,7 @@ def meaning(metric: str, value: float) -> str:
 def conclusion(data: ReportData) -> str:
     """The result in plain language; says so where the best label is not distinguishable from the best baseline.
 
-    A label that was tuned or learned on these questions takes no part in it.
+    A label that was tuned or learned on these questions is left out.
     """
     if not data.primary:
         return "No label is ahead of another: this benchmark has nothing to score by."
@@ -82,7 +82,7 @@ def listed(names: list[str]) -> str:
 
 
 def in_sample_words(sample: InSample, kind: str) -> str:
-    """What is said beside a label that is scored on what chose its numbers: "tuned on musique-train100"."""
+    """The remark beside a label that is scored on questions it was tuned or learned on: "tuned on musique-train100"."""
     verb = {"learned": "learned from", "tuned": "tuned on"}.get(kind, "tuned or learned on")
     return f"{verb} {', '.join(sample['sets'])}"
 

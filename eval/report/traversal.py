@@ -1,4 +1,4 @@
-"""Which nodes and edges a picture of one question's traversal shows, and where they stand.
+"""The nodes and edges that a picture of one question's traversal shows, and their layout.
 
 Taken from provenance alone: the paths of the gold passages first, then those of other best hits while there is room.
 """
@@ -78,7 +78,7 @@ class _Drawn:
 
 
 def traversal(question: BenchmarkQuestion, answer: Answer, names: Names, linked: Collection[str] = ()) -> Traversal:
-    """The picture of an answer; `linked` are the entities that stand in the question.
+    """The picture of an answer; `linked` are the entities that the question names.
 
     Each gold passage is drawn, also where no edge led to it or no rank was given. At most `MOST_NODES` nodes and
     `MOST_ARROWS` arrows are drawn unless the gold passages' own paths have more.

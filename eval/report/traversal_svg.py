@@ -114,7 +114,7 @@ class _Body:
             yield from _box(node, *self._corner(placed))
 
     def labels(self) -> Iterator[str]:
-        """Each label on its arrow's first stretch, where no other stands; without room only ways to gold have one."""
+        """Each label on the first stretch of its arrow, where free; without room only paths to gold have one."""
         taken: list[Box] = []
         for arrow, points in zip(self._picture.arrows, self._paths, strict=True):
             words = (arrow.step.edge, f"{_number(arrow.step.weight)} → {_number(arrow.step.score)}")

@@ -36,7 +36,7 @@ INTERVAL_METRICS = ("all_gold@10", "has_answer@10", "all_gold@5", "recall@5", "h
 class Plan:
     """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
 
-    `reading` says who answers and who judges; without it no language model is asked. `tuned_on` are the sets on which
+    `reading` names the models that answer and judge; without it none is called. `tuned_on` are the sets on which
     the changes in labels were tuned, if they were; `targets` what the figures must keep.
     """
 

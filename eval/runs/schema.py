@@ -1,6 +1,6 @@
 """The contract files of a run (SPEC section 6): their names, and every key and column in them.
 
-What varies between equal runs stands in results.json only under keys that contain `seconds` or `latency`.
+In results.json only values whose key contains `seconds` or `latency` differ between equal runs.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class StrategyEntry(OptionalEntry, LatencyEntry, ModelCosts):
 
 
 class TargetEntry(TypedDict):
-    """What a label made of a target; `value` is None where it was not measured."""
+    """A label's value for a target; None where it was not measured."""
 
     value: float | None
     passed: bool

@@ -1,4 +1,4 @@
-"""Targets: limits that a run's figures must keep, such as `context_precision>=.20` or `hoprank latency_ms_p95<=500`."""
+"""Targets: limits that a run's figures must meet, such as `context_precision>=.20` or `hoprank latency_ms_p95<=500`."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class Target:
         return f"{self.metric}{self.op}{self.limit:g}"
 
     def kept_by(self, value: float) -> bool:
-        """Whether a value keeps the limit."""
+        """Whether a value meets the limit."""
         return _COMPARED[self.op](value, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetResult:
-    """What a label made of a target; `value` is None where it was not measured, which keeps no target."""
+    """A label's value for a target; None where it was not measured, which meets no target."""
 
     target: Target
     label: str
@@ -81,7 +81,7 @@ class TargetResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the label was measured and keeps the limit."""
+        """Whether the label was measured and meets the limit."""
         return self.value is not None and self.target.kept_by(self.value)
 
     @property
@@ -135,7 +135,7 @@ def refuse_unmeasured(
 def check_targets(targets: Sequence[Target], strategies: Mapping[str, StrategyEntry]) -> list[TargetResult]:
     """Each target for its label, or for every one; `strategies` are those of results.json.
 
-    Metrics are judged by their zero-filled means: a question that failed keeps no target.
+    Metrics are judged by their zero-filled means: a failed question counts as the worst value.
     """
     return [
         TargetResult(target, label, _value(target.metric, strategies[label]))

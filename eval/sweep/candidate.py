@@ -1,4 +1,4 @@
-"""What a sweep tries: a strategy with its parameters, on a graph with its build settings."""
+"""A configuration of a sweep: a strategy with its parameters, on a graph with its build settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUILD = "build."
 
 @dataclass(frozen=True)
 class Build:
-    """The graph that a configuration is tried on; None keeps the builder's default."""
+    """The build settings of the graph that a configuration is tried on; None is the builder's default."""
 
     embedder: str = "wordllama"
     extractor: str = "rules"
@@ -53,7 +53,7 @@ class Candidate:
 
     @property
     def key(self) -> tuple[Strategy, Build]:
-        """What makes it another configuration."""
+        """Equal for equal configurations."""
         return self.strategy, self.build
 
     @property

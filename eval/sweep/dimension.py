@@ -37,7 +37,7 @@ class Dimension:
 def refuse_idle(dimension: Dimension, others: Sequence[Dimension], start: Strategy, fixed: bool) -> None:
     """Raise InputError for values that could never be tried: fractions of whole numbers, conditions that nothing meets.
 
-    `fixed`: while it varies, the others keep their start.
+    `fixed`: while it varies, the others have their start values.
     """
     usual, span = start.spec(), dimension.values
     if isinstance(span, Range) and type(usual.get(dimension.name)) is int and not span.whole:

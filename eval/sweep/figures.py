@@ -68,7 +68,7 @@ def spent_tokens(result: Result) -> float | None:
 
 
 def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
-    """Quality over time, the size of a mark telling tokens; open marks are beaten in all three."""
+    """Quality over time; the size of a mark shows tokens, open marks are beaten in all three."""
     names = list(dict.fromkeys(place.result.candidate.strategy.name for place in places))
     most = max((place.tokens for place in places), default=1.0) or 1.0
     traces = []
@@ -139,7 +139,7 @@ def _curve(metric: str, answer: Response, series: int, name: str) -> Figure:
 
 
 def _axis(metric: str) -> Figure:
-    """A metric's axis; up is always better: where less is better it is turned round, and says so."""
+    """A metric's axis; up is always better: where less is better it is reversed and labelled so."""
     lower = sign_of(metric) < 0
     title = {"text": escape(metric) + (" (lower is better)" if lower else ""), "standoff": 14}
     return {"title": title, "tickformat": ".3f"} | ({"autorange": "reversed"} if lower else {})

@@ -54,7 +54,7 @@ def _problem(details: Mapping[str, Any], single: bool) -> str:
 
 
 def dataset_of(name: str, file: Path, field: str = "datasets") -> str:
-    """A shipped name or a Hub name as it is, a path resolved against the file; `field` is where it stands."""
+    """A shipped name or a Hub name as it is, a path resolved against the file; `field` names it in errors."""
     expanded = expanded_path(name, file, field)
     if expanded in benchmark_names():
         return expanded
@@ -67,7 +67,7 @@ def dataset_of(name: str, file: Path, field: str = "datasets") -> str:
 
 
 def expanded_path(text: str, file: Path, field: str) -> str:
-    """`${NAME}` and `${NAME:-default}` replaced as a shell does; `field` is where the text stands."""
+    """`${NAME}` and `${NAME:-default}` replaced as a shell does; `field` is named in errors."""
 
     def value(match: re.Match[str]) -> str:
         expanded = os.environ.get(match["name"]) or match["default"]

@@ -1,4 +1,4 @@
-"""The fields of a sweep file that name language models: who reads, who judges, which trials and for how much."""
+"""The fields of a sweep file about language models: reader, judge, which trials they read, and the cost limit."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ModelFields(Section):
 
     @property
     def answered(self) -> bool:
-        """Whether `llm` answers questions: where it is told to, else where a judge would miss its answers."""
+        """Whether `llm` answers questions: as `answers` says, by default where there is a judge."""
         return self.llm is not None and (self.judge is not None if self.answers is None else self.answers)
 
     @property

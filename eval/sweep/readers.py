@@ -1,4 +1,4 @@
-"""What language models made of a sweep's trials: their cost beside the trial's own, and means with their coverage."""
+"""Answers and judgements of a sweep's trials: their cost beside the trial's own, and means with their coverage."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def with_readers(own: Mapping[str, float], answered: Read, label: str, summary: 
 
 
 def coverage_of(result: Result) -> float | None:
-    """The least `read_coverage` of a configuration's trials; None where nobody read it."""
+    """The least `read_coverage` of a configuration's trials; None without a reader or judge."""
     return min((r.costs[COVERAGE] for r in result.records.values() if COVERAGE in r.costs), default=None)
 
 
 def model_metrics() -> list[str]:
-    """Every metric that a reader or a judge has a part in."""
+    """Every metric of a reader's answers or a judge's scores."""
     return [*all_metrics("answer"), *all_metrics("judge")]
 
 
 def is_complete(record: TrialRecord) -> bool:
-    """Whether enough of a trial's questions were ranked and read to keep it; else the next run does it again."""
+    """Whether enough of a trial's questions were ranked and read to store it; else the next run repeats it."""
     return not shortcomings(record)
 
 
 def shortcomings(record: TrialRecord) -> list[str]:
-    """Why a trial is not kept, in words: a server or a model that was away must not decide it for good."""
+    """Why a trial is not stored, in words: an outage of a server or model must not be its final result."""
     reasons, count = [], len(record.questions)
     if too_many_failed(record.failures, count):
         reasons.append(f"{record.failures} of {count} questions failed")
@@ -66,7 +66,7 @@ class ModelScore:
 
 
 def model_scores(result: Result) -> dict[str, ModelScore]:
-    """What models said of a configuration, by metric; empty where nobody read it."""
+    """A configuration's answer and judge metrics; empty without a reader or judge."""
     records = list(result.records.values())
     known = [name for name in model_metrics() if all(name in record.metrics for record in records)]
     shares = {name: [r.costs[f"{name}.coverage"] for r in records if f"{name}.coverage" in r.costs] for name in known}
@@ -77,13 +77,13 @@ def model_scores(result: Result) -> dict[str, ModelScore]:
 
 
 def scored_columns(results: Sequence[Result]) -> list[str]:
-    """The metrics that models gave any configuration, in the registry's order."""
+    """The answer and judge metrics that any configuration has, in the registry's order."""
     scored = {name for result in results for name in model_scores(result)}
     return [name for name in model_metrics() if name in scored]
 
 
 def readers_of(result: Result) -> tuple[str, str]:
-    """Who answered and who judged a configuration, in words; empty for nobody."""
+    """The reader and the judge of a configuration, in words; empty where there is none."""
     settings = next(iter(result.records.values())).settings
     reader, judge = settings.get("reader"), settings.get("judge")
     judged_by = ""

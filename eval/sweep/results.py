@@ -1,4 +1,4 @@
-"""What a sweep found: a result per configuration, their order, and the table that other programs read."""
+"""The results of a sweep: one per configuration, their order, and the table that other programs read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Cell(NamedTuple):
-    """Where and how a configuration was tried."""
+    """The data set, seed and repeat of a trial."""
 
     dataset: str
     seed: int = 0
@@ -70,7 +70,7 @@ class Result:
         return max(means, default=None)
 
     def violated(self, constraints: Mapping[str, float]) -> list[str]:
-        """The constraints that it does not keep."""
+        """The constraints that it violates."""
         return [name for name, most in constraints.items() if (cost := self.cost(name)) is None or cost > most]
 
     @cached_property
@@ -86,7 +86,7 @@ class Result:
 
 
 def ranked(results: Sequence[Result], objective: Objective, constraints: Mapping[str, float]) -> list[Result]:
-    """Best first: whole before dropped ones, those that keep the constraints before those that do not.
+    """Best first: whole before dropped ones, those within the constraints before those that are not.
 
     Then by the objective, by its second metric, and by the smaller text of the parameters.
     """
@@ -110,7 +110,7 @@ def trials_table(results: Sequence[Result], constraints: Mapping[str, float], re
     """trials.parquet (a contract, SPEC section 6): a row per trial, a column per metric and per cost.
 
     An ablation names the edge types it is `without` and the trial it is an `ablation_of`. `dropped` marks what halving
-    dropped: its metrics are those of `questions` questions. `within` says whether the configuration keeps the
+    dropped: its metrics are those of `questions` questions. `within` is whether the configuration meets the
     constraints; `role` is "sweep", or "report" for the winner's score on the set it was not chosen on.
     """
     import pandas as pd

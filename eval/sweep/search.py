@@ -29,14 +29,14 @@ class Round(NamedTuple):
 
 
 class Search(Protocol):
-    """Asked for rounds and told their results, in turn, until a round is empty. Seeded: a resumed sweep repeats it."""
+    """`ask` and `tell` are called in turn until a round is empty. Seeded: a resumed sweep repeats the search."""
 
     def ask(self) -> Round:
         """What to try next; no candidates when nothing is left."""
         ...
 
     def tell(self, results: Sequence[Result]) -> None:
-        """What the round's candidates gave, in its order."""
+        """Report the results of the round's candidates, in its order."""
         ...
 
 
@@ -94,7 +94,7 @@ class Listed:
 class Suggested:
     """Optuna's tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011), seeded.
 
-    It learns from the results alone, which the ledger keeps: a resumed sweep goes the same way again.
+    It learns from results alone, which are in the ledger, so a resumed sweep makes the same suggestions again.
     """
 
     def __init__(self, plan: SweepPlan) -> None:
@@ -115,7 +115,7 @@ class Suggested:
         return Round([self._candidate(trial) for trial in self._asked])
 
     def tell(self, results: Sequence[Result]) -> None:
-        """See `Search`. What breaks a constraint counts 1 less for each: below all that keep them.
+        """See `Search`. Each violated constraint subtracts 1: less than any configuration within the constraints.
 
         TPE looks for the highest value: of a metric of which less is better, for that of its negative.
         """

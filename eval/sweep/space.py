@@ -49,7 +49,7 @@ class Space:
         ]
 
     def check(self) -> None:
-        """Refuse what is unknown, out of bounds, or stands in two places."""
+        """Refuse parameters that are unknown, out of bounds, or named in two places."""
         kind, entry = type(make(self.entry.strategy)), self.entry
         for first, second in (("base", "grid"), ("base", "space"), ("grid", "space")):
             both = sorted(set(getattr(entry, first)) & set(getattr(entry, second)))
@@ -71,7 +71,7 @@ class Space:
                 self.candidate(_picker({**self._needed(dimension), dimension.name: value}))
 
     def _needed(self, dimension: Dimension) -> dict[str, Scalar]:
-        """What the others must be for it to vary, conditions of conditions included."""
+        """The values that the others must have for it to vary, conditions of conditions included."""
         needed: dict[str, Scalar] = {}
         varied = {dimension.name: dimension for dimension in self.dimensions}
         for other, values in dimension.when.items():
@@ -100,7 +100,7 @@ class Space:
         return prod(len(dimension.listed()) for dimension in self.dimensions)
 
     def grid(self) -> Iterator[Candidate]:
-        """Every combination, in the order of the file; one whose conditions do not hold keeps the start's value."""
+        """Every combination, in the order of the file; dimensions whose conditions fail have the start's value."""
         listed = [dimension.listed() for dimension in self.dimensions]
         for values in product(*listed):
             at = {dimension.name: value for dimension, value in zip(self.dimensions, values, strict=True)}
@@ -126,7 +126,7 @@ class Space:
         return replace(candidate, varied=shown)
 
     def _usual(self, dimension: Dimension) -> Scalar:
-        """The value that the start has, or that the builder takes unless told otherwise."""
+        """The start's value of a parameter, the default of a build setting."""
         name = dimension.name.removeprefix(BUILD)
         owner = self._usual_build if dimension.name.startswith(BUILD) else self.start
         value: Scalar = getattr(owner, name)

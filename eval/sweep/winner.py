@@ -19,7 +19,7 @@ from hopbench.retrieval.strategies.registry import parts_of
 
 
 def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[str, Benchmark]) -> None:
-    """Write the winner's values of the fields that the sweep names; all others keep their documented defaults."""
+    """Write the winner's values of the fields that the sweep names; all others have their documented defaults."""
     objective, spec = plan.content.objective, best.candidate.strategy.spec()
     usual = {name: field.default for name, field in type(best.candidate.strategy).parameters().items()}
     parameters = {name: value for name, value in spec.items() if name in plan.named or value != usual[name]}
@@ -51,7 +51,7 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
 
 
 def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
-    """The winner as a file for `hopbench run --config`, with the sets that chose it where its label alone is mute."""
+    """The winner as a file for `hopbench run --config`, with the sets that chose it unless its label names them."""
     build, content = best.candidate.build, plan.content
     flags = {
         "dataset": plan.report_on or plan.datasets[0],

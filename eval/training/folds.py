@@ -1,4 +1,4 @@
-"""How good learned weights are on questions, and on data sets, that they were not learned from."""
+"""The quality of learned weights on questions, and on data sets, that they were not learned from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Told before each fit what it is for."""
+    """Called before each fit with what it is for."""
 
     def __call__(self, what: str, /) -> None:
         """Show it."""

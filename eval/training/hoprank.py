@@ -38,7 +38,7 @@ class Trainer:
             raise UnknownNameError("feature or kind of edge of hoprank", name, known)
 
     def fit(self, group: Sequence[Lesson]) -> Weights:
-        """Learn all numbers from a group of lessons; those with triples teach only what paths over triples are worth.
+        """Learn all numbers from a group of lessons; those with triples only fit the weights of paths over triples.
 
         So a graph without triples is ranked as if there were none; where every lesson has some, all are learned from.
         """
@@ -85,7 +85,7 @@ class Trainer:
     def _fit_triples(
         self, group: Sequence[Lesson], listed: Sequence[Ranked], weights: Floats
     ) -> tuple[Floats, list[Ranked]]:
-        """Weights of paths over triples, added to a score that stands, and the lists ranked by all."""
+        """Weights of paths over triples, fitted on top of a fixed score, and the lists ranked by all."""
         size = len(OVER_TRIPLES)
         if not group or "triple" in self.without:
             more = np.zeros(size)

@@ -20,7 +20,7 @@ from hopbench.retrieval.types import Counters
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """A question to learn from, as it stands before anything is learned; `gold` are the chunks of its gold passages."""
+    """A training question and its candidates before anything is learned; `gold` holds its gold passages' chunks."""
 
     dataset: str
     embedder: str
@@ -36,7 +36,7 @@ class Lesson:
         return self.candidates.seen.relations is not None
 
     def __post_init__(self) -> None:
-        """Edges and their features are kept: every fold asks for them again."""
+        """Read edges and their features once: every fold needs them again."""
         object.__setattr__(self, "reached", Reached(self.candidates))
 
 

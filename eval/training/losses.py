@@ -20,7 +20,7 @@ class RankedLists:
     """Candidates of several questions, one list after another: `features` (c, f), `gold` (c,), `start` (q,) offsets.
 
     `weight` (q,) is what each question counts; one without gold, or with nothing but gold, has no loss.
-    `given` (c,) is a part of the score that stands.
+    `given` (c,) is a fixed part of the score.
     """
 
     features: Floats

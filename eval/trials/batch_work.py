@@ -1,4 +1,4 @@
-"""Trials cut into units, a label × a batch of questions, for workers to do in any order; and put together again."""
+"""Trials split into units, a label × a batch of questions, which workers do in any order; and merged again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class UnitOutcome:
-    """What a unit found; `shared_seconds` is what its batch cost that all labels share, counted where it was spent."""
+    """The outcome of a unit; `shared_seconds` is the time it spent on what all labels share in its batch."""
 
     outcome: TrialOutcome
     shared_seconds: float
@@ -43,7 +43,7 @@ def run_unit(unit: Unit, strategy: Strategy, batch: Batch, budget: Budget) -> Un
 
 
 def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
-    """One label's units, in the order of their batches, as one trial: the same as one worker would have found."""
+    """One label's units, in the order of their batches, as one trial: the same as from a single worker."""
     first = outcomes[0].outcome
     whole = TrialOutcome(first.label, first.strategy, first.parameters)
     for part in (each.outcome for each in outcomes):
@@ -56,7 +56,7 @@ def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
 
 
 def shared_seconds(outcomes: Mapping[Unit, UnitOutcome]) -> float:
-    """What the batches cost that all labels share: each once, though several workers may have computed it."""
+    """The time for what all labels share, each batch counted once, though several workers may have computed it."""
     by_part: dict[int, float] = {}
     for unit, done in outcomes.items():
         by_part[unit.part] = max(by_part.get(unit.part, 0.0), done.shared_seconds)

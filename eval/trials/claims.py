@@ -1,7 +1,7 @@
-"""Which process is at which trial, so that two on one sweep never do the same.
+"""Claims of processes on trials, so that two processes on one sweep never do the same trial.
 
-A claim lasts as long as its owner holds a lock on a file of its own; the system releases that however the owner ends.
-So a claim of a killed process is taken over at once, and one of a process that merely sleeps is never.
+A claim lasts as long as its owner holds the lock on its file, which the operating system releases however the process
+ends. So the claim of a killed process can be taken over at once, and that of a suspended process never is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Claims:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def take(self, trial_id: str) -> bool:
-        """Whether the trial is this process's to do: neither finished nor claimed by another living process."""
+        """Claim the trial; False if it is finished or claimed by another living process."""
         with immediate(self._connection):
             if self._connection.execute("SELECT 1 FROM trials WHERE trial_id = ?", (trial_id,)).fetchone():
                 return False
@@ -51,7 +51,7 @@ class Claims:
             return True
 
     def close(self) -> None:
-        """Give back what is still claimed."""
+        """Release all claims."""
         with immediate(self._connection):
             self._connection.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
         (self._folder / self.owner).unlink(missing_ok=True)
@@ -59,7 +59,7 @@ class Claims:
 
 
 def alive(owner: Path) -> bool:
-    """Whether the owner of this file still holds its lock; what a dead one left is removed."""
+    """Whether the process that owns this file is alive; the file of a dead one is removed."""
     try:
         with owner.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

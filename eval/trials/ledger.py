@@ -1,4 +1,4 @@
-"""The trial ledger: every finished trial under a name made of all that decides its outcome.
+"""The trial ledger: every finished trial under the digest of everything that decides its outcome.
 
     with Ledger.open(home.ledger) as ledger:
         key = TrialKey.of(strategy, index, ...)
@@ -6,11 +6,11 @@
             ledger.put(record)
         record = ledger.get(key.id)
 
-One SQLite file in WAL mode: a killed process loses at most the trial it was at, readers never wait for a writer. It is
-the truth about trials; what MLflow shows is written from it.
+One SQLite file in WAL mode: a killed process loses at most the trial it was doing, readers never wait for a writer. It
+is the source of truth about trials: MLflow's runs are written from it.
 
-A trial whose row no longer reads as it was written is moved to the table `set_aside`, named, and done again; a file
-whose structure is damaged is set aside whole when it is opened, and every row that reads goes into a new one.
+A trial whose row is damaged is moved to the table `set_aside`, reported, and done again; a file whose structure is
+damaged is set aside when it is opened, and every readable row goes into a new one.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Ledger:
             raise InputError(f"{path}: the trial ledger cannot be used: {error}: {remedy}") from error
 
     def get(self, name: str) -> TrialRecord | None:
-        """The trial of that id, if it is finished; one that does not read is set aside, and so not finished."""
+        """The trial of that id, if it is finished; a damaged one is set aside and counts as not finished."""
         query = f"SELECT {', '.join(_COLUMNS)}, {SEAL} FROM trials WHERE trial_id = ?"
         row = self._connection.execute(query, (name,)).fetchone()
         if row is None:
@@ -150,16 +150,16 @@ class Ledger:
         notice(f"trial {name} in the ledger does not read ({reason}): set aside there, and done again when needed")
 
     def damaged(self) -> list[str]:
-        """Look at every trial; the names of those that do not read, which are set aside."""
+        """Check every trial; the ids of the damaged ones, which are set aside."""
         names = [row[0] for row in self._connection.execute("SELECT trial_id FROM trials ORDER BY rowid").fetchall()]
         return [name for name in names if self.get(name) is None]
 
     def claim(self, name: str) -> bool:
-        """Whether the trial is this process's to do; False: it is finished, or another living process is at it."""
+        """Claim a trial for this process; False if it is finished or claimed by another living process."""
         return self._claims.take(name)
 
     def put(self, record: TrialRecord) -> None:
-        """Keep a finished trial, and give its claim back; the first of equal ones stays."""
+        """Store a finished trial and release its claim; of several with one id the first is kept."""
         buffer = io.BytesIO()
         record.questions.to_parquet(buffer, compression="zstd")
         values = (
@@ -181,7 +181,7 @@ class Ledger:
             self._connection.execute("DELETE FROM claims WHERE trial_id = ?", (record.trial_id,))
 
     def pace(self, strategy: str) -> float | None:
-        """Seconds that a question of the strategy's latest trials took, scoring included; None without any."""
+        """Mean seconds per question of the strategy's latest trials, scoring included; None without any."""
         query = (
             "SELECT avg(each) FROM (SELECT (ended - started) / json_array_length(settings, '$.questions') AS each "
             "FROM trials WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, '$.strategy') = ? END "
@@ -209,7 +209,7 @@ class Ledger:
 
 
 def unreadable(path: Path) -> list[str]:
-    """The ids of trials whose rows do not read as they were written; the file stays as it is."""
+    """The ids of trials whose rows are damaged; the file is not changed."""
     with closing(lenient(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))) as connection:
         if SEAL not in [row[1] for row in connection.execute("PRAGMA table_info(trials)")]:
             return []
@@ -228,7 +228,7 @@ def _record_of(name: str, row: Sequence[Any]) -> TrialRecord:
 
 
 def _heal(path: Path, owners: Path) -> None:
-    """Save what reads of a damaged ledger. Raises InputError while another process is at work in it."""
+    """Replace a damaged ledger by its readable rows. Raises InputError while another process uses it."""
     reason = damage(path) if path.is_file() and _begins(path) == MAGIC else None
     if reason is None:
         return

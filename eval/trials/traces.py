@@ -1,4 +1,4 @@
-"""What strategies noted question by question, and the context a reader got: traces.parquet."""
+"""traces.parquet: what strategies noted question by question, and the context that a reader got."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Finished trials of a run that has not ended: what an interrupted `run` with the same --out does not repeat.
+"""Outcomes of the trials of a run in progress: an interrupted `run` with the same --out does not repeat them.
 
-A file is a line that names the format and the SHA-256 of the rest, then JSON (see `outcome_codec`). Reading one runs
-nobody's code, and one that was changed or damaged is told and done again.
+A file is a line that names the format and the SHA-256 of the rest, then JSON (see `outcome_codec`). Reading one runs no
+code; a damaged or changed one is reported, and its trial is done again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _OLD_SUFFIX = ".pickle"  # of versions before the format had a name
 
 @dataclass(frozen=True)
 class Unfinished:
-    """The folder `.unfinished` in a run's --out; it goes when the run ends well."""
+    """The folder `.unfinished` in a run's --out, removed when the run succeeds."""
 
     folder: Path
 
     def get(self, key: str) -> TrialOutcome | None:
-        """The outcome kept under `key`; a file that does not read as it was written counts as none, and is told."""
+        """The outcome stored under `key`, or None; a damaged file is reported and ignored."""
         outcome = self._read(key)
         return outcome if isinstance(outcome, TrialOutcome) else None
 
     def put(self, key: str, outcome: TrialOutcome) -> None:
-        """Keep an outcome, whole or not at all."""
+        """Store an outcome atomically."""
         self._write(key, outcome)
 
     def get_unit(self, key: str) -> UnitOutcome | None:
@@ -45,7 +45,7 @@ class Unfinished:
         return outcome if isinstance(outcome, UnitOutcome) else None
 
     def put_unit(self, key: str, outcome: UnitOutcome) -> None:
-        """Keep a part of a trial."""
+        """Store a part of a trial atomically."""
         self._write(key, outcome)
 
     def _write(self, key: str, outcome: TrialOutcome | UnitOutcome) -> None:
@@ -59,7 +59,7 @@ class Unfinished:
         write_atomically(self.folder / f"{key}{SUFFIX}", head + body)
 
     def _read(self, key: str) -> TrialOutcome | UnitOutcome | None:
-        _ = self._told
+        _ = self._pickles_reported
         file = self.folder / f"{key}{SUFFIX}"
         try:
             head, _, body = file.read_bytes().partition(b"\n")
@@ -78,11 +78,11 @@ class Unfinished:
             return None
 
     @cached_property
-    def _told(self) -> None:
-        """Said once: what an older version left is not read, since reading a pickle runs the code in it."""
+    def _pickles_reported(self) -> None:
+        """Report once that files of older versions are ignored, since reading a pickle executes the code in it."""
         if left := len(list(self.folder.glob(f"*{_OLD_SUFFIX}"))):
             notice(f"{self.folder} holds {left} trials kept by an older HopBench as pickles: ignored, done again")
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)

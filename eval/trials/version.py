@@ -42,7 +42,7 @@ def code_version() -> str:
 
 @cache
 def source_digests() -> Mapping[str, str]:
-    """Each of those files with a digest of its content, so that two versions can be told apart file by file."""
+    """Each of those files with a digest of its content, so that two versions can be compared file by file."""
     return {
         file.relative_to(_ROOT).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()[:12] for file in _sources()
     }
@@ -83,7 +83,7 @@ def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
 
 
 def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
-    """What a reader should know of the plug-ins that these strategies use."""
+    """Warnings about the plug-ins that these strategies use."""
     from hopbench.retrieval.strategies.plugins.code import unreadable_lines
 
     return unreadable_lines(plugin for strategy in strategies for plugin in plugins_of(strategy))

@@ -1,4 +1,4 @@
-"""Reference computations that tell how fast the machine is at this moment: what latencies are judged against.
+"""Reference computations that measure how fast the machine is at this moment, as a yardstick for latencies.
 
 They are of the same nature as a strategy's work, and fixed: nothing of the project's own code, which may itself become
 slower, and nothing of the corpus. A change here raises `VERSION`: paces of two versions are not compared.

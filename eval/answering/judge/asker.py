@@ -20,7 +20,7 @@ Asker = Callable[[str, type[BaseModel]], Awaitable[BaseModel]]
 
 @dataclass(frozen=True)
 class Limits:
-    """How a judge's model is asked; part of every key under which a score is kept.
+    """Sampling limits of a judge's model; part of every key under which a score is stored.
 
     `temperature` is RAGAS's; its `max_tokens` of 1,024 would cut long lists of statements with their reasons. `items`
     and `chars` bound the lists and texts of an answer where a prompt's schema does not, so that a weak model ends.
@@ -37,7 +37,7 @@ LIMITS = {"full": Limits(), "compact": Limits(max_tokens=2048)}
 
 @dataclass(frozen=True)
 class ModelAsker:
-    """Asks a model through HopBench's one gate; who is asking stands in the surrounding `calling`."""
+    """Asks a model through HopBench's client; the surrounding `calling` names the purpose of the calls."""
 
     llm: LLM
     limits: Limits

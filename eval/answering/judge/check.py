@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """A value with its 95% bootstrap interval over samples; None where too few samples tell."""
+    """A value with its 95% bootstrap interval over samples; None for too few samples."""
 
     value: float | None
     low: float | None = None

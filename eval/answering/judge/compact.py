@@ -80,9 +80,9 @@ def supported(statements: Sequence[Checked]) -> float:
 
 
 def named(entities: Sequence[str], contexts: Sequence[str]) -> float:
-    """The share of entities that stand in the contexts, compared as answers are; NaN where the text names none.
+    """The share of entities that occur in the contexts, compared as answers are; NaN without entities.
 
-    RAGAS has the contexts' entities listed by the model and compares the spelling; the contexts themselves do as well.
+    RAGAS lets the model list the contexts' entities and compares spellings; here the contexts are searched directly.
     """
     wanted = {normalise_answer(entity) for entity in entities} - {""}
     if not wanted:

@@ -1,8 +1,8 @@
-"""The compact profile's prompts: what is read first, the task last, terse structured output.
+"""The compact profile's prompts: inputs first, the task last, terse structured output.
 
-What several metrics of a sample read (passages, question) stands first and in the same words, so that a server's prefix
-cache serves the second metric and all that follow. No examples and no reasons: local models pay for every token.
-A change of a prompt or a schema changes its version, and with it every key under which a judgement is kept.
+Inputs that several metrics of a sample share (passages, question) come first and in the same words, so that a server's
+prefix cache serves all but the first metric. No examples and no reasons: on local models every token takes time.
+A change of a prompt or schema changes its version, and with it the keys of all stored judgements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the judge found of every label: a row per judgement, a column per metric, means beside their coverage."""
+"""The judge's scores of all labels: a row per judgement, a column per metric, means beside their coverage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_ANSWER = "no answer"
 
 @dataclass(frozen=True)
 class Judged:
-    """The judgements of all labels. `table` has a row per label, question, metric and repeat, `judge` says whose."""
+    """The judgements of all labels by one `judge`; `table` has a row per label, question, metric and repeat."""
 
     judge: JudgeEntry
     table: pd.DataFrame
@@ -56,7 +56,7 @@ class Judged:
 def judge_labels(
     judging: Judging, samples: Mapping[str, Sequence[Sample]], metrics: Mapping[str, Sequence[str]], repeats: int
 ) -> Judged:
-    """Judge every label's samples on its metrics. Raises BudgetReached; what was finished is kept."""
+    """Judge every label's samples on its metrics. Raises BudgetReached; what is finished is stored."""
     jobs = [job for label, own in samples.items() for job in jobs_of(own, metrics[label], repeats)]
     judgements = judging.judge(jobs)
     rows = [
@@ -100,7 +100,7 @@ def _rows(
 
 
 def _unjudged(sample: Sample, metric: str, repeat: int) -> Judgement | None:
-    """What stands for a question that cannot be judged: nothing without gold, the worst score without any context."""
+    """The judgement of a question that cannot be judged: None without gold, the worst score without any context."""
     missing = sample.missing(metric)
     if missing == "reference":
         return None

@@ -1,4 +1,4 @@
-"""What a judge reads of one question: the four inputs of RAGAS's metrics, and which metric needs which."""
+"""A judge's inputs for one question, the four of RAGAS's metrics, and which metric needs which."""
 
 from __future__ import annotations
 

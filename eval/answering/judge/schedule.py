@@ -1,4 +1,4 @@
-"""Who judges what, in which order: our own scheduler, as RAGAS's drops failed rows and starts everything at once.
+"""The order of judgements: our own scheduler, since RAGAS's drops failed rows and starts everything at once.
 
 The order serves a local server's prefix cache. RAGAS's prompts begin with instructions and examples, so the full
 profile goes metric by metric; the compact ones begin with the passages, so that profile goes sample by sample.
@@ -69,7 +69,9 @@ class JudgingSettings(_Judge, _Embedded):
 
 @dataclass
 class Judging:
-    """A judge at work: its model, its profile, the embedder that some metrics use, and where scores are kept."""
+    """A judge: its model, its profile, the embedder that some metrics use, and the store of its scores.
+
+    `made` and `reused` count the judgements that were new and those from the store."""
 
     llm: LLM
     scorer: Scorer
@@ -105,7 +107,7 @@ class Judging:
         }
 
     def key_of(self, job: Job) -> str:
-        """Under what a job's judgement is kept."""
+        """The key under which a job's judgement is stored."""
         return judgement_key(
             **self._judge,
             version=self.scorer.version(job.metric),

@@ -1,8 +1,8 @@
-"""Judgements on disk, each saved the moment it is known: a killed run goes on where it was, none is paid twice.
+"""Judgements on disk, each saved as soon as it is made: a run that was killed resumes, and none is paid for twice.
 
 The key names everything that decides a score: the judge's endpoint, model, sampling and prompt version, the metric, the
-sample's own texts, the embedder where one is used, and the repeat. So judge A's scores never answer judge B, and equal
-samples of two labels are judged once. A failure is kept for the record and tried again by the next run.
+sample's own texts, the embedder where one is used, and the repeat. So one judge's scores never serve another, and
+equal samples of two labels are judged once. A failure is recorded, and tried again by the next run.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _OWN = ("metric", "question_id", "repeat", "value", "failure", "calls", "tokens_
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One score of one question, or the reason why there is none, and what it took (a repeat is one of its own).
+    """One score of one question, or the reason why there is none, and its cost; each repeat is a judgement.
 
-    `calls` and tokens are what the judgement takes by itself; `seconds` is how long it took when it was made.
+    `calls` and tokens are those of the judgement alone; `seconds` is how long it took when it was made.
     """
 
     metric: str
@@ -71,7 +71,7 @@ class JudgementStore:
             store._connection.close()
 
     def get(self, key: str) -> Judgement | None:
-        """The score kept under `key`; a failure does not count as one, nor does a row that is not as it was written."""
+        """The score stored under `key`; None for a failure, and for a row that fails its checksum."""
         query = f"SELECT {', '.join(_OWN)}, seal FROM judgements WHERE key = ? AND failure IS NULL"
         with explained(self._file), self._lock:
             row = self._connection.execute(query, (key,)).fetchone()
@@ -82,7 +82,7 @@ class JudgementStore:
         return None
 
     def put(self, key: str, judge: str, judgement: Judgement) -> None:
-        """Keep a judgement; it is on disk when this returns."""
+        """Store a judgement; it is on disk when this returns."""
         content = tuple(getattr(judgement, name) for name in _OWN)
         with explained(self._file), self._lock:
             self._connection.execute(

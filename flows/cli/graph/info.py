@@ -74,4 +74,4 @@ def graph_lines(built: Built) -> Iterator[str]:
 def _agreement(what: str, overlap: Overlap) -> str:
     shares = {"precision": overlap.precision, "recall": overlap.recall}
     told = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
-    return f"{what}  {told}  ({overlap.both} in both, {overlap.found} found, {overlap.wanted} in the reference)"
+    return f"{what}  {told}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the reference)"

@@ -83,7 +83,7 @@ def test_ready_communities_are_forgotten_so_that_memory_stays_bounded() -> None:
         made.append(community)
         assert len(known) <= 30
         assert len(community.entities) >= FEWEST_ENTITIES
-    assert all(not e.facts and not e.incoming and not e.told and not e.echoes for e in made[0].entities)
+    assert all(not e.facts and not e.incoming and not e.stated and not e.echoes for e in made[0].entities)
     assert all(e.facts for e in made[-1].entities if e.kind == "film")
 
 
