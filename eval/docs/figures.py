@@ -4,7 +4,7 @@
 
 replaces the text between `<!-- figures -->` and `<!-- /figures -->`; on a page about one label, `<!-- figures
 against LABEL -->` is replaced by all other labels against it, `<!-- figures of LABEL by question -->` by
-questions it misses. The tables need a run of `--strategies all,all:tuned`.
+the questions it misses. The tables need a run of `--strategies all,all:tuned`.
 """
 
 from __future__ import annotations

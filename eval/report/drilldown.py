@@ -12,11 +12,12 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 from hopbench.eval.explain.wording import note_words, quote
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.report.data import ReportData
+from hopbench.eval.report.page_schema import LabelDetails, Notes, QuestionDetails, QuestionIndex, QuestionLine
 from hopbench.eval.runs.schema import HitEntry, StepEntry
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
@@ -26,62 +27,6 @@ TOP = 10  # hits shown for each label, and gold below them
 GOLD_CHARACTERS = 2_000
 SNIPPET_CHARACTERS = 280
 PACKED_LIMIT = 4_000_000  # characters of details in one page; questions beyond have their index line only
-
-
-class QuestionLine(TypedDict):
-    """A question in the page's list: gold `titles`, whether each label `found` all; `batch` None: details left out."""
-
-    id: str
-    text: str
-    type: str
-    answer: str | None
-    titles: Sequence[str]
-    found: Sequence[int | None]
-    batch: int | None
-
-
-class QuestionIndex(TypedDict):
-    """What the page's list and filters need; `batch` is how many questions a batch of details has."""
-
-    labels: Sequence[str]
-    baseline: str
-    metric: str
-    batch: int
-    questions: Sequence[QuestionLine]
-
-
-class Context(TypedDict):
-    """The context that a reader got: its tokens, those of the graph `block` before the passages, and the passages."""
-
-    tokens: int
-    block_tokens: int
-    block: str
-    passages: Sequence[int]
-
-
-class Notes(TypedDict, total=False):
-    """What the strategy noted, as (name, words), and the context; empty where the run has no traces."""
-
-    trace: Sequence[Sequence[str]]
-    context: Context
-
-
-class LabelDetails(Notes):
-    """A label's answer to one question; the numbers but `ranks` and `hits` are missing where it has no row."""
-
-    failure: str | None
-    ms: NotRequired[float | None]
-    listed: NotRequired[int]
-    ranks: Sequence[int | None]
-    hits: Sequence[list[Any]]
-
-
-class QuestionDetails(TypedDict):
-    """The details of a question: gold passages by number, and an entry per label in the index's order."""
-
-    aliases: Sequence[str]
-    gold: Sequence[int]
-    labels: Sequence[LabelDetails]
 
 
 def question_index(data: ReportData, packed: int) -> QuestionIndex:

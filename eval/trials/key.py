@@ -26,15 +26,30 @@ class ReaderSettings(TypedDict):
     prompt: str
 
 
-class JudgeSettings(TypedDict):
-    """Who judges: endpoint, sampling limits, profile, version of each metric's prompt, and scores per question."""
+class JudgeModel(TypedDict):
+    """The judge's model: endpoint, sampling limits, and profile."""
 
     url: str
     model: str
     limits: Mapping[str, float]
     profile: str
+
+
+class JudgeEmbedder(TypedDict, total=False):
+    """The embedder, where a judged metric uses one."""
+
+    embedder: str
+
+
+class JudgingSettings(JudgeModel, JudgeEmbedder):
+    """Everything that decides a judgement besides the sample; `versions` are those of the prompts by metric."""
+
     versions: Mapping[str, str]
-    embedder: NotRequired[str]
+
+
+class JudgeSettings(JudgingSettings):
+    """Who judges a trial; `repeats` is how many scores each question gets."""
+
     repeats: int
 
 

@@ -26,41 +26,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.trials.claims import Claims, alive, immediate
+from hopbench.eval.trials.claims import Claims, immediate
+from hopbench.eval.trials.ledger_file import COLUMNS, connected, heal_damaged
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import open_lock
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.resources import exhausted
-from hopbench.retrieval.support.sqlite_files import MAGIC, SEAL, damage, heal, is_damage, lenient, seal, sealed
+from hopbench.retrieval.support.sqlite_files import SEAL, is_damage, seal
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hopbench.eval.trials.key import TrialSettings
-
-VERSION = 3
-WAIT_SECONDS = 60.0
-_TABLES = """
-CREATE TABLE IF NOT EXISTS trials (
-    trial_id TEXT PRIMARY KEY, settings TEXT NOT NULL, metrics TEXT NOT NULL, questions BLOB NOT NULL,
-    failures INTEGER NOT NULL, seconds REAL NOT NULL, started REAL NOT NULL, ended REAL NOT NULL,
-    costs TEXT NOT NULL DEFAULT '{}', seal INTEGER
-) STRICT;
-CREATE TABLE IF NOT EXISTS set_aside (
-    trial_id TEXT NOT NULL, found REAL NOT NULL, reason TEXT NOT NULL, settings BLOB, questions BLOB
-) STRICT;
-CREATE TABLE IF NOT EXISTS claims (trial_id TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS sweeps (sweep_id TEXT PRIMARY KEY, started REAL NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS champions (
-    benchmark_digest TEXT PRIMARY KEY, trial_id TEXT NOT NULL, label TEXT NOT NULL, run_id TEXT NOT NULL,
-    created REAL NOT NULL
-) STRICT;
-"""
-_COLUMNS = ("settings", "metrics", "questions", "failures", "seconds", "started", "ended", "costs")
-_UPGRADES = {
-    1: "ALTER TABLE trials ADD COLUMN costs TEXT NOT NULL DEFAULT '{}';",
-    2: "",  # seals, which `sealed` adds
-}
 
 
 @dataclass(frozen=True)
@@ -112,8 +89,8 @@ class Ledger:
             owners.mkdir(exist_ok=True)
             with open_lock(owners / "open") as lock:  # SQLite does not wait for a change of the journal's mode
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                _heal(path, owners)
-                connection = _connected(path)
+                heal_damaged(path, owners)
+                connection = connected(path)
             with closing(connection):
                 claims = Claims(connection, owners)
                 with closing(claims):
@@ -126,7 +103,7 @@ class Ledger:
 
     def get(self, name: str) -> TrialRecord | None:
         """The trial of that id, if it is finished; a damaged one is set aside and counts as not finished."""
-        query = f"SELECT {', '.join(_COLUMNS)}, {SEAL} FROM trials WHERE trial_id = ?"
+        query = f"SELECT {', '.join(COLUMNS)}, {SEAL} FROM trials WHERE trial_id = ?"
         row = self._connection.execute(query, (name,)).fetchone()
         if row is None:
             return None
@@ -175,7 +152,7 @@ class Ledger:
         )
         with immediate(self._connection):
             self._connection.execute(
-                f"INSERT OR IGNORE INTO trials (trial_id, {', '.join(_COLUMNS)}, {SEAL}) VALUES ({','.join('?' * 10)})",
+                f"INSERT OR IGNORE INTO trials (trial_id, {', '.join(COLUMNS)}, {SEAL}) VALUES ({','.join('?' * 10)})",
                 (*values, seal(values[1:])),
             )
             self._connection.execute("DELETE FROM claims WHERE trial_id = ?", (record.trial_id,))
@@ -208,15 +185,6 @@ class Ledger:
         return None if row is None else Champion(*row)
 
 
-def unreadable(path: Path) -> list[str]:
-    """The ids of trials whose rows are damaged; the file is not changed."""
-    with closing(lenient(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))) as connection:
-        if SEAL not in [row[1] for row in connection.execute("PRAGMA table_info(trials)")]:
-            return []
-        rows = connection.execute(f"SELECT {SEAL}, trial_id, {', '.join(_COLUMNS)} FROM trials")
-        return [str(row[1]) for row in rows if row[0] != seal(row[2:])]
-
-
 def _record_of(name: str, row: Sequence[Any]) -> TrialRecord:
     import pandas as pd
 
@@ -225,46 +193,3 @@ def _record_of(name: str, row: Sequence[Any]) -> TrialRecord:
     table.index = table.index.astype(object)  # as `score` makes it
     spent = failures, seconds, started, ended
     return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *spent, json.loads(costs))
-
-
-def _heal(path: Path, owners: Path) -> None:
-    """Replace a damaged ledger by its readable rows. Raises InputError while another process uses it."""
-    reason = damage(path) if path.is_file() and _begins(path) == MAGIC else None
-    if reason is None:
-        return
-    if any(alive(owner) for owner in owners.iterdir() if owner.name != "open"):
-        raise InputError(
-            f"{path}: the trial ledger is damaged ({reason}), and another process is at work in it: wait for its end, "
-            "then run the same command again, which keeps what reads"
-        )
-    heal(path, "other trials are done again when needed")
-
-
-def _begins(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(len(MAGIC))
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    # Prefect may run a flow's body in another thread than the one that opened the ledger.
-    connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        _prepare(lenient(connection), path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file to this version: create what is missing, upgrade what is older, refuse what is newer."""
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > VERSION:
-        raise InputError(f"{path}: is of a newer HopBench (version {version}): update, or move it away")
-    if version == VERSION:
-        return
-    connection.execute("PRAGMA journal_mode = WAL")
-    upgrades = "".join(_UPGRADES[older] for older in range(version or VERSION, VERSION))  # 0: a new file
-    connection.executescript(f"BEGIN IMMEDIATE; {upgrades} {_TABLES} COMMIT")
-    sealed(connection, "trials", _COLUMNS)
-    connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol
 
 from hopbench.eval.answering.judge.asker import Limits
 from hopbench.eval.answering.judge.sample import EMBEDDING, INPUTS, Sample
@@ -21,6 +21,7 @@ from hopbench.retrieval.llm import LLM, LLMError, calling
 from hopbench.retrieval.support.errors import HopBenchError
 
 if TYPE_CHECKING:
+    from hopbench.eval.trials.key import JudgeEmbedder, JudgeModel, JudgingSettings
     from hopbench.retrieval.embedding.base import Embedder
 
 WORKERS = 16  # judgements in progress; how many calls are in flight the gate decides
@@ -50,23 +51,6 @@ class Job:
     repeat: int = 0
 
 
-class _Judge(TypedDict):
-    url: str
-    model: str
-    limits: Mapping[str, float]
-    profile: str
-
-
-class _Embedded(TypedDict, total=False):
-    embedder: str
-
-
-class JudgingSettings(_Judge, _Embedded):
-    """All that decides a judgement beside the sample; `embedder` where a metric embeds texts."""
-
-    versions: Mapping[str, str]
-
-
 @dataclass
 class Judging:
     """A judge: its model, its profile, the embedder that some metrics use, and the store of its scores.
@@ -88,7 +72,7 @@ class Judging:
         return f"{self.llm.endpoint.name} {self.scorer.profile}"
 
     @property
-    def _judge(self) -> _Judge:
+    def _judge(self) -> JudgeModel:
         endpoint = self.llm.endpoint
         return {
             "url": endpoint.base_url,
@@ -99,7 +83,7 @@ class Judging:
 
     def settings(self, metrics: Sequence[str]) -> JudgingSettings:
         """All that decides a judgement of these metrics beside the sample: part of the id of a judged trial."""
-        embedded: _Embedded = {"embedder": self.embedder.name} if EMBEDDING & set(metrics) else {}
+        embedded: JudgeEmbedder = {"embedder": self.embedder.name} if EMBEDDING & set(metrics) else {}
         return {
             **self._judge,
             **embedded,

@@ -122,7 +122,8 @@ def _rows(home: Home) -> Iterator[Finding]:
 
 def _trials(home: Home) -> Iterator[Finding]:
     """Rows of the ledger that do not read."""
-    from hopbench.eval.trials.ledger import Ledger, unreadable
+    from hopbench.eval.trials.ledger import Ledger
+    from hopbench.eval.trials.ledger_file import unreadable
 
     if not home.ledger.is_file() or damage(home.ledger) is not None:
         return
