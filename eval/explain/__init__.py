@@ -1,8 +1,8 @@
 """Why one question's gold passages were found or lost: re-runs a strategy, relaxes its limits, walks the graph."""
 
-from hopbench.eval.explain.answer import Answer, Placed, answer
-from hopbench.eval.explain.changes import Change, Helped, Outcome, changes_of, helpful, outcomes_of
-from hopbench.eval.explain.examine import Examiner, Versus, versus
+from hopbench.eval.explain.answer import Answer, RankedPassage, answer
+from hopbench.eval.explain.changes import Change, HelpfulChange, Outcome, changes_of, helpful, outcomes_of
+from hopbench.eval.explain.examine import Examiner, SideBySide, side_by_side
 from hopbench.eval.explain.fates import Fate, Kind, Rival
 from hopbench.eval.explain.linked import Linked, Names, linked_entities
 from hopbench.eval.explain.queries import Query, browser_text, literal, pasteable, queries_of
@@ -14,18 +14,18 @@ __all__ = [
     "Change",
     "Examiner",
     "Fate",
-    "Helped",
+    "HelpfulChange",
     "Kind",
     "Linked",
     "Names",
     "Outcome",
-    "Placed",
     "Query",
     "Quote",
+    "RankedPassage",
     "Rival",
     "Route",
     "Routes",
-    "Versus",
+    "SideBySide",
     "answer",
     "browser_text",
     "changes_of",
@@ -37,6 +37,6 @@ __all__ = [
     "pasteable",
     "queries_of",
     "quote",
+    "side_by_side",
     "stated",
-    "versus",
 ]

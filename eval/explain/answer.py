@@ -18,7 +18,7 @@ FILL = "fill"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RankedPassage:
     """A passage at its rank (from 1), by the first of its chunks."""
 
     passage: str
@@ -40,7 +40,7 @@ class Answer:
 
     label: str
     strategy: Strategy
-    places: Sequence[Placed] = ()
+    places: Sequence[RankedPassage] = ()
     seeds: Sequence[str] = ()
     initial: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, object] = field(default_factory=dict)
@@ -49,10 +49,10 @@ class Answer:
     context: PassageRanking | None = None
 
     @cached_property
-    def _place_of(self) -> Mapping[str, Placed]:
+    def _place_of(self) -> Mapping[str, RankedPassage]:
         return {place.passage: place for place in self.places}
 
-    def place(self, passage: str) -> Placed | None:
+    def place(self, passage: str) -> RankedPassage | None:
         """A passage with its rank and hit; None when it is not in the ranking."""
         return self._place_of.get(passage)
 
@@ -85,12 +85,12 @@ def answer(label: str, strategy: Strategy, batch: Batch) -> Answer:
     )
 
 
-def places(hits: Sequence[Hit], index: Index) -> tuple[Placed, ...]:
+def places(hits: Sequence[Hit], index: Index) -> tuple[RankedPassage, ...]:
     """Chunks as passages: a passage ranks where its first chunk does."""
     first: dict[str, Hit] = {}
     for hit in hits:
         first.setdefault(index.passage_of[hit.chunk_id], hit)
-    return tuple(Placed(passage, rank, hit) for rank, (passage, hit) in enumerate(first.items(), 1))
+    return tuple(RankedPassage(passage, rank, hit) for rank, (passage, hit) in enumerate(first.items(), 1))
 
 
 def _initial_ranks(strategy: Strategy, batch: Batch) -> dict[str, int]:

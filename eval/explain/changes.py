@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hopbench.eval.explain.answer import Placed, places
+from hopbench.eval.explain.answer import RankedPassage, places
 from hopbench.retrieval.index.index import Batch
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.support.errors import InputError
@@ -42,17 +42,17 @@ class Outcome:
     """
 
     change: Change
-    places: Mapping[str, Placed] = field(default_factory=dict)
+    places: Mapping[str, RankedPassage] = field(default_factory=dict)
     lost: int = 0
     failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Helped:
+class HelpfulChange:
     """A change that makes a passage a candidate, the passage's rank then, and how many other candidates it loses."""
 
     change: Change
-    place: Placed
+    place: RankedPassage
     lost: int = 0
 
     @property
@@ -104,7 +104,7 @@ def outcomes_of(strategy: Strategy, batch: Batch) -> list[Outcome]:
     return outcomes
 
 
-def _candidates(strategy: Strategy, batch: Batch) -> dict[str, Placed]:
+def _candidates(strategy: Strategy, batch: Batch) -> dict[str, RankedPassage]:
     """What a strategy itself ranks: not completed, not cut to the length that rankings have."""
     (ranking,) = strategy.search(batch, Counters())
     if ranking.failure is not None:
@@ -112,17 +112,17 @@ def _candidates(strategy: Strategy, batch: Batch) -> dict[str, Placed]:
     return {place.passage: place for place in places(ranking.hits, batch.index)}
 
 
-def helpful(passage: str, outcomes: Sequence[Outcome], within: int | None = None) -> tuple[Helped, ...]:
+def helpful(passage: str, outcomes: Sequence[Outcome], within: int | None = None) -> tuple[HelpfulChange, ...]:
     """The changes that make `passage` a candidate (in the top `within`), the best of each parameter.
 
-    In the order of `Helped.order`, then of definition.
+    In the order of `HelpfulChange.order`, then of definition.
     """
-    best: dict[str, Helped] = {}
+    best: dict[str, HelpfulChange] = {}
     for outcome in outcomes:
         place = outcome.places.get(passage)
         if place is None or (within is not None and place.rank > within):
             continue
-        helped, known = Helped(outcome.change, place, outcome.lost), best.get(outcome.change.parameter)
+        helped, known = HelpfulChange(outcome.change, place, outcome.lost), best.get(outcome.change.parameter)
         if known is None or (*helped.order, place.rank) < (*known.order, known.place.rank):
             best[outcome.change.parameter] = helped
     return tuple(sorted(best.values(), key=lambda helped: helped.order))  # stable

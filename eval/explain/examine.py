@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hopbench.eval.explain.answer import Answer, Placed
+from hopbench.eval.explain.answer import Answer, RankedPassage
 from hopbench.eval.explain.changes import Outcome, helpful, outcomes_of
 from hopbench.eval.explain.fates import Fate, rivals
 from hopbench.eval.explain.routes import EVERY_KIND, Routes
@@ -62,7 +62,7 @@ class Examiner:
             )
         return self._lost(passage, place, initial)
 
-    def _lost(self, passage: str, place: Placed | None, initial: int | None) -> Fate:
+    def _lost(self, passage: str, place: RankedPassage | None, initial: int | None) -> Fate:
         """The fate of a passage that the strategy itself did not rank."""
         changes = helpful(passage, self.outcomes)
         if not self.answer.strategy.edges:
@@ -78,24 +78,24 @@ class Examiner:
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
+class SideBySide:
     """Fates of the gold passages under both, and the hits that only one has, each with its fate under the other."""
 
     gold: Sequence[tuple[Fate, Fate]]
-    only_first: Sequence[tuple[Placed, Fate]]
-    only_second: Sequence[tuple[Placed, Fate]]
+    only_first: Sequence[tuple[RankedPassage, Fate]]
+    only_second: Sequence[tuple[RankedPassage, Fate]]
 
 
-def versus(first: Examiner, second: Examiner, gold: Sequence[str]) -> Versus:
+def side_by_side(first: Examiner, second: Examiner, gold: Sequence[str]) -> SideBySide:
     """Compare what both strategies have in their top k, which must be the same k."""
-    return Versus(
+    return SideBySide(
         [(first.fate(passage), second.fate(passage)) for passage in gold],
         _only(first, second),
         _only(second, first),
     )
 
 
-def _only(having: Examiner, lacking: Examiner) -> list[tuple[Placed, Fate]]:
+def _only(having: Examiner, lacking: Examiner) -> list[tuple[RankedPassage, Fate]]:
     there = {place.passage for place in lacking.answer.places[: lacking.top]}
     missing = [place for place in having.answer.places[: having.top] if place.passage not in there]
     return [(place, lacking.fate(place.passage)) for place in missing]

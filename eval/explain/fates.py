@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hopbench.eval.explain.answer import Answer, Placed
-from hopbench.eval.explain.changes import Helped
+from hopbench.eval.explain.answer import Answer, RankedPassage
+from hopbench.eval.explain.changes import HelpfulChange
 from hopbench.eval.explain.routes import Route
 
 Kind = Literal[
@@ -35,7 +35,7 @@ RIVALS = 3
 class Rival:
     """A passage that is ranked above, and the component in which it leads most, with both values; None for a tie."""
 
-    place: Placed
+    place: RankedPassage
     component: str | None
     theirs: float = 0.0
     ours: float = 0.0
@@ -47,10 +47,10 @@ class Fate:
 
     passage: str
     kind: Kind
-    place: Placed | None = None
+    place: RankedPassage | None = None
     initial_rank: int | None = None
     rivals: tuple[Rival, ...] = ()
-    changes: tuple[Helped, ...] = ()
+    changes: tuple[HelpfulChange, ...] = ()
     route: Route | None = None
 
     @property
@@ -59,12 +59,12 @@ class Fate:
         return self.kind in ("seed", "reached", "filled")
 
 
-def rivals(answer: Answer, place: Placed, top: int) -> tuple[Rival, ...]:
+def rivals(answer: Answer, place: RankedPassage, top: int) -> tuple[Rival, ...]:
     """The last passages of the top `top`: those that `place` would have to beat."""
     return tuple(_rival(answer.places, other, place) for other in answer.places[max(0, top - RIVALS) : top])
 
 
-def _rival(places: Sequence[Placed], other: Placed, ours: Placed) -> Rival:
+def _rival(places: Sequence[RankedPassage], other: RankedPassage, ours: RankedPassage) -> Rival:
     """The component whose lead is largest, measured by the range it takes over the ranking; absent counts as 0."""
     leads = {}
     for name in sorted({*other.hit.components, *ours.hit.components}):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hopbench.eval.explain import Answer, Names, Placed
+from hopbench.eval.explain import Answer, Names, RankedPassage
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.types import Step
 
@@ -131,7 +131,7 @@ def _standing(passage: str, answer: Answer, starts: bool, gold: bool) -> Iterato
         yield "not ranked"
 
 
-def _rank(place: Placed) -> str:
+def _rank(place: RankedPassage) -> str:
     return f"rank {place.rank}" + ("" if place.candidate else " (fill)")
 
 

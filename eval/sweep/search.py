@@ -43,8 +43,8 @@ class Search(Protocol):
 def search_of(plan: SweepPlan, questions: int) -> Search:
     """The plan's search; `questions` is how many the largest data set has."""
     if plan.content.search == "bayesian":
-        return Suggested(plan)
-    return Listed(plan, rounds(plan, questions))
+        return BayesianSearch(plan)
+    return ListedSearch(plan, rounds(plan, questions))
 
 
 def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
@@ -69,7 +69,7 @@ def expected_trials(plan: SweepPlan, questions: int) -> int:
     return trials
 
 
-class Listed:
+class ListedSearch:
     """The plan's configurations; after each round but the last the best 1/factor go on."""
 
     def __init__(self, plan: SweepPlan, sizes: Sequence[int | None]) -> None:
@@ -91,7 +91,7 @@ class Listed:
             self._left = [candidate for candidate in self._left if candidate.key in best_keys]
 
 
-class Suggested:
+class BayesianSearch:
     """Optuna's tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011), seeded.
 
     It learns from results alone, which are in the ledger, so a resumed sweep makes the same suggestions again.

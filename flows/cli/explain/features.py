@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hopbench.eval.explain import Placed, quote
+from hopbench.eval.explain import RankedPassage, quote
 from hopbench.flows.cli.printing.output import add_row, table
 from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.types import Step
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FIRST = 3  # hits shown beside the gold passages
 
 
-def feature_table(places: Sequence[Placed], gold: Sequence[str], weights: Mapping[str, float]) -> Grid:
+def feature_table(places: Sequence[RankedPassage], gold: Sequence[str], weights: Mapping[str, float]) -> Grid:
     """A row per feature: its weight, and for the first hits and every gold passage `value → value × weight`."""
     shown = [place for place in places if place.candidate and (place.rank <= FIRST or place.passage in gold)]
     titles = [f"rank {place.rank}{' gold' if place.passage in gold else ''}" for place in shown]
@@ -28,7 +28,7 @@ def feature_table(places: Sequence[Placed], gold: Sequence[str], weights: Mappin
     return rows
 
 
-def _share(place: Placed, name: str, weight: float) -> str:
+def _share(place: RankedPassage, name: str, weight: float) -> str:
     share = place.hit.components.get(name, 0.0)
     value = share / weight if weight else 0.0
     return f"{value + 0.0:.3g} → {share + 0.0:+.2f}"  # no minus before a zero

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.explain import Examiner, Fate, Placed, linked_entities
+from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities
 from hopbench.eval.trials.traces import plain
 from hopbench.flows.cli.explain.words import fate_words, rank_words
 from hopbench.retrieval.budget import counted
@@ -49,7 +49,7 @@ def _label(target: Target, examiner: Examiner) -> dict[str, Any]:
     }
 
 
-def _hit(target: Target, place: Placed) -> dict[str, Any]:
+def _hit(target: Target, place: RankedPassage) -> dict[str, Any]:
     hit = place.hit
     return {
         "rank": place.rank,

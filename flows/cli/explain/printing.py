@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 from rich.text import Text
 
-from hopbench.eval.explain import Examiner, Fate, Placed, linked_entities, versus
+from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities, side_by_side
 from hopbench.eval.explain.wording import note_words
 from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain.features import feature_table, quoted
@@ -86,7 +86,7 @@ def _print_notes(screen: Console, target: Target, examiner: Examiner) -> None:
         _line(screen, f"{name.replace('_', ' ')}: {note_words(value, target.names)}", 2)
 
 
-def _print_hit(screen: Console, target: Target, place: Placed, width: int, learned: bool) -> None:
+def _print_hit(screen: Console, target: Target, place: RankedPassage, width: int, learned: bool) -> None:
     gold = "gold" if place.passage in target.question.gold else "    "
     words = score_words if learned else place_words  # the table below has a learned score's components
     head = f"{place.rank:>{width}}  {gold}  {target.title(place.passage)}  {words(place)}"
@@ -155,7 +155,7 @@ def _shown_path(fate: Fate) -> Sequence[Step]:
 def print_versus(target: Target, first: Examiner, second: Examiner) -> None:
     """Ranks of the gold passages under both, and what only one has among its first hits, with the reason."""
     screen = console()
-    both = versus(first, second, target.question.gold)
+    both = side_by_side(first, second, target.question.gold)
     one, other = first.answer.label, second.answer.label
     screen.print(Text(f"\n{one} against {other}", style="bold"))
     if both.gold:
@@ -172,7 +172,9 @@ def _short(fate: Fate) -> str:
     return rank if rank == fate.kind else f"{rank}, {fate.kind}"
 
 
-def _print_only(screen: Console, target: Target, title: str, other: str, found: Sequence[tuple[Placed, Fate]]) -> None:
+def _print_only(
+    screen: Console, target: Target, title: str, other: str, found: Sequence[tuple[RankedPassage, Fate]]
+) -> None:
     screen.print(Text(f"{title} has in its first hits: {len(found) or 'nothing'}"))
     for place, fate in found:
         gold = "  gold" if place.passage in target.question.gold else ""

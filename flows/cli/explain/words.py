@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hopbench.eval.explain import Fate, Helped, Placed, Rival
+from hopbench.eval.explain import Fate, HelpfulChange, RankedPassage, Rival
 from hopbench.eval.explain.wording import Name
 from hopbench.eval.metrics.joined import MAX_HOPS
 from hopbench.retrieval.types import Step
@@ -12,13 +12,13 @@ from hopbench.retrieval.types import Step
 MAX_CHANGES = 4
 
 
-def place_words(place: Placed) -> str:
+def place_words(place: RankedPassage) -> str:
     """`0.5321  graph  vector 0.51, graph 0.75`."""
     parts = ", ".join(f"{name} {value:.4g}" for name, value in place.hit.components.items())
     return score_words(place) + (f"  ({parts})" if parts else "")
 
 
-def score_words(place: Placed) -> str:
+def score_words(place: RankedPassage) -> str:
     """`0.5321  graph`, and `[manual.pdf, page 12]` where the corpus tells it."""
     return f"{place.hit.score:.4g}  {place.hit.origin}" + (f"  [{place.hit.source}]" if place.hit.source else "")
 
@@ -103,13 +103,13 @@ def _pruned(fate: Fate, name: Name, title: Name) -> list[str]:
     return lines + _changes("so would", fate.changes[1:])
 
 
-def _helped(helped: Helped) -> str:
+def _helped(helped: HelpfulChange) -> str:
     origin = ", as a seed" if helped.place.hit.origin == "seed" else ""
     cost = f", in place of {helped.lost} others" if helped.lost else ""
     return f"{helped.change} ranks it {helped.place.rank}{origin}{cost}"
 
 
-def _changes(title: str, changes: Sequence[Helped]) -> list[str]:
+def _changes(title: str, changes: Sequence[HelpfulChange]) -> list[str]:
     if not changes:
         return []
     shown = "; ".join(map(_helped, changes[:MAX_CHANGES]))

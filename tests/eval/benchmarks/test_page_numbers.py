@@ -11,7 +11,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
 from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.passages import read_passage, read_source
-from hopbench.eval.explain import Placed
+from hopbench.eval.explain import RankedPassage
 from hopbench.flows.cli.explain.words import place_words
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.index.index import Batch
@@ -88,7 +88,7 @@ def test_it_is_printed_and_told_by_name(tmp_path: Path) -> None:
 
     (ranking,) = BM25().rank(Batch(index, ASKED[:1]), Counters())
 
-    words = [place_words(Placed(hit.chunk_id, rank, hit)) for rank, hit in enumerate(ranking.hits, 1)]
+    words = [place_words(RankedPassage(hit.chunk_id, rank, hit)) for rank, hit in enumerate(ranking.hits, 1)]
     assert [True, False] == ["[manual.pdf, page 12]" in line for line in words]
     assert '{"page_number": 12, "document_id": "d7", "document_name": "manual.pdf"}' == json.dumps(MANUAL.facts())
     assert ["d7, page 12", "page 12", "d7", ""] == [

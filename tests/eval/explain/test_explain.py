@@ -27,7 +27,7 @@ from hopbench.eval.explain import (
     outcomes_of,
     pasteable,
     queries_of,
-    versus,
+    side_by_side,
 )
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
@@ -265,7 +265,7 @@ def test_entities_and_nodes_have_readable_names(index: Index) -> None:
 
 def test_two_strategies_side_by_side(batch: Batch, examiner: Examiner) -> None:
     vector = Examiner(batch, answer("vector", Vector(), batch), TOP)
-    both = versus(examiner, vector, ["rival", "alone"])
+    both = side_by_side(examiner, vector, ["rival", "alone"])
     assert [(ours.kind, theirs.kind) for ours, theirs in both.gold] == [
         ("reached", "not ranked"),
         ("never linked", "not ranked"),

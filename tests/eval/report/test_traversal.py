@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.support.graphs import graph_tables, hand_index
 
-from hopbench.eval.explain import Answer, Names, Placed
+from hopbench.eval.explain import Answer, Names, RankedPassage
 from hopbench.eval.report.traversal import MOST_NODES, Node, Traversal, place, traversal
 from hopbench.eval.report.traversal_svg import draw
 from hopbench.eval.types import BenchmarkQuestion
@@ -33,7 +33,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
 
 
 def answer(*hits: Hit) -> Answer:
-    placed = tuple(Placed(hit.chunk_id, rank, hit) for rank, hit in enumerate(hits, 1))
+    placed = tuple(RankedPassage(hit.chunk_id, rank, hit) for rank, hit in enumerate(hits, 1))
     return Answer("sample:tuned", Vector(), placed, seeds=("seed",), notes={"communities": [("community:1", "A, B")]})
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from tests.flows.cli.conftest import call
 
-from hopbench.eval.explain import Answer, Change, Examiner, Fate, Helped, Placed
+from hopbench.eval.explain import Answer, Change, Examiner, Fate, HelpfulChange, RankedPassage
 from hopbench.eval.explain.wording import note_words
 from hopbench.eval.metrics import PRIMARY
 from hopbench.flows.cli.explain.words import fate_words, path_words
@@ -85,9 +85,9 @@ def test_notes_are_named_and_cut() -> None:
 
 
 def test_a_pruned_fate_tells_the_limit_the_landing_and_the_cost() -> None:
-    place = Placed("c2", 7, Hit("c2", 0.5, "graph", {}, (Step("SIMILAR_TO", "c1", "c2", 0.5, 0.5),)))
-    seed = Placed("c2", 31, Hit("c2", 0.5, "seed"))
-    helped = Helped(Change("min_similarity", 0.7, 0.0), place), Helped(Change("k", 1, 9), seed, lost=3)
+    place = RankedPassage("c2", 7, Hit("c2", 0.5, "graph", {}, (Step("SIMILAR_TO", "c1", "c2", 0.5, 0.5),)))
+    seed = RankedPassage("c2", 31, Hit("c2", 0.5, "seed"))
+    helped = HelpfulChange(Change("min_similarity", 0.7, 0.0), place), HelpfulChange(Change("k", 1, 9), seed, lost=3)
     assert fate_words(Fate("c2", "pruned", initial_rank=40, changes=helped), name, name) == [
         "pruned by min_similarity (rank 40 in the initial ranking): min_similarity 0.7 → 0 ranks it 7",
         "then it comes by: [One] ─SIMILAR_TO 0.5→ [Two]",
