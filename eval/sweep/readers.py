@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hopbench.eval.answering.reading import Read, costs, judged_figures
-from hopbench.eval.metrics import all_metrics
+from hopbench.eval.metrics import Summary, all_metrics
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.eval.types import MAX_FAILED, too_many_failed
@@ -15,7 +14,7 @@ from hopbench.eval.types import MAX_FAILED, too_many_failed
 COVERAGE = "read_coverage"
 
 
-def with_readers(own: Mapping[str, float], answered: Read, label: str, summary: Mapping[str, Any]) -> dict[str, float]:
+def with_readers(own: Mapping[str, float], answered: Read, label: str, summary: Summary) -> dict[str, float]:
     """A trial's costs with those of its answers and judgements, and the share of the questions that they cover.
 
     `read_coverage` is that of the metric that covers least, of the questions with a ranking.

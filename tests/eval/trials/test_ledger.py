@@ -51,14 +51,6 @@ def test_the_first_of_equal_trials_stays(tmp_path: Path) -> None:
     assert {"recall@5": 0.5} == found.metrics
 
 
-@pytest.mark.parametrize(
-    "change", [{"seed": 1}, {"questions": ["q1"]}, {"parameters": {"restart": 0.3}}, {"code": "2"}]
-)
-def test_an_id_tells_every_setting(change: dict[str, object]) -> None:
-    assert TrialKey(SETTINGS).id == TrialKey(dict(reversed(SETTINGS.items()))).id
-    assert TrialKey(SETTINGS).id != TrialKey({**SETTINGS, **change}).id
-
-
 def test_a_sweep_keeps_its_first_start(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         first = ledger.sweep_started("a")
