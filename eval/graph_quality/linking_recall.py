@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.entities import question_entities
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import split_qualifier
@@ -36,7 +36,7 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
     asked = [question for question in benchmark.questions if question.gold]
     batch, counters = Batch(index, [question.question for question in asked]), Counters()
     reader = linker(batch, counters)
-    linked = question_entities(batch)(batch, counters, reader)
+    linked = question_entities(batch, counters, reader)
     missed = [
         question.id
         for question, found in zip(asked, linked, strict=True)

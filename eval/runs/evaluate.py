@@ -21,8 +21,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.fitted import FittedOn, question_hash
 from hopbench.retrieval.graph.build.builder import Steps
-from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.entities import MODEL
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.kinds import LabelKind, kind_of
 from hopbench.retrieval.support.errors import ParameterError
@@ -112,7 +111,7 @@ class Plan:
             seed=self.seed,
             code=code_version(),
             **plugin_settings(strategy),
-            model=self.index.shared.get(MODEL, ""),
+            model=self.index.services.model,
             **({} if self.batch is None else {"batch": self.batch}),  # it decides the number of round trips
         )
 

@@ -19,8 +19,7 @@ from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
 from hopbench.eval.trials.version import code_version, plugin_settings
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget, counted
-from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.entities import MODEL
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
 
@@ -58,8 +57,13 @@ class Arena:
 
     def settings(self, strategy: Strategy) -> dict[str, Any]:
         """Everything that decides a trial's outcome: what its id is made of."""
-        measured = {"latency": self.latency, "ragas": self.ragas, "repeat": self.repeat, "batch": self.batch}
-        measured |= {"model": self.index.shared.get(MODEL, ""), **self.reading.settings()}
+        measured: dict[str, Any] = {
+            "latency": self.latency,
+            "ragas": self.ragas,
+            "repeat": self.repeat,
+            "batch": self.batch,
+        }
+        measured |= {"model": self.index.services.model, **self.reading.settings()}
         return {
             "strategy": strategy.name,
             "parameters": strategy.identity(),

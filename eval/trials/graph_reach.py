@@ -9,7 +9,7 @@ from scipy import sparse
 from hopbench.eval.metrics.reach import ExpansionFactors, reach
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters
 

@@ -1,4 +1,4 @@
-"""The graph as sparse matrices, read from the store in one round trip and kept for as long as the index lives."""
+"""The graph as sparse matrices, read from the store in one round trip and cached by the index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.types import Counters
 
 
@@ -42,12 +42,10 @@ class Adjacency:
 
 def adjacency(batch: Batch, counters: Counters) -> Adjacency:
     """The graph's adjacency; read once per index, and charged to each batch that uses it as it would cost alone."""
-    kept: Adjacency | None = batch.index.shared.get("adjacency")
-    if kept is None:
-        kept = batch.index.shared["adjacency"] = _read(batch)
+    graph = batch.index.memo.get("adjacency", lambda: _read(batch))
     counters.round_trips += 1
-    counters.rows += kept.rows
-    return kept
+    counters.rows += graph.rows
+    return graph
 
 
 def _read(batch: Batch) -> Adjacency:

@@ -27,7 +27,7 @@ from hopbench.flows.run.folder import RunFolder
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.fitted import question_hash
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.kinds import kind_of
 from hopbench.retrieval.strategies.registry import make, registry
 from hopbench.retrieval.support.errors import InputError

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import DEPTH
 from hopbench.retrieval.search.exact import cosines as cosines_of
 from hopbench.retrieval.search.fusion import DECIMALS
@@ -76,15 +76,18 @@ def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]
     return columns.astype(np.int64), np.repeat(np.arange(len(rows)), sizes), values
 
 
+def _entities_by_chunk(graph: Adjacency) -> sparse.csr_array:
+    by_chunk = sparse.csr_array(graph.mentions.T)
+    by_chunk.sort_indices()
+    return by_chunk
+
+
 class Evidence:
     """Writes down what led to a chunk."""
 
     def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
         self._index, self._graph, self._known = index, graph, known
-        if "mentioned" not in index.shared:
-            index.shared["mentioned"] = sparse.csr_array(graph.mentions.T)
-            index.shared["mentioned"].sort_indices()
-        self._mentioned: sparse.csr_array = index.shared["mentioned"]
+        self._mentioned = index.memo.get("entities by chunk", lambda: _entities_by_chunk(graph))
         self._community_of = np.full(len(graph.entities), -1)
         for number, rows in enumerate(known.members if known else ()):
             self._community_of[rows] = number

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.question.linking import Link, Linker
+from hopbench.retrieval.index import Link, Linker
 from hopbench.retrieval.strategies.hoprank.evidence import Evidence
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, ranges
 from hopbench.retrieval.support.arithmetic import ln, shares, summed

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.base import KEEP
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates

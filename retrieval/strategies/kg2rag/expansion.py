@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.kg2rag.trees import Floats, Rows, Triples

@@ -15,7 +15,7 @@ from hopbench.eval.benchmarks.validation import read_passage
 from hopbench.eval.explain import Placed
 from hopbench.flows.cli.explain.words import place_words
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.baselines import BM25
 from hopbench.retrieval.strategies.registry import make, registry
 from hopbench.retrieval.support.errors import InputError

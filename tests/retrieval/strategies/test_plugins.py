@@ -16,8 +16,8 @@ from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.version import plugin_code, plugin_settings, plugin_warnings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.nightly.suspects import changed
+from hopbench.flows.sweep import flow as sweep_module
 from hopbench.flows.sweep.flow import Swept, sweep
-from hopbench.flows.sweep.flow import flow as sweep_module
 from hopbench.flows.workers.units import code_here, same_code
 from hopbench.retrieval.strategies.registry import make, registry, resolve
 from hopbench.retrieval.support.errors import InputError
