@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics import primary_of, rank_key
 from hopbench.eval.types import Benchmark
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS_SCHEMA = "hopbench.results/1"
-HOP_FREE = ("vector", "bm25", "hybrid")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def shown_interval(pair: Mapping[str, Any]) -> tuple[float, float] | None:
 
 def is_hop_free(label: str) -> bool:
     """Whether a label names a ranking that follows no edge: `bm25`, `hybrid:tuned`, `vector[…]`."""
-    return label.split("[", maxsplit=1)[0].split(":", maxsplit=1)[0] in HOP_FREE
+    return Label.of_any(label).is_hop_free
 
 
 def _records(table: pd.DataFrame) -> Iterator[dict[str, Any]]:

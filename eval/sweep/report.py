@@ -19,7 +19,7 @@ from hopbench.eval.sweep.response import responses
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.sweep.selection import Selection
 from hopbench.retrieval.fitted import FittedOn
-from hopbench.retrieval.strategies.registry import parts_of
+from hopbench.retrieval.strategies.label import Label
 
 SHOWN = 200
 
@@ -91,6 +91,7 @@ def _ablations(report: SweepReport) -> list[tuple[str, str, float, float | None]
 def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
     """The winner as a file for `hopbench run --config`, with the sets that chose it where its label alone is mute."""
     build, content = best.candidate.build, plan.content
+    changes = Label.of_any(best.candidate.label).changes
     flags = {
         "dataset": plan.report_on or plan.datasets[0],
         "strategies": best.candidate.label,
@@ -99,7 +100,7 @@ def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) 
         "extractor": build.extractor,
         **build.settings(),
         **_models(content),
-        **({"tuned_on": [str(one) for one in tuned_on]} if tuned_on and parts_of(best.candidate.label)[2] else {}),
+        **({"tuned_on": [str(one) for one in tuned_on]} if tuned_on and changes else {}),
     }
     metric = content.objective.metric
     chosen_on = ", ".join(one.name for one in tuned_on) or ", ".join(best.by_dataset)
