@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph.cypher.neo4j import nearest_nodes
 from hopbench.retrieval.graph.schema import CHUNK
-from hopbench.retrieval.graph.stores.neo4j.cypher import nearest_nodes
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.search.exact import TopRows, cosines
 
