@@ -124,7 +124,7 @@ def _lessons(
     """The lessons of one graph with every embedder; no mention depends on it, so one graph serves all."""
     from hopbench.eval.training.lessons import lessons
     from hopbench.flows.graph.build import built_graph, open_index
-    from hopbench.retrieval.index.index import Index
+    from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.hoprank import HopRank
 
     report.begin(f"graph of {benchmark.name}")

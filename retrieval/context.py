@@ -13,7 +13,7 @@ from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.statements import DIRECTED, SYMMETRIC, Statement, statements_of
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.recognition import Card
 from hopbench.retrieval.text import shortened
 from hopbench.retrieval.types import Counters

@@ -22,8 +22,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.chunking import chunk_passages, count_tokens
 from hopbench.retrieval.graph.extract.model import TOGETHER, opening, parts_of
-from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.keywords import SUMMARIES
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.strategies.base import Strategy
@@ -100,13 +99,13 @@ def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questio
 
 def summary_line(label: str, strategy: Strategy, index: Index, question: Question) -> Line:
     """The cost of summarising the communities of a built graph; a stand-in for the model counts them."""
-    index.shared[SUMMARIES] = _count_summaries
+    index.services = replace(index.services, community_summaries=_count_summaries)
     spent = Counters()
     strategy.rank(Batch(index, [question]), spent)
     return Line(label, "summaries", "llm", spent.llm_calls, spent.tokens, spent.llm_calls * SUMMARY_TOKENS)
 
 
-def _count_summaries(_: Batch, counters: Counters, texts: Sequence[str]) -> Sequence[str]:
+def _count_summaries(counters: Counters, texts: Sequence[str]) -> Sequence[str]:
     counters.llm_calls += len(texts)
     counters.tokens += sum(count_tokens(text) + count_tokens(SUMMARY) + CHAT_TOKENS for text in texts)
     return texts

@@ -29,13 +29,11 @@ from hopbench.eval.compare.statistics import (
 )
 from hopbench.eval.compare.types import Comparison, LabelCoverage, PairResult, TypeBreakdown, Verdict
 from hopbench.eval.metrics.registry import PRIMARY, get_metric, rank_key
+from hopbench.retrieval.strategies.label import HOP_FREE
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-HOP_FREE = ("vector", "bm25", "hybrid")
-"""The baselines that use no graph; of equal ones the first is taken."""
 
 BREAKDOWN_RESAMPLES = 1_999
 """Enough for the intervals by type, on which no verdict stands, and for metrics beside the primary one."""

@@ -14,12 +14,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopbench.eval.compare import HOP_FREE, PairResult, best_baseline, compare, limit
+from hopbench.eval.compare import PairResult, best_baseline, compare, limit
 from hopbench.eval.docs.figures_against import as_markdown, heading, rows_by_label, table_against, table_of_kinds
 from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.runs.finished import FinishedRun
-from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE, preset, registry
+from hopbench.retrieval.strategies.label import HOP_FREE, WITHOUT_SOURCE
+from hopbench.retrieval.strategies.registry import preset, registry
 from hopbench.retrieval.support.errors import InputError
 
 _BLOCK = re.compile(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hopbench.eval.explain.answer import RankedPassage, places
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Counters

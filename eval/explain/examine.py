@@ -10,7 +10,7 @@ from hopbench.eval.explain.answer import Answer, RankedPassage
 from hopbench.eval.explain.changes import Outcome, helpful, outcomes_of
 from hopbench.eval.explain.fates import Fate, rivals
 from hopbench.eval.explain.routes import EVERY_KIND, Routes
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.base import KEEP
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.traversal.adjacency import adjacency

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
-from hopbench.retrieval.index.index import Batch, Index, ReadCache
+from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Counters, Question
 
@@ -47,8 +47,7 @@ def queries_of(strategy: Strategy, index: Index, question: Question) -> Sequence
     recording = _Recording(index.store)
     bare = copy.copy(index)  # keeps the vectors and the BM25 index, which are not read from the store
     bare.store, bare.reads = cast("GraphStore", recording), ReadCache()
-    # What fills a seam (a language model's extractor) stays; what was read from the graph is to be read again.
-    bare.shared = {name: value for name, value in index.shared.items() if callable(value)}
+    bare.memo = Memo(INDEX_VALUES)  # what was read from the graph is to be read again; services stay
     strategy.rank(Batch(bare, [question]), Counters())
     return recording.queries
 

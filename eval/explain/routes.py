@@ -16,7 +16,7 @@ from scipy import sparse
 from hopbench.eval.metrics.joined import MAX_HOPS
 from hopbench.eval.metrics.reach import ExpansionFactors
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Step
 

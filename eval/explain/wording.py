@@ -11,7 +11,7 @@ from hopbench.retrieval.context import Relationship, relation_words
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS
 from hopbench.retrieval.graph.statements import statements_of
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.text import sentences, split_qualifier
 from hopbench.retrieval.types import Step
 

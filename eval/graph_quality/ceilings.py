@@ -15,7 +15,7 @@ from scipy import sparse
 from hopbench.eval.metrics.reach import ExpansionFactors, reach
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.entities import question_entities
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import split_qualifier
@@ -46,7 +46,7 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
     asked = [question for question in benchmark.questions if question.gold]
     batch, counters = Batch(index, [question.question for question in asked]), Counters()
     reader = linker(batch, counters)
-    linked = question_entities(batch)(batch, counters, reader)
+    linked = question_entities(batch, counters, reader)
     missed = [
         question.id
         for question, entities in zip(asked, linked, strict=True)

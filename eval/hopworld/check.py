@@ -19,7 +19,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.search.exact import Candidates, LexicalIndex, dense_top
+from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.search.fusion import Scored, ordered, weighted
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
@@ -98,7 +98,7 @@ def _rankings(benchmark: Benchmark, chunks: Sequence[Chunk]) -> dict[str, list[l
     return ranked
 
 
-def _named(candidates: Candidates, chunks: Sequence[Chunk]) -> Scored:
+def _named(candidates: TopRows, chunks: Sequence[Chunk]) -> Scored:
     return [(chunks[row].id, float(score)) for row, score in zip(candidates.rows, candidates.scores, strict=True)]
 
 

@@ -18,12 +18,11 @@ from hopbench.eval.runs.schema import (
 )
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.strategies.kinds import InSample
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-HOP_FREE = ("vector", "bm25", "hybrid")
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def shown_interval(pair: ComparisonEntry) -> tuple[float, float] | None:
 
 def is_hop_free(label: str) -> bool:
     """Whether a label names a ranking that follows no edge: `bm25`, `hybrid:tuned`, `vector[…]`."""
-    return label.split("[", maxsplit=1)[0].split(":", maxsplit=1)[0] in HOP_FREE
+    return Label.of_any(label).is_hop_free
 
 
 def _records(table: pd.DataFrame) -> Iterator[dict[str, Any]]:

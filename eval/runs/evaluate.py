@@ -21,7 +21,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.fitted import FittedOn, question_hash
 from hopbench.retrieval.graph.build.builder import BuildRecord, Steps
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.kinds import InSample, LabelKind, kind_of
 from hopbench.retrieval.support.errors import ParameterError

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from hopbench.eval.sweep.values import MOST_VALUES, Range, Scalar, Section
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.naming import by_field
 from hopbench.retrieval.strategies.registry import canonical_label, registry
 from hopbench.retrieval.support.errors import HopBenchError
@@ -66,7 +67,7 @@ def with_own_names(entry: Any) -> Any:
     """
     if not isinstance(entry, dict) or not isinstance(entry.get("strategy"), str):
         return entry
-    name = entry["strategy"].partition("[")[0].partition(":")[0]
+    name = Label.of_any(entry["strategy"]).name
     if name not in registry().names():
         return entry
     kind = registry().get(name)

@@ -10,6 +10,7 @@ from hopbench.eval.metrics import PRIMARY, all_metrics
 from hopbench.eval.sweep.entry import BuildValues, Entry
 from hopbench.eval.sweep.model_fields import OBJECTIVES, ModelFields
 from hopbench.eval.sweep.values import MOST, Section
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import UnknownNameError
 
 
@@ -97,7 +98,7 @@ class SweepFile(ModelFields):
 
     @model_validator(mode="after")
     def _one_winner(self) -> SweepFile:
-        if self.write_preset is not None and len({entry.strategy.partition(":")[0] for entry in self.strategy}) > 1:
+        if self.write_preset is not None and len({Label.of_any(entry.strategy).name for entry in self.strategy}) > 1:
             raise ValueError("write_preset: a preset belongs to one strategy: list only one")
         return self
 

@@ -15,7 +15,7 @@ from hopbench.eval.sweep.results import Result
 from hopbench.eval.trials.version import code_version
 from hopbench.eval.types import Benchmark, hashes_of
 from hopbench.retrieval.fitted import FittedOn
-from hopbench.retrieval.strategies.registry import parts_of
+from hopbench.retrieval.strategies.label import Label
 
 
 def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[str, Benchmark]) -> None:
@@ -62,7 +62,7 @@ def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) 
         **build.settings(),
         **_models(content),
     }
-    if tuned_on and parts_of(best.candidate.label)[2]:
+    if tuned_on and Label.of_any(best.candidate.label).changes:
         flags["tuned_on"] = list(map(str, tuned_on))
     metric = content.objective.metric
     chosen_on = ", ".join(dataset.name for dataset in tuned_on) or ", ".join(best.by_dataset)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.paths import Reached

@@ -10,7 +10,7 @@ from hopbench.eval.trials.trial import TrialOutcome, prepare, run_trial
 
 if TYPE_CHECKING:
     from hopbench.retrieval.budget import Budget
-    from hopbench.retrieval.index.index import Batch
+    from hopbench.retrieval.index import Batch
     from hopbench.retrieval.strategies.base import Strategy
 
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 from hopbench.eval.trials.version import code_version, plugin_settings
-from hopbench.retrieval.question.entities import MODEL
 
 if TYPE_CHECKING:
     from hopbench.retrieval.budget import Budget
-    from hopbench.retrieval.index.index import Index
+    from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 
 ID_LENGTH = 16
@@ -121,7 +120,7 @@ class TrialKey:
         **variations: Unpack[Variations],
     ) -> TrialKey:
         """The key of a strategy's trial on these questions; `parameters` default to the strategy's own identity."""
-        varied: dict[str, object] = {"model": index.shared.get(MODEL, ""), **variations}
+        varied: dict[str, object] = {"model": index.services.model, **variations}
         settings: TrialSettings = {
             "strategy": strategy.name,
             "parameters": strategy.identity() if parameters is None else parameters,

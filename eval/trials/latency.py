@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from hopbench.eval.trials.trial import ranked
 from hopbench.eval.trials.yardstick import VERSION, yardsticks
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.types import Counters, Question
 
 if TYPE_CHECKING:

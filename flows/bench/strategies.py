@@ -15,7 +15,7 @@ from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.index.index import Index, ReadCache
+from hopbench.retrieval.index import Index, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Question
 

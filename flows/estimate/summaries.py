@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.home import Home
     from hopbench.flows.settings.options import GraphOptions
-    from hopbench.retrieval.index.index import Index
+    from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 
 SUMMING = "dual_level"

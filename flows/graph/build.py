@@ -17,7 +17,7 @@ from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.support.notice import notice
 
 

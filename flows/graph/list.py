@@ -80,7 +80,7 @@ def _files(folder: Path) -> Iterator[StoredGraph]:
 
 
 def _served(connection: Connection) -> Iterator[StoredGraph]:
-    from hopbench.retrieval.graph.stores.neo4j.cypher import BUILDS
+    from hopbench.retrieval.graph.cypher.neo4j import BUILDS
     from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
 
     store = Neo4jStore(connection, "")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hopbench.flows.nightly.nights import Night, last_good
+from hopbench.retrieval.strategies.label import Label
 
 Parameters = Mapping[str, Any]
 
@@ -66,7 +67,7 @@ def counterparts(tonight: Mapping[str, Parameters], earlier: Sequence[Night], se
 
 def strategy_of(label: str) -> str:
     """`NAME:tuned[field=value]` → `NAME`."""
-    return _plain(label).partition(":")[0]
+    return Label.of_any(label).name
 
 
 def nearest(label: str, parameters: Parameters, candidates: Mapping[str, Parameters]) -> str:
@@ -75,13 +76,9 @@ def nearest(label: str, parameters: Parameters, candidates: Mapping[str, Paramet
     def distance(candidate: str) -> tuple[bool, int, str]:
         other = candidates[candidate]
         differing = sum(parameters.get(name) != other.get(name) for name in {*parameters, *other})
-        return _plain(candidate) != _plain(label), differing, candidate
+        return Label.of_any(candidate).unchanged != Label.of_any(label).unchanged, differing, candidate
 
     return min(candidates, key=distance)
-
-
-def _plain(label: str) -> str:
-    return label.partition("[")[0]
 
 
 def _lacking(night: Night, tonight: Mapping[str, Parameters], strategy: str) -> dict[str, Parameters]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hopbench.flows.settings.models import Models
     from hopbench.flows.settings.options import RunOptions
     from hopbench.retrieval.graph.build.plan import GraphPlan
-    from hopbench.retrieval.index.index import Index
+    from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 
 FIXED_STEPS = 4  # candidates, score, compare, write; building and remarks announce their own

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.flows.settings.home import Home
     from hopbench.retrieval.graph.build.plan import GraphPlan
-    from hopbench.retrieval.index.index import Batch
+    from hopbench.retrieval.index import Batch
     from hopbench.retrieval.strategies.base import Strategy
 
 UNITS_EACH = 4  # of a worker, at least: so that none waits long for the last

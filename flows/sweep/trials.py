@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.flows.settings.models import Models
     from hopbench.retrieval.graph.build.plan import GraphPlan
-    from hopbench.retrieval.index.index import Index
+    from hopbench.retrieval.index import Index
 
 KEPT_GRAPHS = 4
 LOOK_SECONDS = 0.2  # between looks at a trial that another process is at

@@ -22,7 +22,7 @@ from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, In
 
 if TYPE_CHECKING:
     from hopbench.eval.types import Benchmark
-    from hopbench.retrieval.index.index import Batch, Index
+    from hopbench.retrieval.index import Batch, Index
     from hopbench.retrieval.strategies.base import Strategy
 
 KEPT_BATCHES = 4  # a batch's score matrices take up to 400 MB while they are computed
@@ -152,7 +152,7 @@ class Desk:
 
     def _batch(self, part: int) -> Batch:
         """The batch, as the last unit left it; the oldest are forgotten, and computed again should they return."""
-        from hopbench.retrieval.index.index import Batch
+        from hopbench.retrieval.index import Batch
 
         with self._lock:
             if part not in self._batches:

@@ -1,0 +1,34 @@
+"""What strategies search: an index over one corpus and its graph, and batches of questions put to it."""
+
+from hopbench.retrieval.index.batch import Batch
+from hopbench.retrieval.index.index import EXACT, INDEX_VALUES, Index
+from hopbench.retrieval.index.linker import Link, Linker, Uncapitalised
+from hopbench.retrieval.index.memo import Memo, ReadCache
+from hopbench.retrieval.index.services import (
+    CommunitySummaries,
+    Keywords,
+    QuestionEntities,
+    QuestionKeywords,
+    Services,
+    Synonyms,
+    TreeRelevance,
+)
+
+__all__ = [
+    "EXACT",
+    "INDEX_VALUES",
+    "Batch",
+    "CommunitySummaries",
+    "Index",
+    "Keywords",
+    "Link",
+    "Linker",
+    "Memo",
+    "QuestionEntities",
+    "QuestionKeywords",
+    "ReadCache",
+    "Services",
+    "Synonyms",
+    "TreeRelevance",
+    "Uncapitalised",
+]

@@ -1,7 +1,7 @@
-"""Entities for a question and synonyms for an entity: two seams, each with a form that needs no language model.
+"""What a question means: its entities, their synonyms and its keywords, by a language model or without one.
 
-A language model takes a seam's place when it is put into `Index.shared` under the seam's key. Whatever fills a seam is
-charged to the counters it is given, and answers for a whole batch at once.
+Each function asks the index's service (`hopbench.retrieval.index.services`) where there is one, else it reads the
+question against the graph's names.
 """
 
 from __future__ import annotations
@@ -9,61 +9,51 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.linking import Linker
+from hopbench.retrieval.index import Batch, Index, Keywords, Linker
 from hopbench.retrieval.search.exact import cosines, dense_top
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters
 
 BLOCK = 64  # questions compared with all names at once: bounds the memory
-QUESTION_ENTITIES, SYNONYMS = "question_entities", "synonyms"
-MODEL = "question_model"  # beside them: the name of the language model that fills the seams
 
 
-class QuestionEntities(Protocol):
-    """Finds what a question speaks of (document 4, stage 1)."""
-
-    def __call__(self, batch: Batch, counters: Counters, reader: Linker) -> list[list[str]]:
-        """Per question the ids of graph entities, each once, by importance or mention; `reader` resolves names."""
-        ...
-
-
-class Synonyms(Protocol):
-    """Proposes other names for entities (document 4, stage 3); the caller checks them."""
-
-    def __call__(
-        self, batch: Batch, counters: Counters, reader: Linker, wanted: Sequence[tuple[int, str]], limit: int
-    ) -> list[list[str]]:
-        """For each (question's number in the batch, entity id) at most `limit` names, best first."""
-        ...
+def question_entities(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Sequence[str]]:
+    """Per question the ids of its entities, each once: by the index's service, else as they stand in the question."""
+    service = batch.index.services.question_entities
+    if service is not None:
+        return service(batch.questions, counters, linker)
+    return [list(dict.fromkeys(link.entity for link in linker.links(one.text))) for one in batch.questions]
 
 
-def question_entities(batch: Batch) -> QuestionEntities:
-    """What fills the seam of this index: the surface extractor unless a language model was put there."""
-    return batch.index.shared.get(QUESTION_ENTITIES, surface_entities)  # type: ignore[no-any-return]
+def question_keywords(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Keywords]:
+    """Each question's keywords: by the index's service, else its own entities, and its text for both levels."""
+    service = batch.index.services.keywords
+    if service is not None:
+        return service(batch.questions, counters, linker)
+    entities = question_entities(batch, counters, linker)
+    return [Keywords(ids, one.text, one.text) for ids, one in zip(entities, batch.questions, strict=True)]
 
 
-def synonyms(batch: Batch) -> Synonyms:
-    """What fills the seam of this index: the nearest entity names unless a language model was put there."""
-    return batch.index.shared.get(SYNONYMS, nearest_names)  # type: ignore[no-any-return]
-
-
-def surface_entities(batch: Batch, counters: Counters, reader: Linker) -> list[list[str]]:
-    """The names of the graph that stand in each question, left to right, each entity once."""
-    return [list(dict.fromkeys(link.entity for link in reader.links(one.text))) for one in batch.questions]
+def synonyms(
+    batch: Batch, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
+) -> Sequence[Sequence[str]]:
+    """For each (question's index, entity id) at most `limit` names: by the index's service, else the nearest names."""
+    service = batch.index.services.synonyms
+    if service is not None:
+        return service(counters, linker, wanted, limit)
+    return nearest_names(batch, counters, linker, wanted, limit)
 
 
 def nearest_names(
-    batch: Batch, counters: Counters, reader: Linker, wanted: Sequence[tuple[int, str]], limit: int
+    batch: Batch, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
 ) -> list[list[str]]:
     """The entity names whose embeddings are nearest to each entity's, its own left out."""
-    known = name_vectors(batch.index, reader, counters)
+    known = name_vectors(batch.index, linker, counters)
     entities = sorted({entity for _, entity in wanted})
     rows = [known.row_of[entity] for entity in entities]
     nearest = dict(zip(entities, known.nearest(known.vectors[rows], limit, skip=rows), strict=True))
@@ -102,11 +92,13 @@ class NameVectors:
         return found
 
 
-def name_vectors(index: Index, names: Linker, counters: Counters) -> NameVectors:
-    """The embeddings of the graph's entity names, computed once per index: the stage "name embedding" of who did it."""
-    if "name_vectors" not in index.shared:
-        entities = sorted(names.name_of)
-        spelled = [names.name_of[entity] for entity in entities]
+def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVectors:
+    """The embeddings of the graph's entity names, computed once per index; whoever does it has the stage's seconds."""
+
+    def embedded() -> NameVectors:
+        entities = sorted(linker.name_of)
+        names = [linker.name_of[entity] for entity in entities]
         with stage(counters, "name embedding"):
-            index.shared["name_vectors"] = NameVectors(entities, spelled, index.embed(spelled))
-    return index.shared["name_vectors"]  # type: ignore[no-any-return]
+            return NameVectors(entities, names, index.embed(names))
+
+    return index.memo.get("name vectors", embedded)

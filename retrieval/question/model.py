@@ -1,8 +1,7 @@
 """What a language model does for questions: their entities and keywords, synonyms, summaries of communities.
 
-Each method fills a seam that has a form without a model (`question_entities`, `dual_level`, `communities`); `install`
-puts them into an index. Calls are charged to the counters they are given, also those the cache answers: a label's
-figures do not depend on what ran before it.
+Each method is one of the `Services` of an index; `install` sets them. Calls are charged to the counters they are given,
+also those that the cache answers: a label's figures do not depend on what ran before it.
 
 A question without a usable reply fails, with the reason, and its row says so. What would fail every question (a budget
 that is reached, an endpoint that is gone) stops the run; it goes on from there when it is started again.
@@ -14,15 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Index, Keywords, Linker, Services
 from hopbench.retrieval.llm import LLM, Call, Reply, ask
 from hopbench.retrieval.llm.faults import LASTING
 from hopbench.retrieval.llm.structured import wire_schema
-from hopbench.retrieval.question.entities import MODEL, QUESTION_ENTITIES, SYNONYMS
-from hopbench.retrieval.question.keywords import KEYWORDS, SUMMARIES, Keywords
-from hopbench.retrieval.question.linking import Linker
 from hopbench.retrieval.support.errors import IncompleteError
-from hopbench.retrieval.types import Counters
+from hopbench.retrieval.types import Counters, Question
 
 PROMPT_VERSION = "question-2"
 FIRST_VERSION = "question-1"  # of the prompts that have not changed since: what they cost stays in the cache
@@ -69,40 +65,40 @@ class QuestionModel:
         return f"{self.llm.endpoint.name} {PROMPT_VERSION}"
 
     def install(self, index: Index) -> None:
-        """Take the seams' places in an index."""
-        index.shared |= {
-            MODEL: self.name,
-            QUESTION_ENTITIES: self.entities,
-            SYNONYMS: self.synonyms,
-            KEYWORDS: self.keywords,
-            SUMMARIES: self.summaries,
-        }
+        """Make the model the services of an index."""
+        index.services = Services(
+            model=self.name,
+            question_entities=self.entities,
+            synonyms=self.synonyms,
+            keywords=self.keywords,
+            community_summaries=self.summaries,
+        )
 
-    def entities(self, batch: Batch, counters: Counters, reader: Linker) -> list[list[str]]:
+    def entities(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> list[list[str]]:
         """Document 4, stage 1: what the model names, as far as the graph knows it."""
-        texts = [question.text for question in batch.questions]
+        texts = [question.text for question in questions]
         replies = self._asked("entities", ENTITIES, texts, _form(entities=_names(MOST_NAMES)), counters)
-        return [_resolved(_value(reply)["entities"], reader) for reply in replies]
+        return [_resolved(_value(reply)["entities"], linker) for reply in replies]
 
-    def keywords(self, batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
+    def keywords(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> list[Keywords]:
         """LightRAG's keywords of both levels; a level without any is the question itself."""
-        texts = [question.text for question in batch.questions]
+        texts = [question.text for question in questions]
         form = _form(high_level=_names(MOST_NAMES), low_level=_names(MOST_NAMES))
-        found = []
+        keywords = []
         for text, reply in zip(texts, self._asked("keywords", TWO_LEVELS, texts, form, counters), strict=True):
             low, high = _value(reply)["low_level"], _value(reply)["high_level"]
-            found.append(Keywords(_resolved(low, reader), ", ".join(low) or text, ", ".join(high) or text))
-        return found
+            keywords.append(Keywords(_resolved(low, linker), ", ".join(low) or text, ", ".join(high) or text))
+        return keywords
 
     def synonyms(
-        self, batch: Batch, counters: Counters, reader: Linker, wanted: Sequence[tuple[int, str]], limit: int
+        self, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
     ) -> list[list[str]]:
         """Document 4, stage 3: other names of each entity; the caller checks them by cosine."""
-        texts = [reader.name_of[entity] for _, entity in wanted]
+        texts = [linker.name_of[entity] for _, entity in wanted]
         replies = self._asked("synonyms", OTHER_NAMES, texts, _form(names=_names(MOST_NAMES)), counters)
         return [_value(reply)["names"][:limit] for reply in replies]
 
-    def summaries(self, batch: Batch, counters: Counters, texts: Sequence[str]) -> list[str]:
+    def summaries(self, counters: Counters, texts: Sequence[str]) -> list[str]:
         """A summary of each community; where the model gives none, the text it was to sum up, and that is counted."""
         replies = self._asked("summaries", SUMMARY, texts, None, counters)
         lost = sum(reply.failure is not None for reply in replies)
@@ -136,6 +132,6 @@ def _value(reply: Reply) -> Any:
     return reply.value
 
 
-def _resolved(names: Sequence[str], reader: Linker) -> list[str]:
-    found = (reader.resolve(name) for name in names)
-    return list(dict.fromkeys(entity for entity in found if entity is not None))
+def _resolved(names: Sequence[str], linker: Linker) -> list[str]:
+    entities = map(linker.resolve, names)
+    return list(dict.fromkeys(entity for entity in entities if entity is not None))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch, Linker
 from hopbench.retrieval.question.entities import name_vectors
-from hopbench.retrieval.question.linking import Linker, linker
+from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import STOP_WORDS, tokens
 from hopbench.retrieval.types import Counters
 

@@ -11,26 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RULE_RELATIONS, entity_id
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index, Uncapitalised
 from hopbench.retrieval.text import STOP_WORDS, folded_words, name_key, split_qualifier, tokens
 from hopbench.retrieval.types import Chunk
 
 RULES, JOINED = ("rules", "spacy"), "rules+triples"
 FEW, FEW_SHARE = 10, 0.001  # passages that may have the word: "continent" and "water" stand in more
-
-
-class Uncapitalised(NamedTuple):
-    """Ids of entities that link in lower case: `always`, or `alone`, where a question names nothing else."""
-
-    always: frozenset[str] = frozenset()
-    alone: frozenset[str] = frozenset()
-
-
-NONE = Uncapitalised()
 
 
 def uncapitalised(index: Index, names: Mapping[str, str]) -> Uncapitalised:

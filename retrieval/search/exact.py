@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\b\w\w+\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class TopRows:
     """One question's best chunks: rows into the index (chunks sorted by id) with scores, best first, ties by id."""
 
     rows: NDArray[np.intp]
@@ -43,14 +43,14 @@ class LexicalIndex:
         """What `bm25s.tokenize` makes of one text, without its progress bar: a question costs a tenth."""
         return [token for token in _TOKEN.findall(text.lower()) if token not in self._stop]
 
-    def top(self, questions: Sequence[str], depth: int = DEPTH) -> list[Candidates]:
+    def top(self, questions: Sequence[str], depth: int = DEPTH) -> list[TopRows]:
         """Each question's best chunks with a positive score."""
         found = []
         for question in questions:
             scores = self.scores(question)
             (rows,) = best_rows(scores[None, :], depth)
             rows = rows[scores[rows] > 0]
-            found.append(Candidates(rows, scores[rows]))
+            found.append(TopRows(rows, scores[rows]))
         return found
 
     def scores(self, question: str) -> NDArray[np.float64]:
@@ -63,14 +63,14 @@ class LexicalIndex:
         return np.asarray(scores, np.float64)
 
 
-def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[Candidates]:
+def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[TopRows]:
     """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors: unit vectors on the grid.
 
     The float32 product only preselects: its last digits depend on the processor and on which questions share a batch,
     and min-max fusion would stretch them. What may be among the best is scored again by `cosines`.
     """
     if not len(questions) or not len(chunks):
-        return [Candidates(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
+        return [TopRows(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
     rough = questions @ chunks.T
     depth = min(depth, len(chunks))
     least = kth_at_least(rough, depth)[:, 0] - slack(chunks.shape[1])
@@ -79,7 +79,7 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
         (rows,) = np.nonzero(scores >= threshold)
         exact = cosines(chunks, rows, question)
         order = np.lexsort((rows, -exact))[:depth]
-        found.append(Candidates(rows[order], exact[order]))
+        found.append(TopRows(rows[order], exact[order]))
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hopbench.retrieval.fitted import FittedOn
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Hit, Ranking, Source

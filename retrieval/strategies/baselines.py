@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.types import Counters, Hit, Ranking
@@ -14,11 +14,11 @@ from hopbench.retrieval.types import Counters, Hit, Ranking
 def hybrid_rankings(batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted") -> list[Scored]:
     """Each question's vector and BM25 top 100 as one ranking: weighted min-max scores, or reciprocal rank fusion."""
 
-    def fuse(_: Counters) -> list[Scored]:
+    def fuse() -> list[Scored]:
         pairs = zip(batch.vector_rankings, batch.bm25_rankings, strict=True)
         return [_fused(dense, lexical, vector_weight, fusion) for dense, lexical in pairs]
 
-    return batch.kept.of(("hybrid", fusion, vector_weight), Counters(), fuse)
+    return batch.memo.get(("hybrid", fusion, vector_weight), fuse)
 
 
 def _fused(dense: Scored, lexical: Scored, vector_weight: float, fusion: str) -> Scored:

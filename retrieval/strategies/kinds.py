@@ -8,7 +8,8 @@ from typing import TypedDict
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.registry import WITHOUT_SOURCE, parts_of, preset
+from hopbench.retrieval.strategies.label import Label
+from hopbench.retrieval.strategies.registry import preset
 
 DOCUMENTED, TUNED, BY_HAND = "documented", "tuned", "set by hand"
 
@@ -46,13 +47,13 @@ def kind_of(label: str, strategy: Strategy, tuned_on: Sequence[FittedOn] = ()) -
     Changes make a label one that was set by hand, except those of fields that name learned numbers. What its other
     numbers were fitted on stays known.
     """
-    name, chosen, changes = parts_of(label)
+    parts = Label.of_any(label)
     kind, sets = strategy.kind, list(strategy.fitted_on())
-    found = preset(name) if chosen == TUNED or (chosen is None and name in WITHOUT_SOURCE) else None
-    if found is not None:
+    tuned = preset(parts.name) if parts.is_tuned else None
+    if tuned is not None:
         kind = TUNED
-        sets += sets_of(found.provenance["tuned_on"])
-    if set(changes) - set(strategy.fitted_fields):
+        sets += sets_of(tuned.provenance["tuned_on"])
+    if set(parts.changes) - set(strategy.fitted_fields):
         kind = TUNED if tuned_on else BY_HAND
         sets += tuned_on
     return LabelKind(kind, tuple(dict.fromkeys(sets)))

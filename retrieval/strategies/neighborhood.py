@@ -16,7 +16,7 @@ import numpy as np
 
 from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.recognition import MAX_NGRAM, Card, Recognised, recognise
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered
 from hopbench.retrieval.strategies.base import Strategy, param
@@ -84,7 +84,7 @@ class Neighborhood(Strategy):
             names_only = self.recognition == "names"
             limits = self.max_entities, names_only, self.fallback_entities, self.fallback_cosine, self.max_ngram
             key = ("recognised", *limits)
-            recognised, cards = batch.kept.of(key, counters, lambda spent: recognise(batch, spent, *limits))
+            recognised, cards = batch.memo.charged(key, counters, lambda spent: recognise(batch, spent, *limits))
         with stage(counters, "graph"):
             graphs, around = self._around(batch, counters, key, recognised)
         with stage(counters, "merge"):
@@ -116,7 +116,7 @@ class Neighborhood(Strategy):
             return [around_question(found.entities, around, self.rarity, size) for found in recognised], around
 
         key = ("graph", recognition, self.max_hops, self.min_strength, self.rel_types, self.rarity)
-        return batch.kept.of(key, counters, read)
+        return batch.memo.charged(key, counters, read)
 
     def _blocks(
         self, batch: Batch, counters: Counters, told: Sequence[Sequence[str]], cards: Mapping[str, Card]
@@ -124,7 +124,7 @@ class Neighborhood(Strategy):
         floor = batch.floor(self.name, "min_strength", self.min_strength)
         shape = BlockShape(self.block_tokens, self.shown_relations)
         key = ("blocks", tuple(map(tuple, told)), self.min_strength, self.rel_types, shape)
-        return batch.kept.of(
+        return batch.memo.charged(
             key,
             counters,
             lambda spent: context_blocks(batch, spent, told, cards, self.min_strength, self._types(), floor, shape),

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index.index import Batch
-from hopbench.retrieval.question.linking import Link, linker
+from hopbench.retrieval.index import Batch, Link
+from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import best_rows
 from hopbench.retrieval.search.fusion import DECIMALS, Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
@@ -92,7 +92,7 @@ class PageRank(Strategy):
         """Walk for all questions together, a block of columns at a time; trials that walk alike share the walk."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
-            links = batch.kept.of("links", Counters(), lambda _: [reader.links(one.text) for one in batch.questions])
+            links = batch.memo.get("links", lambda: [reader.links(one.text) for one in batch.questions])
         with stage(counters, "initial"):
             initial = self.initial(batch)
         with stage(counters, "walk"):
@@ -108,7 +108,7 @@ class PageRank(Strategy):
         graph = adjacency(batch, counters)
         transition = self._transitions(batch, graph)
         counters.edges_touched += transition.nnz * self.steps * len(links)
-        last: list[Walked] = batch.kept.of("last walk", Counters(), lambda _: [])
+        last: list[Walked] = batch.memo.get("last walk", list)
         walked = last[0] if last else None
         if walked is None or walked.name != self.shared_work():
             seeds = np.stack([self._seed(batch, graph, *pair) for pair in zip(initial, links, strict=True)], axis=1)
@@ -120,11 +120,8 @@ class PageRank(Strategy):
         return walked
 
     def _transitions(self, batch: Batch, graph: Adjacency) -> sparse.csr_array:
-        key = f"transitions {self.mention_weight} {self.related_weight} {self.similar_weight}"
-        if key not in batch.index.shared:
-            weights = self.mention_weight, self.related_weight, self.similar_weight
-            batch.index.shared[key] = transitions(graph, *weights)
-        return batch.index.shared[key]  # type: ignore[no-any-return]
+        weights = self.mention_weight, self.related_weight, self.similar_weight
+        return batch.index.memo.get(("transitions", *weights), lambda: transitions(graph, *weights))
 
     def _seed(self, batch: Batch, graph: Adjacency, initial: Scored, links: list[Link]) -> Matrix:
         """Restart distribution over entities then chunks, sum 1."""

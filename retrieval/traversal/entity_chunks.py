@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.support.arithmetic import ln
 from hopbench.retrieval.types import Counters

@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph.cypher.neo4j import nearest_nodes
 from hopbench.retrieval.graph.schema import CHUNK
-from hopbench.retrieval.graph.stores.neo4j.cypher import nearest_nodes
-from hopbench.retrieval.index.index import Index
-from hopbench.retrieval.search.exact import Candidates, cosines
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.search.exact import TopRows, cosines
 
 NATIVE = "neo4j vector index"
 OVERFETCH = 4
 MOST = 10_000
 
 
-def native_dense(index: Index, questions: Vectors, depth: int) -> list[Candidates]:
+def native_dense(index: Index, questions: Vectors, depth: int) -> list[TopRows]:
     """The best `depth` chunks of each row of `questions`, shape (q, d), by the vector index of the index's store.
 
     A round trip for the batch; where other namespaces leave too few, another with four times as many fetched, up to
@@ -38,8 +38,8 @@ def native_dense(index: Index, questions: Vectors, depth: int) -> list[Candidate
     return [_scored(index, question, found.get(q, []), depth) for q, question in enumerate(questions)]
 
 
-def _scored(index: Index, question: Vectors, ids: list[str], depth: int) -> Candidates:
+def _scored(index: Index, question: Vectors, ids: list[str], depth: int) -> TopRows:
     rows = np.sort(np.asarray([index.row_of[chunk] for chunk in ids], dtype=np.intp))
     scores = cosines(index.vectors, rows, question)
     best = np.argsort(-scores, kind="stable")[:depth]
-    return Candidates(rows[best], scores[best])
+    return TopRows(rows[best], scores[best])

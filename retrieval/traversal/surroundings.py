@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.support.arithmetic import exp, ln, log
 from hopbench.retrieval.types import Counters, Step
@@ -107,7 +108,7 @@ def read_surroundings(
     for _ in range(max_hops):
         if not frontier:
             break
-        records = batch.kept.of(("around", tuple(wide), str(limits)), Counters(), lambda _: _hop(batch, wide, limits))  # noqa: B023 - called at once
+        records = batch.memo.get(("around", tuple(wide), str(limits)), partial(_hop, batch, wide, limits))
         for node in frontier:
             around.related[node] = {
                 to: weight for to, weight in records.related[node].items() if weight >= min_strength

@@ -13,7 +13,7 @@ from tests.support.graphs import CosineEmbedder, CountingStore, PlainGraph, plai
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, GraphTables
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.types import Chunk, Question
 
 

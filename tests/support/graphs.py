@@ -35,7 +35,7 @@ from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.types import Chunk, Passage, Question, Triple
 

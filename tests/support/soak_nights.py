@@ -22,7 +22,7 @@ from unittest.mock import patch
 from tests.flows.cli.conftest import Done, call
 
 from hopbench.flows.run import evaluate
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.baselines import BM25, Hybrid
 from hopbench.retrieval.strategies.pagerank import PageRank

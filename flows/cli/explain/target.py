@@ -27,8 +27,9 @@ from hopbench.flows.run.folder import RunFolder
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.fitted import question_hash
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.kinds import InSample, kind_of
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.registry import make, registry
 from hopbench.retrieval.support.errors import InputError
 
@@ -69,7 +70,7 @@ class Target:
         if self.run is None or label not in self.run.labels:
             return make(label)
         parameters: Mapping[str, object] = self.run.results["strategies"][label]["params"]
-        kind = registry().get(label.partition("[")[0].partition(":")[0])
+        kind = registry().get(Label.of_any(label).name)
         unknown = sorted(set(parameters) - set(kind.parameters()))
         if unknown:
             raise InputError(f"{self.run.folder}: {label} was run with {unknown[0]!r}, unknown here: run it again")

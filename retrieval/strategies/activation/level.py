@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.strategies.activation.energy import NOT_COUNTED, Edge, Neighbourhood
 from hopbench.retrieval.strategies.activation.shelf import KINDS, EdgeShelf, Floats, Ints, ShelfEdges
+from hopbench.retrieval.support.csr import expand_ranges
 
 Bools = NDArray[np.bool_]
 
@@ -79,16 +80,9 @@ def shared_neighbourhoods(
     return around, seeds, len(at)
 
 
-def _spans(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Every number from each begin up to its end, and the place of that begin."""
-    counts = ends - begins
-    of = np.repeat(np.arange(len(counts)), counts)
-    return np.arange(len(of)) + np.repeat(begins - (np.cumsum(counts) - counts), counts), of
-
-
 def _passing(edges: ShelfEdges, asked: Asked, thresholds: Mapping[str, float | bool]) -> tuple[Ints, Ints]:
     """The edges of each node that exist for the trial, and the place of the node."""
-    at, of = _spans(edges.begins[asked.numbers], edges.ends[asked.numbers])
+    at, of = expand_ranges(edges.begins[asked.numbers], edges.ends[asked.numbers])
     least = np.array([thresholds[name] for name in ("min_similarity", "min_strength", "min_mention")])
     passing = edges.weights[at] >= least[edges.kinds[at]]
     return at[passing], of[passing]
@@ -125,7 +119,7 @@ def _similarities(
     for q, each in enumerate(asked):
         wanted[q, [column_of[tag] for tag in each]] = True
     own, ends = edges.tag_counts[at], edges.tag_ends[at]
-    tag_at, of = _spans(ends - own, ends)
+    tag_at, of = expand_ranges(ends - own, ends)
     common = wanted[questions[of], columns[edges.tags[tag_at]]]
     shared = np.bincount(of[common], minlength=len(at))
     sizes = np.array([len(each) for each in asked])[questions]

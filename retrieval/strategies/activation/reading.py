@@ -7,7 +7,7 @@ from typing import Any
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.activation.energy import NOT_COUNTED, Exploration, Neighbourhood, floored_jaccard
 from hopbench.retrieval.strategies.activation.level import shared_neighbourhoods
 from hopbench.retrieval.strategies.activation.shelf import EdgeShelf
@@ -64,8 +64,7 @@ def _shelf(batch: Batch) -> EdgeShelf | None:
     if batch.alone or not floors.keys() >= set(asked):
         return None
     least = [floors[one] for one in asked]
-    found: EdgeShelf = batch.index.shared.setdefault(f"activation edges {least}", EdgeShelf(*least))
-    return found
+    return batch.index.memo.get(("activation edges", *least), lambda: EdgeShelf(*least))
 
 
 def neighbourhoods(

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored, ordered
 from hopbench.retrieval.strategies.activation.energy import Branch, Exploration
 from hopbench.retrieval.strategies.activation.reading import frontier_row, level

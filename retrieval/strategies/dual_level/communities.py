@@ -4,8 +4,8 @@ Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; igraph's, seeded) maximise
 is larger than `max_size` is partitioned again on its own, as GraphRAG does with its hierarchy (its default is 10 too);
 a community that Leiden cannot divide stays whole. Entities without a relation belong to none.
 
-A community is embedded by its strongest entities' names and its strongest relations' wording. A language model's
-summaries take the place of that text when a function is put into `Index.shared["community_summaries"]`.
+A community is embedded by its strongest entities' names and its strongest relations' wording, or by a language model's
+summary of that text (`Services.community_summaries`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,8 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.index.index import Batch
-from hopbench.retrieval.question.keywords import SUMMARIES
-from hopbench.retrieval.question.linking import Linker, entity_names
+from hopbench.retrieval.index import Batch, Linker
+from hopbench.retrieval.question.linking import entity_names
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
@@ -34,14 +33,6 @@ SEED = 1
 PASSES = 2  # of Leiden over the graph, igraph's default
 _NOTHING: Record = {"source": [], "target": [], "types": [], "description": []}
 TOLD_NAMES, TOLD_RELATIONS = 10, 10  # in a community's text, the strongest
-
-
-class Summaries(Protocol):
-    """Rewrites what the graph knows of communities into summaries (a language model's work)."""
-
-    def __call__(self, batch: Batch, counters: Counters, texts: Sequence[str]) -> Sequence[str]:
-        """A summary for each text of names and relations."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +46,21 @@ class Descriptions:
 
 def descriptions(batch: Batch, counters: Counters) -> Descriptions:
     """What the graph says of entities and relations; read once per index, charged to each batch that uses it."""
-    kept: Descriptions | None = batch.index.shared.get("descriptions")
-    if kept is None:
-        # A kind of which the graph has nothing comes back as no record at all.
-        records = {record["kind"]: record for record in batch.index.store.read(cypher.DESCRIPTIONS)}
-        entity, relation = records.get(ENTITY, _NOTHING), records.get(RELATED_TO, _NOTHING)
-        kept = batch.index.shared["descriptions"] = Descriptions(
-            dict(zip(entity["source"], entity["description"], strict=True)),
-            _worded(relation, entity_names(batch.index)),
-            len(entity["source"]) + len(relation["source"]),
-        )
+    read = batch.index.memo.get("descriptions", lambda: _read(batch))
     counters.round_trips += 1
-    counters.rows += kept.rows
-    return kept
+    counters.rows += read.rows
+    return read
+
+
+def _read(batch: Batch) -> Descriptions:
+    # A kind of which the graph has nothing comes back as no record at all.
+    records = {record["kind"]: record for record in batch.index.store.read(cypher.DESCRIPTIONS)}
+    entity, relation = records.get(ENTITY, _NOTHING), records.get(RELATED_TO, _NOTHING)
+    return Descriptions(
+        dict(zip(entity["source"], entity["description"], strict=True)),
+        _worded(relation, entity_names(batch.index)),
+        len(entity["source"]) + len(relation["source"]),
+    )
 
 
 def _worded(relation: Record, name_of: Mapping[str, str]) -> dict[tuple[str, str], str]:
@@ -158,19 +151,19 @@ def communities(
 
     Each trial is charged for their summaries once, whichever had them made.
     """
-    key = f"communities {resolution} {max_size} {min_strength}"
-    if key not in batch.index.shared:
+    index = batch.index
+
+    def made() -> Communities:
         related = at_least(graph.related, min_strength)
         members = partition(related, resolution, max_size)
-        names, texts = _told(graph, related, members, reader, worded)
-        cost = Counters()
-        if SUMMARIES in batch.index.shared:
-            summarise: Summaries = batch.index.shared[SUMMARIES]
-            texts = list(summarise(batch, cost, texts))
-        batch.index.shared[key] = Communities(
-            members, names, _mentioning(graph, members), batch.index.embed(texts), cost
-        )
-    known: Communities = batch.index.shared[key]
+        names, texts = _names_and_texts(graph, related, members, reader, worded)
+        cost, summarise = Counters(), index.services.community_summaries
+        if summarise is not None:
+            texts = list(summarise(cost, texts))
+        return Communities(members, names, _mentioning(graph, members), index.embed(texts), cost)
+
+    key = f"communities {resolution} {max_size} {min_strength}"
+    known = index.memo.get(key, made)
     counters.add_once(key, known.cost)
     return known
 
@@ -183,7 +176,7 @@ def at_least(matrix: sparse.csr_array, minimum: float) -> sparse.csr_array:
     return kept
 
 
-def _told(
+def _names_and_texts(
     graph: Adjacency, related: sparse.csr_array, members: Sequence[Rows], reader: Linker, worded: Descriptions
 ) -> tuple[list[list[str]], list[str]]:
     """Names and text of each community: strongest entities, then the wording of the strongest relations inside it."""

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import DEPTH
 from hopbench.retrieval.search.exact import cosines as cosines_of
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.dual_level.communities import Communities
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Step
 
@@ -69,11 +70,14 @@ def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, source
 
 def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]:
     """The entries of some rows: columns, which of the rows each is in, values."""
-    spans = [slice(matrix.indptr[row], matrix.indptr[row + 1]) for row in rows]
-    sizes = [span.stop - span.start for span in spans]
-    columns = np.concatenate([matrix.indices[span] for span in spans]) if spans else np.zeros(0)
-    values = np.concatenate([matrix.data[span] for span in spans]) if spans else np.zeros(0)
-    return columns.astype(np.int64), np.repeat(np.arange(len(rows)), sizes), values
+    positions, owners = expand_ranges(matrix.indptr[rows], matrix.indptr[rows + 1])
+    return matrix.indices[positions].astype(np.int64), owners, matrix.data[positions]
+
+
+def _entities_by_chunk(graph: Adjacency) -> sparse.csr_array:
+    by_chunk = sparse.csr_array(graph.mentions.T)
+    by_chunk.sort_indices()
+    return by_chunk
 
 
 class Evidence:
@@ -81,10 +85,7 @@ class Evidence:
 
     def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
         self._index, self._graph, self._known = index, graph, known
-        if "mentioned" not in index.shared:
-            index.shared["mentioned"] = sparse.csr_array(graph.mentions.T)
-            index.shared["mentioned"].sort_indices()
-        self._mentioned: sparse.csr_array = index.shared["mentioned"]
+        self._mentioned = index.memo.get("entities by chunk", lambda: _entities_by_chunk(graph))
         self._community_of = np.full(len(graph.entities), -1)
         for number, rows in enumerate(known.members if known else ()):
             self._community_of[rows] = number
@@ -112,9 +113,7 @@ class Evidence:
         return int(here[inside][weights[inside].argmax()])
 
     def _mention(self, entity: int, row: int, score: float) -> Step:
-        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
-        place = span.start + int(self._mentioned.indices[span].searchsorted(entity))
-        weight = float(self._mentioned.data[place])
+        weight = self._graph.mention_weight(entity, row)
         return Step(MENTIONED_IN, self._graph.entities[entity], self._index.chunks[row].id, weight, score)
 
     def notes(self, local: Level, broad: Level) -> dict[str, object]:

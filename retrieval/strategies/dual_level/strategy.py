@@ -25,10 +25,10 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch
-from hopbench.retrieval.question.keywords import KEYWORDS, Keywords, QuestionKeywords, surface_keywords
-from hopbench.retrieval.question.linking import Linker, linker
-from hopbench.retrieval.search.exact import Candidates, dense_top
+from hopbench.retrieval.index import Batch, Keywords, Linker
+from hopbench.retrieval.question.entities import question_keywords
+from hopbench.retrieval.question.linking import linker
+from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, reciprocal_rank
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
@@ -121,14 +121,13 @@ class DualLevel(Strategy):
 
     def _task(self, batch: Batch, counters: Counters) -> _Task:
         reader = linker(batch, counters)
-        find: QuestionKeywords = batch.index.shared.get(KEYWORDS, surface_keywords)
         reads_wording = self.mode != "local" or self.entity_text == "described"
         return _Task(
             batch=batch,
             counters=counters,
             graph=adjacency(batch, counters),
             reader=reader,
-            asked=find(batch, counters, reader),
+            asked=question_keywords(batch, counters, reader),
             worded=descriptions(batch, counters) if reads_wording else NOTHING_SAID,
         )
 
@@ -145,14 +144,15 @@ class DualLevel(Strategy):
 
     def _entity_vectors(self, task: _Task) -> Vectors:
         """Embeddings of the graph's entities, (m, d) in the adjacency's order, once per index."""
-        said = task.worded.entities if self.entity_text == "described" else {}
-        key, index = f"entity_vectors {self.entity_text}", task.batch.index
-        if key not in index.shared:
-            names = ((task.reader.name_of[entity], said.get(entity, "")) for entity in task.graph.entities)
+        described = task.worded.entities if self.entity_text == "described" else {}
+
+        def embedded() -> Vectors:
+            names = ((task.reader.name_of[entity], described.get(entity, "")) for entity in task.graph.entities)
             texts = [f"{name}. {text}" if text else name for name, text in names]
             with stage(task.counters, "entity embedding"):
-                index.shared[key] = index.embed(texts)
-        return index.shared[key]  # type: ignore[no-any-return]
+                return task.batch.index.embed(texts)
+
+        return task.batch.index.memo.get(("entity vectors", self.entity_text), embedded)
 
     def _global(self, task: _Task) -> tuple[Communities, list[Level]]:
         with stage(task.counters, "communities"):
@@ -174,7 +174,7 @@ class DualLevel(Strategy):
             found.append(level)
         return known, found
 
-    def _passing(self, near: Candidates, named: Sequence[int], limit: int) -> tuple[Rows, Floats]:
+    def _passing(self, near: TopRows, named: Sequence[int], limit: int) -> tuple[Rows, Floats]:
         """The best `limit` of the near that have the minimum cosine and of the named, which have 1; ties by row.
 
         What has no cosine at all is no neighbour, whatever the minimum.
@@ -227,9 +227,9 @@ def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:
     return batch.index.embed(texts)
 
 
-def _nearest(questions: Vectors, known: Vectors, limit: int) -> Iterator[Candidates]:
+def _nearest(questions: Vectors, known: Vectors, limit: int) -> Iterator[TopRows]:
     """For each question the best rows of `known` by cosine, a block of questions at a time."""
-    nothing = Candidates(np.zeros(0, np.intp), np.zeros(0))
+    nothing = TopRows(np.zeros(0, np.intp), np.zeros(0))
     for begin in range(0, len(questions), BLOCK):
         block = questions[begin : begin + BLOCK]
         yield from dense_top(block, known, limit) if len(known) else [nothing] * len(block)

@@ -9,9 +9,8 @@ import numpy as np
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch, Linker
 from hopbench.retrieval.question.entities import name_vectors, synonyms
-from hopbench.retrieval.question.linking import Linker
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.search.topk import exact_cosines
 from hopbench.retrieval.types import Counters, Step
@@ -98,7 +97,7 @@ def add_synonyms(
     wanted = [(q, seed) for q in sparse for seed in expanded[q].seeds[:SYNONYM_SEEDS]]
     if not wanted:
         return
-    proposed = synonyms(batch)(batch, counters, reader, wanted, limit)
+    proposed = synonyms(batch, counters, reader, wanted, limit)
     pairs = [(q, seed, name) for (q, seed), names in zip(wanted, proposed, strict=True) for name in names[:limit]]
     if not pairs:
         return

@@ -15,7 +15,7 @@ import numpy as np
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.entities import question_entities
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, min_max
@@ -98,7 +98,7 @@ class EntityExpansion(Strategy):
         """Stages 1-4: each question's entities and how they were found, and those of them that are searched for."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
-            expanded = [Expanded(list(seeds)) for seeds in question_entities(batch)(batch, counters, reader)]
+            expanded = [Expanded(list(seeds)) for seeds in question_entities(batch, counters, reader)]
         with stage(counters, "graph"):
             if self.use_related:
                 expand(batch, counters, expanded, self.hops, self.min_strength)

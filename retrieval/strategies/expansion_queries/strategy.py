@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hopbench.retrieval.graph.schema import RELATED_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.fusion import RRF_K, Scored, ordered, reciprocal_rank
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
@@ -154,14 +154,14 @@ def _told(
 
 def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Scored]:
     """The best `count` chunks by cosine for each text; what is not known yet is embedded in one call."""
-    known: dict[str, Scored] = {} if batch.alone else batch.kept.of(("searches", count), Counters(), lambda _: {})
+    known: dict[str, Scored] = {} if batch.alone else batch.memo.get(("searches", count), dict)
     new = [text for text in dict.fromkeys(texts) if text not in known]
     if not new:
         return known
     vectors = batch.index.embed(new)
     for begin in range(0, len(new), BLOCK):
         block = batch.index.nearest(vectors[begin : begin + BLOCK], count)
-        known.update(zip(new[begin : begin + BLOCK], map(batch.named, block), strict=True))
+        known.update(zip(new[begin : begin + BLOCK], map(batch.with_ids, block), strict=True))
     return known
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.types import Counters, Step
 

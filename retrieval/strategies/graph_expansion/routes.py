@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.types import Step
 
 Ints = NDArray[np.int64]
@@ -65,11 +66,9 @@ class Edges(NamedTuple):
         return Edges(starts, self.targets[kept], self.weights[kept])
 
     def of(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """The edges of some nodes, node by node: the node's place among `nodes`, and the edge's number."""
-        begins = self.starts[nodes]
-        sizes = self.starts[nodes + 1] - begins
-        owners = np.repeat(np.arange(len(nodes)), sizes)
-        return owners, np.arange(len(owners)) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+        """The edges of some nodes, node by node: the node's index in `nodes`, and the edge's number."""
+        edges, owners = expand_ranges(self.starts[nodes], self.starts[nodes + 1])
+        return owners, edges
 
 
 class Marks:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, rank_shares
 from hopbench.retrieval.strategies.base import Strategy, param
@@ -106,10 +106,9 @@ class GraphExpansion(Strategy):
         with stage(counters, "expansion"):
             expansions = walked(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), walk)
         with stage(counters, "scoring"):
-            near = batch.kept.of(
+            near = batch.memo.get(
                 ("cosines of seeds", self.initial_ranking, self.initial_k),
-                Counters(),
-                lambda _: [batch.cosines(q, chunks) for q, chunks in enumerate(seeds)],
+                lambda: [batch.cosines(q, chunks) for q, chunks in enumerate(seeds)],
             )
             rankings = [self._scored(batch, q, *each) for q, each in enumerate(zip(expansions, near, strict=True))]
         counters.observed.update(name for ranking in rankings for name in self._observed(ranking))

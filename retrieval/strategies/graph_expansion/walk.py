@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.graph_expansion.routes import Floats, Found, Hop, Ints, Marks, Reached, steps_to
 from hopbench.retrieval.types import Counters, Step
 
@@ -179,7 +179,7 @@ def walked(
     batch: Batch, counters: Counters, name: str, seeds: Sequence[list[str]], key: Hashable, walk: Walk
 ) -> list[Expansion]:
     """The expansion of each question from its seeds (`key` names them), kept for trials that only score otherwise."""
-    return batch.kept.of((name, key, walk), counters, lambda spent: _walked(batch, spent, name, seeds, key, walk))
+    return batch.memo.charged((name, key, walk), counters, lambda spent: _walked(batch, spent, name, seeds, key, walk))
 
 
 def _walked(
@@ -195,7 +195,7 @@ def _walked(
             break
         hop = _hop(batch, counters, going, floors, walk)
         make = partial(_legs, batch, hop if depth == 1 else hop.above(*least), going, depth, walk)
-        legs = batch.kept.of(("legs", key, *floors), Counters(), make) if depth == 1 else make(Counters())
+        legs = batch.memo.get(("legs", key, *floors), make) if depth == 1 else make()
         for q in going:
             passed = Passed.of(legs[q], walk)
             places = found[q].add(passed)
@@ -211,13 +211,13 @@ def _hop(
     """One round trip, read down to the floors and charged what passes the thresholds."""
     ids = sorted({chunk for frontier, _ in going.values() for chunk in frontier})
 
-    def read(_: Counters) -> Hop:
+    def read() -> Hop:
         records, _rows = batch.read_uncharged(
             cypher.EXPANSION_HOP, ids=ids, min_similarity=floors[0], min_strength=floors[1]
         )
         return Hop.read(records, ids, batch.index.row_of)
 
-    hop = batch.kept.of(("hop", tuple(ids), *floors), Counters(), read)
+    hop = batch.memo.get(("hop", tuple(ids), *floors), read)
     edges = hop.edges(walk.min_similarity, walk.min_strength)
     counters.round_trips += 1
     counters.rows += edges
@@ -225,7 +225,7 @@ def _hop(
     return hop
 
 
-def _legs(batch: Batch, hop: Hop, going: Mapping[int, Frontier], depth: int, walk: Walk, _: Counters) -> dict[int, Leg]:
+def _legs(batch: Batch, hop: Hop, going: Mapping[int, Frontier], depth: int, walk: Walk) -> dict[int, Leg]:
     marks, product = (Marks(len(batch.index.chunks)), Marks(len(hop.entities))), walk.path_strength == "product"
     return {
         q: Leg(hop, depth, ids, carried, hop.reach(ids, carried, product, marks)) for q, (ids, carried) in going.items()

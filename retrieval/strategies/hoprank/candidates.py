@@ -13,7 +13,8 @@ from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, C
 from hopbench.retrieval.strategies.hoprank.evidence import Evidence
 from hopbench.retrieval.strategies.hoprank.pool import Pool
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct, ranges
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct
+from hopbench.retrieval.support.csr import expand_ranges
 
 
 class Candidates:
@@ -51,7 +52,7 @@ class Candidates:
     def _facts(self, chunks: Numbers) -> ChunkFacts:
         words, question, pool = self.seen.words, self.question, self.pool
         begin, end = words.chunk_start[chunks], words.chunk_start[chunks + 1]
-        sentence, _ = ranges(begin, end)
+        sentence, _ = expand_ranges(begin, end)
         by_sentence = question.covered(words, *words.of_sentences(sentence))
         first = (end - begin).cumsum() - (end - begin)  # a chunk has a sentence at least, its title
         covered = np.logical_or.reduceat(by_sentence, first, axis=0)
@@ -73,7 +74,7 @@ class Candidates:
     def _title_found(self, chunks: Numbers) -> Floats:
         """Σ idf of the title's words that stand in the question / Σ idf of the title's words, stop words aside."""
         words = self.seen.words
-        position, owner = ranges(*words.of_titles(chunks))
+        position, owner = expand_ranges(*words.of_titles(chunks))
         number = words.numbers[position]
         idf = words.idf[number] * ~words.stop[number]
         found = self.question.which(number) != UNKNOWN

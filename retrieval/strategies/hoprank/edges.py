@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, ranges
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.support.arithmetic import weighted_sum
+from hopbench.retrieval.support.csr import expand_ranges
 
 FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
 KINDS = ("forward", "reverse", "shared", "same_title", "triple")
@@ -72,7 +73,7 @@ def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
 
 
 def _own_mentions(anchors: Numbers, mentions: Mentions) -> Numbers:
-    return ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])[0]
+    return expand_ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])[0]
 
 
 def _forward(anchors: Numbers, mentions: Mentions) -> Edges:
@@ -80,7 +81,7 @@ def _forward(anchors: Numbers, mentions: Mentions) -> Edges:
     mention = _own_mentions(anchors, mentions)
     entity = mentions.entity[mention]
     begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
-    place, which = ranges(begin, end)
+    place, which = expand_ranges(begin, end)
     return _edges(
         FORWARD,
         mentions.chunk[mention][which],
@@ -102,7 +103,7 @@ def _reverse(anchors: Numbers, mentions: Mentions) -> Edges:
     anchors, entity = _titled(anchors, mentions)
     begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
     few = end - begin <= REVERSE_FAN
-    place, which = ranges(begin[few], end[few])
+    place, which = expand_ranges(begin[few], end[few])
     mention = mentions.by_entity[place]
     fan = (end - begin)[few][which]
     return _edges(REVERSE, anchors[few][which], mentions.chunk[mention], entity[few][which], mention, fan)
@@ -114,7 +115,7 @@ def _shared(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
     entity = mentions.entity[mention]
     begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
     few = (end - begin > 1) & (end - begin <= SHARED_FAN_IN_POOL)
-    place, which = ranges(begin[few], end[few])
+    place, which = expand_ranges(begin[few], end[few])
     far = mentions.by_entity[place]
     fan = (end - begin)[few][which]
     kept = (fan <= SHARED_FAN) | in_pool[mentions.chunk[far]]
@@ -126,7 +127,7 @@ def _same_title(anchors: Numbers, mentions: Mentions) -> Edges:
     """Both are titled by the same entity: another qualifier, or another part of a long passage."""
     anchors, entity = _titled(anchors, mentions)
     begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
-    place, which = ranges(begin, end)
+    place, which = expand_ranges(begin, end)
     nothing = np.full(len(place), NOWHERE)
     return _edges(SAME_TITLE, anchors[which], mentions.titled[place], entity[which], nothing, (end - begin)[which])
 

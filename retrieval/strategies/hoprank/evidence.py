@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.index.index import Batch
-from hopbench.retrieval.question.linking import Linker, linker
+from hopbench.retrieval.index import Batch, Linker
+from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
 from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
 from hopbench.retrieval.strategies.hoprank.walk import Walk
@@ -51,14 +51,15 @@ class Evidence:
 def evidence(batch: Batch, counters: Counters) -> tuple[Evidence, Linker]:
     """The evidence of the batch's index, and the linker; the graph is read from the store in three round trips."""
     graph, reader = adjacency(batch, counters), linker(batch, counters)
-    shared = batch.index.shared
-    if "hoprank" not in shared:
+
+    def made() -> Evidence:
         chunks = batch.index.chunks
         words = Words.read(chunks)
         rarity = log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
         located = locate(chunks, words, graph, reader)
-        told = relations(batch, Counters(), graph, words)
-        shared["hoprank"] = Evidence(words, located, Walk.over(graph), batch.index.vectors, rarity, graph, told)
-    kept: Evidence = shared["hoprank"]
-    relations(batch, counters, graph, kept.words)
-    return kept, reader
+        stated = relations(batch, Counters(), graph, words)
+        return Evidence(words, located, Walk.over(graph), batch.index.vectors, rarity, graph, stated)
+
+    known = batch.index.memo.get("hoprank", made)
+    relations(batch, counters, graph, known.words)
+    return known, reader

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.retrieval.graph.extract.names import title_key
-from hopbench.retrieval.question.linking import Linker
+from hopbench.retrieval.index import Linker
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Chunk

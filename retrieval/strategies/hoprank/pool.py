@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import DECIMALS, RRF_K
 from hopbench.retrieval.strategies.hoprank.base_features import Scales
 from hopbench.retrieval.strategies.hoprank.evidence import Evidence

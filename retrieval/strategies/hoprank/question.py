@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.question.linking import Link, Linker
+from hopbench.retrieval.index import Link, Linker
 from hopbench.retrieval.strategies.hoprank.evidence import Evidence
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, ranges
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import ln, shares, summed
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 TINY = 1e-6
@@ -65,7 +66,7 @@ class ReadQuestion:
 
     def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
         """Which question words stand in each of k ranges of word positions, (k, w)."""
-        positions, owner = ranges(begin, end)
+        positions, owner = expand_ranges(begin, end)
         found = self.which(words.numbers[positions])
         hit = np.flatnonzero(found != UNKNOWN)
         inside = np.zeros((len(begin), len(self.numbers)), bool)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.base import KEEP
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
@@ -101,11 +101,7 @@ class _Ways:
         return (*earlier, *self._steps(anchor, chunk, paths[-1], edge))
 
     def _weight(self, entity: int, chunk: int) -> float:
-        """The weight of a mention edge, looked up in its sorted row: scipy's own indexing takes ten times as long."""
-        mentions = self._seen.graph.mentions
-        begin, end = mentions.indptr[entity], mentions.indptr[entity + 1]
-        place = begin + mentions.indices[begin:end].searchsorted(chunk)
-        return round(float(mentions.data[place]), DECIMALS)
+        return round(self._seen.graph.mention_weight(entity, chunk), DECIMALS)
 
     def _steps(self, anchor: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, ...]:
         """Anchor to entity to chunk; over a triple, from its near end to the far one between."""

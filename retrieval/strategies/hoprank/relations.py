@@ -10,7 +10,7 @@ import numpy as np
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RULE_RELATIONS
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.traversal.adjacency import Adjacency
@@ -55,11 +55,12 @@ class Relations:
 
 def relations(batch: Batch, counters: Counters, graph: Adjacency, words: Words) -> Relations | None:
     """What triples state in the batch's graph, None where nothing does; read once per index, charged to each batch."""
-    shared = batch.index.shared
-    if "relations" not in shared:
+
+    def read() -> Relations | None:
         (record,) = batch.index.store.read(cypher.RELATIONS, usual=list(RULE_RELATIONS)) or [{"source": ()}]
-        shared["relations"] = Relations.read(record, graph, words) if len(record["source"]) else None
-    kept: Relations | None = shared["relations"]
+        return Relations.read(record, graph, words) if len(record["source"]) else None
+
+    stated = batch.index.memo.get("relations", read)
     counters.round_trips += 1
-    counters.rows += len(kept.other) // 2 if kept else 0
-    return kept
+    counters.rows += len(stated.other) // 2 if stated else 0
+    return stated

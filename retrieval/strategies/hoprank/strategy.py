@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings

@@ -11,7 +11,8 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
 from hopbench.retrieval.strategies.hoprank.relations import Relations
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, ranges
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.support.csr import expand_ranges
 
 TRIPLE_FAN, TRIPLE_FAN_IN_POOL = 10, 40
 
@@ -23,13 +24,13 @@ def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_
     titles are all followed.
     """
     anchor, near, mention = _near_ends(anchors, mentions)
-    relation, which = ranges(relations.of_entity[near], relations.of_entity[near + 1])
+    relation, which = expand_ranges(relations.of_entity[near], relations.of_entity[near + 1])
     anchor, mention, entity = anchor[which], mention[which], relations.other[relation]
-    titled, title = ranges(mentions.titled_by[entity], mentions.titled_by[entity + 1])
+    titled, title = expand_ranges(mentions.titled_by[entity], mentions.titled_by[entity + 1])
     begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
     fan = end - begin
     few = np.flatnonzero(fan <= TRIPLE_FAN_IN_POOL)
-    place, named = ranges(begin[few], end[few])
+    place, named = expand_ranges(begin[few], end[few])
     named, far = few[named], mentions.by_entity[place]
     kept = (fan[named] <= TRIPLE_FAN) | in_pool[mentions.chunk[far]]
     named, far = named[kept], far[kept]
@@ -49,7 +50,7 @@ def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_
 
 def _near_ends(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers, Numbers]:
     """Anchor, entity and first mention of every entity that the anchors name; NOWHERE is the mention of a title."""
-    place, which = ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])
+    place, which = expand_ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])
     pair = which * mentions.entities + mentions.entity[place]
     first = np.unique(pair, return_index=True)[1]
     own = mentions.own[anchors]
@@ -84,7 +85,7 @@ def triple_features(candidates: Candidates, relations: Relations, edges: Edges) 
 
 def _said(candidates: Candidates, relations: Relations, relation: Numbers) -> Floats:
     distinct, which = np.unique(relation, return_inverse=True)
-    place, owner = ranges(relations.word_start[distinct], relations.word_start[distinct + 1])
+    place, owner = expand_ranges(relations.word_start[distinct], relations.word_start[distinct + 1])
     numbers = candidates.question.numbers
     covered = np.zeros((len(distinct), len(numbers)), bool)
     row, column = np.nonzero(relations.wording[place][:, None] == numbers)

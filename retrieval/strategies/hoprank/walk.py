@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct, ranges
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 from hopbench.retrieval.strategies.pagerank import transitions
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 
 RESTART, STEPS, LEAST = 0.3, 8, 1e-4
@@ -46,7 +47,7 @@ class Walk:
         for _ in range(steps):
             begin, end = self.start[nodes], self.start[nodes + 1]
             passing = mass >= least * (end - begin)
-            edges, giver = ranges(begin[passing], end[passing])
+            edges, giver = expand_ranges(begin[passing], end[passing])
             target = self.target[edges]
             given = (1.0 - restart) * mass[passing][giver] * self.share[edges]
             nodes = distinct(np.concatenate([seeds, target]))

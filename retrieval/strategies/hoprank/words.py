@@ -18,17 +18,6 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def ranges(begin: NDArray[Any], end: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Ranges laid end to end: the positions in them, and of which range each is.
-
-    `ranges([3, 8], [5, 9])` is `([3, 4, 8], [0, 0, 1])`.
-    """
-    lengths = end - begin
-    ends = lengths.cumsum()
-    owner = np.arange(len(begin)).repeat(lengths)
-    return np.arange(len(owner)) + (begin - ends + lengths)[owner], owner
-
-
 def distinct(values: NDArray[Any]) -> Numbers:
     """The distinct values of a short array, sorted: what np.unique gives, in a third of its time."""
     ordered = np.sort(values)

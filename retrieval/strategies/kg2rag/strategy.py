@@ -10,7 +10,7 @@ Decisions where the paper is silent or HopBench's graph differs (docs/strategies
 - An expanded chunk weighs its cosine with the question, as section 3.3 says; the authors' code lets it inherit a mean
   of the seeds' scores, which `inherit` comes near.
 - The authors order trees by a cross-encoder over the concatenated chunks. Without one, a tree's relevance is the cosine
-  of the question and the mean of its chunks' vectors; `Index.shared[TREE_RELEVANCE]` takes a reranker.
+  of the question and the mean of its chunks' vectors; `Services.tree_relevance` takes a reranker.
 - The paper has no limits. Here entities in more than `max_fan` chunks are not expanded from, and each hop keeps the
   `max_chunks` heaviest new chunks, so that hubs cost no more than their share. All seeds stay.
 - The authors take trees whole until the next would exceed their top k of 10, then chunks one by one, nearest first. So
@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.search.fusion import RRF_K, Scored, ordered
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
@@ -40,16 +40,6 @@ from hopbench.retrieval.support.arithmetic import length, summed
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking
-
-TREE_RELEVANCE = "tree_relevance"
-
-
-class TreeRelevance(Protocol):
-    """Judges how relevant texts are to questions (the authors use a cross-encoder)."""
-
-    def __call__(self, batch: Batch, counters: Counters, pairs: Sequence[tuple[int, str]]) -> Sequence[float]:
-        """A score for each (question's number in the batch, the tree's chunks as one text); higher is better."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +105,14 @@ class KG2RAG(Strategy):
     def _relevances(
         self, batch: Batch, counters: Counters, forests: Sequence[Sequence[Tree]], reached: Sequence[Expansion]
     ) -> list[list[float]]:
-        judge: TreeRelevance | None = batch.index.shared.get(TREE_RELEVANCE)
-        if judge is not None:
+        reranker = batch.index.services.tree_relevance
+        if reranker is not None:
             pairs = [
                 (q, " ".join(batch.index.chunks[row].content for row in tree.chunks))
                 for q, trees in enumerate(forests)
                 for tree in trees
             ]
-            scores = iter(judge(batch, counters, pairs))
+            scores = iter(reranker(batch.questions, counters, pairs))
             return [[float(next(scores)) for _ in trees] for trees in forests]
         if self.relevance == "best":
             return [
@@ -189,10 +179,7 @@ class KG2RAG(Strategy):
 
 
 def _triples(index: Index, graph: Adjacency, min_strength: float) -> Triples:
-    key = f"triples {min_strength}"
-    if key not in index.shared:
-        index.shared[key] = stated_triples(graph, min_strength)
-    return index.shared[key]  # type: ignore[no-any-return]
+    return index.memo.get(("triples", min_strength), lambda: stated_triples(graph, min_strength))
 
 
 def _forest(triples: Triples, found: Expansion) -> list[Tree]:

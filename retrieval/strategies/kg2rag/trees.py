@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 
 Rows = NDArray[np.int64]
@@ -48,20 +49,13 @@ class Triples:
 
     def stated_in(self, chunks: Rows) -> Rows:
         """Numbers of the triples that chunks state, chunk by chunk."""
-        return _spans(self.of_chunk, chunks)
+        return expand_ranges(self.of_chunk[chunks], self.of_chunk[chunks + 1])[0]
 
     def about(self, entities: Rows) -> tuple[Rows, Rows]:
         """Numbers of the triples with an end among `entities`, entity by entity, and that end of each."""
         begins, triples = self._of_entity
-        sizes = begins[entities + 1] - begins[entities]
-        return triples[_spans(begins, entities)], np.repeat(entities, sizes)
-
-
-def _spans(begins: Rows, rows: Rows) -> Rows:
-    """The numbers begins[row]..begins[row + 1] of all rows, one after the other."""
-    sizes = begins[rows + 1] - begins[rows]
-    ends = np.cumsum(sizes)
-    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins[rows] - ends + sizes, sizes))
+        positions, owners = expand_ranges(begins[entities], begins[entities + 1])
+        return triples[positions], entities[owners]
 
 
 def stated_triples(graph: Adjacency, min_strength: float = 0.0) -> Triples:

@@ -13,7 +13,7 @@ from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph.schema import ENTITY
 from hopbench.retrieval.graph.stores.fingerprint import export
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.text import name_key
 from hopbench.retrieval.types import Counters

@@ -32,7 +32,7 @@ from hopbench.eval.explain import (
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import Vector
@@ -169,7 +169,7 @@ class Toy(Strategy):
     broken: float = param(0.5, "fails at 1", 0.0, 1.0)
 
     def initial(self, batch: Batch) -> list[Scored]:
-        return [batch.named(candidates) for candidates in batch.dense]
+        return [batch.with_ids(candidates) for candidates in batch.dense]
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         if self.broken == 1.0:
@@ -281,7 +281,7 @@ def test_the_queries_of_a_mapped_graph_have_its_names(index: Index) -> None:
         def rewrite(self, query: str) -> str:
             return GraphMapping(labels={"Entity": "base"}).rewrite(query)
 
-    mapped = replace(index, store=Mapped(index.store), shared={})
+    mapped = replace(index, store=Mapped(index.store), memo=Memo(INDEX_VALUES))
     strategy = EntityExpansion()
     asked = Question("q", "Where is E Ada?")  # the hand-made entities are named by their ids
 

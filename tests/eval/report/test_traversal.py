@@ -12,7 +12,7 @@ from hopbench.eval.report.traversal import MOST_NODES, Node, Traversal, place, t
 from hopbench.eval.report.traversal_svg import draw
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.baselines import Vector
 from hopbench.retrieval.types import Hit, Step
 

@@ -22,7 +22,7 @@ from hopbench.eval.sweep.results import Cell, Result, eligible, ranked
 from hopbench.eval.sweep.search import search_of
 from hopbench.eval.sweep.selection import selection
 from hopbench.eval.trials.ledger import TrialRecord
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.types import Counters
 

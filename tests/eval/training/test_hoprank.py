@@ -17,7 +17,7 @@ from hopbench.eval.training.hoprank import NEVER, Trainer
 from hopbench.eval.training.lessons import Lesson, balance, lessons
 from hopbench.eval.training.losses import RankedLists, _ranking_loss, fit_logistic, fit_ranking
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import KINDS
 from hopbench.retrieval.strategies.hoprank.weights import score_names, to_json

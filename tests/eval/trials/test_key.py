@@ -11,7 +11,7 @@ from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.sweep.context import TrialContext
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.types import Passage
 

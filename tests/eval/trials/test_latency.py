@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 from hopbench.eval.trials import latency as module
 from hopbench.eval.trials.latency import Clock, measure_paced, pace
 from hopbench.eval.trials.yardstick import VERSION, reference, yardsticks
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import BM25
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.types import Counters, Ranking

@@ -14,7 +14,7 @@ from hopbench.eval.explain.wording import note_words
 from hopbench.eval.metrics import PRIMARY
 from hopbench.flows.cli.explain.words import fate_words, path_words
 from hopbench.flows.cli.printing.table import _table
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.support.errors import IncompleteError, InputError, RegressionError
 from hopbench.retrieval.types import Hit, Step
 

@@ -25,7 +25,7 @@ from hopbench.flows.sweep.flow import sweep
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
 from hopbench.flows.tracking.payload import to_message
 from hopbench.flows.tracking.writer import Writer
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.registry import make

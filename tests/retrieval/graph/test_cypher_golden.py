@@ -14,9 +14,16 @@ from pathlib import Path
 import pytest
 
 from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.cypher import neo4j
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS
 
 GOLDEN = Path(__file__).parent / "golden" / "cypher"
+LABELS = {"NODE", "BUILD", "BUILDING"}  # the other constants of `neo4j` are queries
+NEO4J_CONSTANTS = (
+    {name for name, text in vars(neo4j).items() if name.isupper() and isinstance(text, str)}
+    - LABELS
+    - {*("CHUNK", "DOCUMENT", "ENTITY")}
+)
 UPDATE = "HOPBENCH_UPDATE_GOLDEN=1 pytest tests/retrieval/graph/test_cypher_golden.py"
 
 
@@ -28,10 +35,25 @@ def queries() -> Mapping[str, str]:
     return texts | {f"export_edges_{kind}": cypher.export_edges(kind) for kind in EDGE_COLUMNS}
 
 
-@pytest.mark.parametrize("name", queries())
+def neo4j_statements() -> Mapping[str, str]:
+    """What only Neo4j runs: its text constants, its schema, and the writing of each node label and edge type."""
+    texts = {f"neo4j_{name}": text for name, text in vars(neo4j).items() if name in NEO4J_CONSTANTS}
+    texts["neo4j_schema"] = ";\n".join(neo4j.schema_statements())
+    texts |= {f"neo4j_write_nodes_{label}": neo4j.write_nodes(label) for label in NODE_COLUMNS}
+    texts |= {f"neo4j_write_edges_{kind}": neo4j.write_edges(kind) for kind in EDGE_COLUMNS}
+    texts |= {f"neo4j_write_parallel_edges_{kind}": neo4j.write_edges(kind, parallel=True) for kind in EDGE_COLUMNS}
+    texts |= {f"neo4j_write_vectors_{label}": neo4j.write_vectors(label) for label in neo4j.VECTOR_INDEX}
+    return texts | {f"neo4j_nearest_nodes_{label}": neo4j.nearest_nodes(label) for label in neo4j.VECTOR_INDEX}
+
+
+def every_text() -> Mapping[str, str]:
+    return {**queries(), **neo4j_statements()}
+
+
+@pytest.mark.parametrize("name", every_text())
 def test_a_query_reads_as_reviewed(name: str) -> None:
     file = GOLDEN / f"{name}.cypher"
-    text = queries()[name].strip() + "\n"
+    text = every_text()[name].strip() + "\n"
     if os.environ.get("HOPBENCH_UPDATE_GOLDEN"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -42,15 +64,15 @@ def test_a_query_reads_as_reviewed(name: str) -> None:
 
 
 def test_no_golden_text_is_left_of_a_query_that_is_gone() -> None:
-    left = {file.stem for file in GOLDEN.glob("*.cypher")} - queries().keys()
+    left = {file.stem for file in GOLDEN.glob("*.cypher")} - every_text().keys()
 
     assert not left, f"delete from {GOLDEN}: {sorted(left)}"
 
 
-def test_no_module_beside_those_of_cypher_has_query_text() -> None:
-    root = Path(cypher.__file__).parents[1]
-    writing = re.compile(r"\bMATCH \(|\bUNWIND \$")
-    modules = [file for file in sorted(root.rglob("*.py")) if not file.stem.endswith("cypher")]
+def test_no_module_outside_the_package_has_query_text() -> None:
+    package = Path(cypher.__file__).parent
+    writing = re.compile(r"\b(MATCH|MERGE) \(|\bUNWIND \$|\bCALL db\.")
+    modules = [file for file in sorted(package.parents[1].rglob("*.py")) if not file.is_relative_to(package)]
     found = [file.name for file in modules if writing.search(file.read_text(encoding="utf-8"))]
 
     assert [] == found

@@ -23,7 +23,7 @@ from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping, Propert
 from hopbench.retrieval.graph.stores.mapped.store import MappedStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
-from hopbench.retrieval.index.index import Batch, Index, ReadCache
+from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.question.recognition import read_cards
 from hopbench.retrieval.strategies.dual_level.communities import descriptions
@@ -213,7 +213,7 @@ def test_statements_survive_a_copy_and_the_pasted_cypher_shows_the_direction(
         for store in (index.store, target, back):
             (record,) = store.read(cypher.STRONGEST_RELATIONS, **pasted)
             assert ("e:auth service", "depends_on", "e:oauth provider") == unpacked(record["statements"][0])[0]
-        other = Index(**{**vars(index), "store": target, "reads": ReadCache(), "shared": {}})
+        other = Index(**{**vars(index), "store": target, "reads": ReadCache(), "memo": Memo(INDEX_VALUES)})
         assert block(index, "e:oauth provider") == block(other, "e:oauth provider")
     finally:
         target.drop()
@@ -236,7 +236,7 @@ def test_a_mapped_graph_s_relation_may_have_its_type_as_one_text(tmp_path: Path,
             "CREATE (z)-[:RELATES_TO {weight: 8, relation: 'trusted by'}]->(a)",
             space=space,
         )
-        mapped = Index(**{**vars(index), "store": theirs, "reads": ReadCache(), "shared": {}})
+        mapped = Index(**{**vars(index), "store": theirs, "reads": ReadCache(), "memo": Memo(INDEX_VALUES)})
         lines = ["Related: OAuth (inverse of trusted by, weight: 8)", '- OAuth -> Auth: "trusted by" (strength: 8)']
         assert lines == block(mapped, "a")
         assert lines == block(mapped, "a", rel_types=("trusted by",))

@@ -15,7 +15,7 @@ from hopbench.eval.answering.estimate import summary_line
 from hopbench.eval.trials.batch_work import Unit, merged, run_unit
 from hopbench.eval.trials.trial import batches, run_trial
 from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index import INDEX_VALUES, Index, Memo, Services
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 from hopbench.retrieval.question.model import QuestionModel
 from hopbench.retrieval.strategies.base import Strategy
@@ -84,7 +84,7 @@ def test_stage_1_asks_for_concepts_and_its_prompt_has_a_version_of_its_own(
     trial(index, DualLevel())
     trial(index, EntityExpansion(use_synonyms=False))
     purposes = {"keywords": "question-1", "entities": "question-2"}
-    model = index.shared["question_entities"].__self__
+    model = index.services.question_entities.__self__  # type: ignore[union-attr]
     assert purposes == {purpose: model._call(purpose, "", "", None).version for purpose in purposes}
     (prompt,) = {body["messages"][0]["content"] for body in server.requests if "named things" in str(body)} - {
         body["messages"][0]["content"] for body in server.requests if "keywords" in str(body)
@@ -124,12 +124,19 @@ def test_keywords_and_summaries_serve_both_levels(index: Index, server: Scripted
 
 
 def test_an_estimate_counts_the_summaries_that_a_run_has_made(index: Index, server: ScriptedServer) -> None:
-    line = summary_line("dual_level", DualLevel(), replace(index, shared={}), ASKED[0])
+    line = summary_line(
+        "dual_level", DualLevel(), replace(index, memo=Memo(INDEX_VALUES), services=Services()), ASKED[0]
+    )
 
     assert [] == server.requests
     outcome = trial(index, DualLevel(), ASKED[:1])
     assert outcome.counters.llm_calls - 1 == line.calls > 0  # less the question's keywords
-    assert 0 == summary_line("local", DualLevel(mode="local"), replace(index, shared={}), ASKED[0]).calls
+    assert (
+        0
+        == summary_line(
+            "local", DualLevel(mode="local"), replace(index, memo=Memo(INDEX_VALUES), services=Services()), ASKED[0]
+        ).calls
+    )
 
 
 def test_each_strategy_is_charged_for_the_summaries_whoever_had_them_made(index: Index, server: ScriptedServer) -> None:

@@ -16,7 +16,7 @@ from tests.support.graphs import CountingStore, PlainGraph, hand_index
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo
 from hopbench.retrieval.strategies.activation.strategy import Activation
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Chunk, Counters, Question, Ranking, Step
@@ -95,14 +95,14 @@ def test_seeds_rank_by_their_hybrid_score_and_nothing_of_the_initial_search_is_l
 def test_trials_that_share_what_they_read_are_those_that_ran_alone(one: TaggedGraph, trials: list[Activation]) -> None:
     alone = indexed(one)
     floors = {("activation", "min_similarity"): 0.3, ("activation", "min_strength"): 0.0}
-    together = replace(alone, floors=floors, shared={})
+    together = replace(alone, floors=floors, memo=Memo(INDEX_VALUES))
 
     for trial in trials:
         (expected, cost), (found, shared_cost) = (asked(index, trial) for index in (alone, together))
 
         assert expected == found
         assert replace(cost, stage_seconds=Counter()) == replace(shared_cost, stage_seconds=Counter())
-    assert [key for key in together.shared if "activation edges" in key]  # they did share
+    assert [key for key in together.memo if isinstance(key, tuple) and key[0] == "activation edges"]  # they did share
 
 
 @settings(max_examples=30)

@@ -16,10 +16,9 @@ from tests.support.graphs import PlainGraph, graph_tables, plain_graphs
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index, Services
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.dual_level.communities import (
-    SUMMARIES,
     Communities,
     at_least,
     communities,
@@ -152,11 +151,11 @@ def test_a_summary_takes_the_place_of_the_text(tmp_path: Path) -> None:
     index = index_of(world(), tmp_path)
     index.embedder = recorder = Recorder(index)  # type: ignore[assignment]
 
-    def summarise(batch: Batch, counters: Counters, texts: Sequence[str]) -> list[str]:
+    def summarise(counters: Counters, texts: Sequence[str]) -> list[str]:
         counters.llm_calls += len(texts)
         return [text[:1] for text in texts]
 
-    index.shared[SUMMARIES] = summarise
+    index.services = Services(community_summaries=summarise)
     counters = Counters()
     read(index, counters)
 

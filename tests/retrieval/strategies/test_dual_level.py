@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,7 @@ from tests.support.graphs import graph_tables
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import GraphTables
-from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.keywords import KEYWORDS, Keywords
-from hopbench.retrieval.question.linking import Linker
+from hopbench.retrieval.index import Batch, Index, Keywords, Linker, Services
 from hopbench.retrieval.strategies.dual_level.strategy import DualLevel
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
@@ -161,12 +160,12 @@ def test_an_empty_graph_leaves_the_vector_ranking(tmp_path: Path) -> None:
 def test_keywords_may_come_from_elsewhere(index: Index) -> None:
     """Keyword texts are embedded in the question's place: the one for communities is like `Ada. Bo. Ada related Bo`."""
 
-    def find(batch: Batch, counters: Counters, reader: Linker) -> list[Keywords]:
-        counters.llm_calls += len(batch.questions)
-        zoe, dee = reader.resolve("Zoe"), reader.resolve("Dee")
-        return [Keywords([one for one in (zoe, dee) if one], "Bo", "Ada. Bo. Ada related Bo") for _ in batch.questions]
+    def find(questions: Sequence[Question], counters: Counters, linker: Linker) -> list[Keywords]:
+        counters.llm_calls += len(questions)
+        zoe, dee = linker.resolve("Zoe"), linker.resolve("Dee")
+        return [Keywords([one for one in (zoe, dee) if one], "Bo", "Ada. Bo. Ada related Bo") for _ in questions]
 
-    index.shared[KEYWORDS] = find
+    index.services = Services(keywords=find)
     counters = Counters()
     local = rank(index, mode="local", entities=2, counters=counters)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.entity_graphs import asked, cosines_of, index_of
 from tests.support.graphs import PlainGraph, plain_graphs
 
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.dual_level.communities import communities, descriptions
 from hopbench.retrieval.strategies.dual_level.strategy import DualLevel

@@ -11,9 +11,7 @@ from tests.support.graphs import graph_tables
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.question.entities import QUESTION_ENTITIES, SYNONYMS
-from hopbench.retrieval.question.linking import Linker
+from hopbench.retrieval.index import Batch, Index, Linker, Services
 from hopbench.retrieval.strategies.baselines import Vector
 from hopbench.retrieval.strategies.entity_expansion.stages import Expanded
 from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
@@ -35,7 +33,7 @@ class Proposed:
         self.asked: list[tuple[Sequence[tuple[int, str]], int]] = []
 
     def __call__(
-        self, batch: Batch, counters: Counters, reader: Linker, wanted: Sequence[tuple[int, str]], limit: int
+        self, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
     ) -> list[list[str]]:
         self.asked.append((wanted, limit))
         counters.llm_calls += 1
@@ -64,7 +62,7 @@ def rank(index: Index, text: str = QUESTION, **parameters: object) -> Ranking:
 
 def test_seven_entities_and_six_synonyms_are_thirteen(tmp_path: Path) -> None:
     index, llm = sparse(tmp_path), Proposed()
-    index.shared[SYNONYMS] = llm
+    index.services = Services(synonyms=llm)
     notes = rank(index).notes
     assert llm.asked == [([(0, "e:implications"), (0, "e:abortion")], 3)]  # the first two seeds, as they stand there
     assert notes["entities"] == ["e:implications", "e:abortion"]
@@ -76,13 +74,13 @@ def test_seven_entities_and_six_synonyms_are_thirteen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("wanted", "expected"), [(1, 2), (2, 4), (5, 10)])
 def test_synonyms_are_at_most_max_synonyms_for_each_of_two_seeds(tmp_path: Path, wanted: int, expected: int) -> None:
     index = sparse(tmp_path)
-    index.shared[SYNONYMS] = Proposed()
+    index.services = Services(synonyms=Proposed())
     assert len(rank(index, max_synonyms=wanted).notes["synonyms"]) == expected  # type: ignore[arg-type]
 
 
 def test_synonyms_are_asked_for_only_below_the_threshold(tmp_path: Path) -> None:
     index, llm = sparse(tmp_path), Proposed()
-    index.shared[SYNONYMS] = llm
+    index.services = Services(synonyms=llm)
     assert rank(index, min_entities=7).notes["synonyms"] == []  # 7 is not below 7
     assert rank(index, hops=2).notes["synonyms"] == []  # 2 + 5 + 3 = 10 is not below 10
     assert rank(index, use_synonyms=False).notes["synonyms"] == []
@@ -93,7 +91,7 @@ def test_synonyms_are_asked_for_only_below_the_threshold(tmp_path: Path) -> None
 def test_a_synonym_needs_the_embedders_cosine_to_its_seed_or_the_given_one(tmp_path: Path) -> None:
     # Seeds are named by the question's own direction, so these are their cosines with the seed.
     index = sparse(tmp_path, **{"synonym 0": 0.71, "synonym 1": 0.69, "synonym 2": 0.7, "synonym 5": 0.1})
-    index.shared[SYNONYMS] = Proposed()
+    index.services = Services(synonyms=Proposed())
     assert rank(index).notes["synonyms"] == ["e:s0", "e:s2", "e:s6", "e:s7"]  # .69 and .1 are below .7
     assert rank(index, synonym_threshold=0.69).notes["synonyms"] == ["e:s0", "e:s1", "e:s2", "e:s6", "e:s7"]
     assert rank(index, synonym_threshold=0.705).notes["synonyms"] == ["e:s0", "e:s6", "e:s7"]
@@ -188,7 +186,7 @@ def test_a_question_without_entities_gets_the_vector_ranking_and_says_so(tmp_pat
 
 def test_the_entities_of_a_language_model_take_the_place_of_the_surface_ones(tmp_path: Path) -> None:
     index = sparse(tmp_path)
-    index.shared[QUESTION_ENTITIES] = lambda batch, counters, reader: [[reader.resolve("near 3")]]
+    index.services = Services(question_entities=lambda questions, counters, linker: [[linker.resolve("near 3") or ""]])
     ranking = rank(index, "what is that?", use_synonyms=False)
     assert ranking.notes["entities"] == ["e:n3"]
     assert ranking.hits[0].chunk_id == "c2"

@@ -12,7 +12,7 @@ from tests.support.entity_graphs import cosines_of, index_of, neighbours_of, wor
 from tests.support.graphs import PlainGraph
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
 from hopbench.retrieval.types import Counters, Question
 

@@ -26,7 +26,7 @@ from tests.support.graphs import (
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.expansion_queries.strategy import ExpansionQueries
 from hopbench.retrieval.strategies.expansion_queries.walk import proximity

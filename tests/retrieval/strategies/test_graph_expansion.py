@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.graphs import PlainGraph, graph_tables, hand_index, plain_graphs
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion, graph_score, hybrid_score, penalty
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking, Step

@@ -12,8 +12,8 @@ from tests.support.graphs import graph_tables, hand_index
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import GraphTables
-from hopbench.retrieval.index.index import Batch, Index
-from hopbench.retrieval.strategies.kg2rag.strategy import KG2RAG, TREE_RELEVANCE
+from hopbench.retrieval.index import Batch, Index, Services
+from hopbench.retrieval.strategies.kg2rag.strategy import KG2RAG
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
@@ -198,12 +198,12 @@ def test_a_reranker_may_judge_the_trees(tmp_path: Path) -> None:
     index = hand_index(tables, tmp_path, cosines)
     seen: list[tuple[int, str]] = []
 
-    def judge(batch: Batch, counters: Counters, pairs: Sequence[tuple[int, str]]) -> list[float]:
+    def judge(questions: Sequence[Question], counters: Counters, pairs: Sequence[tuple[int, str]]) -> list[float]:
         seen.extend(pairs)
         counters.llm_calls += 1
         return [5.0 if "s1" in text else -5.0 for _, text in pairs]
 
-    index.shared[TREE_RELEVANCE] = judge
+    index.services = Services(tree_relevance=judge)
     counters = Counters()
 
     assert ["s1", "n1", "s2", "n2"] == ids(rank(index, counters, seed_k=2))

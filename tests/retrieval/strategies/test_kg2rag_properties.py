@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.entity_graphs import cosines_of, index_of, neighbours_of
 from tests.support.graphs import PlainGraph, plain_graphs
 
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.kg2rag.strategy import KG2RAG
 from hopbench.retrieval.strategies.kg2rag.trees import spanning_trees, stated_triples
 from hopbench.retrieval.traversal.adjacency import adjacency

@@ -10,7 +10,7 @@ from tests.support.graphs import graph_tables
 
 from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import Hybrid
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.support.errors import ParameterError

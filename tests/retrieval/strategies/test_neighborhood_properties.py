@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.entity_graphs import cosines_of, index_of, mentions_of, neighbours_of, with_counts, worlds
 from tests.support.graphs import PlainGraph
 
-from hopbench.retrieval.index.index import Batch
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.types import Counters, Question

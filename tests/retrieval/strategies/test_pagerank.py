@@ -25,7 +25,7 @@ from tests.support.graphs import (
 )
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.pagerank import PageRank, power_iteration, transitions
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency

@@ -13,14 +13,12 @@ import pytest
 from hopbench.retrieval.strategies import registry as module
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.strategies.baselines import Vector
+from hopbench.retrieval.strategies.catalogue import Registry
 from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion
+from hopbench.retrieval.strategies.label import HOP_FREE, WITHOUT_SOURCE, Label
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.strategies.registry import (
-    BASELINES,
-    WITHOUT_SOURCE,
-    Registry,
     defaults,
-    label_of,
     make,
     parse_value,
     preset,
@@ -92,7 +90,7 @@ def test_all_and_all_tuned() -> None:
     assert [f"{n}:tuned" for n in NAMES if preset(n) and n not in WITHOUT_SOURCE] == [
         label for label in _tuned() if label.endswith(":tuned")
     ]
-    assert set(BASELINES) <= set(NAMES)
+    assert set(HOP_FREE) <= set(NAMES)
 
 
 def _tuned() -> Iterator[str]:
@@ -132,7 +130,7 @@ def test_a_later_set_of_the_same_field_wins() -> None:
 
 
 def test_a_label_can_be_read_back() -> None:
-    assert "pagerank:tuned[restart=0.3,steps=4]" == label_of("pagerank", "tuned", {"restart": "0.3", "steps": "4"})
+    assert "pagerank:tuned[restart=0.3,steps=4]" == str(Label("pagerank", "tuned", {"restart": "0.3", "steps": "4"}))
     assert make("pagerank:tuned[restart=0.3,steps=4]").spec()["steps"] == 4
 
 

@@ -10,7 +10,7 @@ from tests.support.graphs import ASKED, WORLD, CountingStore, built_index, plan_
 
 from hopbench.retrieval.graph.schema import EDGE_ENDS
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.registry import make, registry
 from hopbench.retrieval.types import Counters, Ranking
 

@@ -17,9 +17,9 @@ from weakref import finalize
 import pandas as pd
 
 from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.cypher import neo4j as texts
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.graph.stores.neo4j import cypher as texts
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained, explanation
 
 if TYPE_CHECKING:

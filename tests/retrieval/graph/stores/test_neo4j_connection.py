@@ -13,8 +13,8 @@ from neo4j.exceptions import (
     ServiceUnavailable,
 )
 
+from hopbench.retrieval.graph.cypher.neo4j import schema_statements, write_edges
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained, explanation
-from hopbench.retrieval.graph.stores.neo4j.cypher import schema_statements, write_edges
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore, _committed
 from hopbench.retrieval.support.errors import HopBenchError, InputError, StoreError
 

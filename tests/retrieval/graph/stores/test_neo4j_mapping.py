@@ -30,7 +30,7 @@ from hopbench.retrieval.graph.stores.mapped.mapping import ABSENT, GraphMapping,
 from hopbench.retrieval.graph.stores.mapped.store import MappedStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
-from hopbench.retrieval.index.index import Batch, Index, ReadCache
+from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import HopBenchError, InputError, StoreError
 from hopbench.retrieval.types import Counters
@@ -170,7 +170,7 @@ def local(words: str, tmp_path: Path) -> Index:
     index = built_index(plan_of(WORLD), tmp_path)
     store = KgliteStore(tmp_path / "bare", "bare")
     store.write(WORDS[words][1](export(index.store)), {})
-    return replace(index, store=store, reads=ReadCache(), shared={})
+    return replace(index, store=store, reads=ReadCache(), memo=Memo(INDEX_VALUES))
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def content(connection: Connection) -> list[object]:
 def test_strategies_rank_alike_on_a_graph_that_others_built_and_only_read_it(
     local: Index, theirs: MappedStore, neo4j_connection: Connection
 ) -> None:
-    index = replace(local, store=theirs, reads=ReadCache(), shared={})
+    index = replace(local, store=theirs, reads=ReadCache(), memo=Memo(INDEX_VALUES))
     before = content(neo4j_connection)
 
     assert fingerprint(export(local.store)) == theirs.record()["fingerprint"]

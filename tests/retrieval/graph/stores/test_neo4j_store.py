@@ -33,7 +33,7 @@ from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
-from hopbench.retrieval.index.index import Batch, Index, ReadCache
+from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
 from hopbench.retrieval.search.exact import dense_top
 from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
 from hopbench.retrieval.strategies.registry import make, resolve
@@ -176,7 +176,7 @@ def traversals_seek_ids(store: Neo4jStore) -> None:
 
 def fresh(index: Index, store: Any) -> Index:
     """The same index over another store, with nothing kept of what was read before."""
-    return replace(index, store=store, reads=ReadCache(), shared={})
+    return replace(index, store=store, reads=ReadCache(), memo=Memo(INDEX_VALUES))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tests.support.graphs import WORLD, built_index, graph_tables, hand_index, plan_of
 
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import base_features as base
 from hopbench.retrieval.strategies.hoprank import edge_features as edge

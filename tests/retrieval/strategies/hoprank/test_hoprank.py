@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora, hand_index, plain_graphs, plan_of
 
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
 from hopbench.retrieval.strategies.hoprank.evidence import Evidence, evidence
@@ -21,7 +21,7 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
 from hopbench.retrieval.strategies.hoprank.walk import Walk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, shipped, to_json
-from hopbench.retrieval.strategies.hoprank.words import Words, ranges
+from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.pagerank import power_iteration, transitions
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
@@ -40,12 +40,6 @@ def seen_of(index: Index) -> Evidence:
 
 def ranked(index: Index, *texts: str, label: str = "hoprank") -> list[Ranking]:
     return make(label).rank(Batch(index, [Question(text, text) for text in texts]), Counters())
-
-
-def test_ranges_are_laid_end_to_end() -> None:
-    positions, owner = ranges(np.array([3, 8, 9]), np.array([5, 8, 11]))
-
-    assert ([3, 4, 9, 10], [0, 0, 2, 2]) == (positions.tolist(), owner.tolist())
 
 
 def test_words_count_chunks_and_know_sentences() -> None:

@@ -18,7 +18,7 @@ from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.extract.joined import with_triples
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, RULE_RELATIONS
-from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.question.linking import Linker
+from hopbench.retrieval.index import Linker
 
 NAMES = [
     ("e:ed wood", "Ed Wood", "film", []),

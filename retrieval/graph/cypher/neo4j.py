@@ -1,6 +1,6 @@
-"""The Cypher that only Neo4j runs: its schema, and writing. What strategies read is in `cypher`.
+"""The Cypher that only Neo4j runs: constraints and indexes, writing, and its vector search.
 
-Labels and types come from `schema`; values reach a query only as parameters.
+kglite is written through its own API and has neither schema nor vector index. Labels and types come from `schema`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ VECTOR_INDEX = {CHUNK: "hopbench_chunk_vector", ENTITY: "hopbench_entity_vector"
 def schema_statements() -> list[str]:
     """Constraints and indexes; each may be run again.
 
-    Traversals enter by `id` (`cypher` says why), exports by `namespace`, writes by both. The vector indexes take any
+    Traversals enter by `id` (see the package), exports by `namespace`, writes by both. The vector indexes take any
     dimension, since graphs of several embedders share them (Neo4j 5.23), and are not quantised: quantised ones return
     scores that are off by 1 in 50.
     """

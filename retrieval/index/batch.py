@@ -1,0 +1,89 @@
+"""Questions put to an index together.
+
+A batch computes once what several strategies need: vectors, BM25 and dense candidates. The same query with the same
+parameters is sent to the store once, and each strategy that asks for it is charged the round trip it would have cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph.stores.base import Record, rows_of
+from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index.memo import Memo
+from hopbench.retrieval.search.exact import DEPTH, TopRows, cosines
+from hopbench.retrieval.search.fusion import Scored
+from hopbench.retrieval.types import Counters, Question
+
+BATCH_VALUES = 16  # of `Batch.memo`
+
+
+@dataclass(eq=False)
+class Batch:
+    """Questions put to an index together. `alone` reads past all caches: for measuring the latency of one call."""
+
+    index: Index
+    questions: Sequence[Question]
+    alone: bool = False
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """Question vectors, shape (q, d)."""
+        return self.index.embed([question.text for question in self.questions])
+
+    @cached_property
+    def dense(self) -> list[TopRows]:
+        """The best `DEPTH` chunks of each question by cosine."""
+        return self.index.nearest(self.vectors, DEPTH)
+
+    @cached_property
+    def lexical(self) -> list[TopRows]:
+        """The best `DEPTH` chunks of each question by BM25."""
+        return self.index.lexical.top([question.text for question in self.questions], DEPTH)
+
+    @cached_property
+    def vector_rankings(self) -> list[Scored]:
+        """`dense` as chunk ids with scores."""
+        return [self.with_ids(rows) for rows in self.dense]
+
+    @cached_property
+    def bm25_rankings(self) -> list[Scored]:
+        """`lexical` as chunk ids with scores."""
+        return [self.with_ids(rows) for rows in self.lexical]
+
+    @cached_property
+    def memo(self) -> Memo:
+        """What strategies computed from the batch and others may use again."""
+        return Memo(BATCH_VALUES)
+
+    def with_ids(self, top: TopRows) -> Scored:
+        """Ranked rows as chunk ids with scores."""
+        chunks = self.index.chunks
+        return [(chunks[row].id, float(score)) for row, score in zip(top.rows, top.scores, strict=True)]
+
+    def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Raw cosines of chunks with one question of the batch."""
+        rows = [self.index.row_of[chunk] for chunk in chunk_ids]
+        values = cosines(self.index.vectors, rows, self.vectors[question])
+        return dict(zip(chunk_ids, values.tolist(), strict=True))
+
+    def read(self, counters: Counters, query: str, **parameters: object) -> list[Record]:
+        """Read from the store, charging `counters` a round trip and its rows."""
+        records, rows = self.read_uncharged(query, **parameters)
+        counters.round_trips += 1
+        counters.rows += rows
+        return records
+
+    def read_uncharged(self, query: str, **parameters: object) -> tuple[list[Record], int]:
+        """Read from the store; the records and their number of rows, for a caller that charges only what it uses."""
+        if self.alone:
+            records = self.index.store.read(query, **parameters)
+            return records, sum(map(rows_of, records))
+        return self.index.reads.read(self.index.store, query, parameters)
+
+    def floor(self, strategy: str, parameter: str, threshold: float) -> float:
+        """How far down to read for a threshold: the threshold itself, or the lowest that a coming trial asks for."""
+        return threshold if self.alone else min(threshold, self.index.floors.get((strategy, parameter), threshold))

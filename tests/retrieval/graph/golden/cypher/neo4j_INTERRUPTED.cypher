@@ -1,0 +1,1 @@
+MATCH (b:Building {namespace: $namespace, id: 'build'}) RETURN b.key AS key

@@ -1,0 +1,1 @@
+MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b

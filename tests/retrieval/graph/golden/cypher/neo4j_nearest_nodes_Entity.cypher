@@ -1,0 +1,1 @@
+UNWIND range(0, size($vectors) - 1) AS q CALL (q) { CALL db.index.vector.queryNodes('hopbench_entity_vector', $k, $vectors[q]) YIELD node WHERE node.namespace = $namespace RETURN collect(node.id) AS id } RETURN q, id

@@ -1,0 +1,1 @@
+UNWIND $rows AS row MERGE (n:Document {namespace: $namespace, id: row.id}) SET n:Node, n += row.properties
