@@ -193,9 +193,9 @@ def test_dry_run_tells_of_summaries_that_only_a_built_graph_can_count(
     server: ScriptedServer, home_with_graph: Callable[[Path, str], Path], tmp_path: Path
 ) -> None:
     flags = ["--limit", "5", "--strategies", "dual_level", "--out", tmp_path / "out", "--llm", f"m@{server.url}"]
-    command = ["run", "--dataset", "hopworld-tune", *flags, "--dry-run"]
+    command = ["run", "--dataset", "hopworld", *flags, "--dry-run"]
     before = call(*command, home=tmp_path / "home")
-    home_with_graph(tmp_path / "home", "hopworld-tune")
+    home_with_graph(tmp_path / "home", "hopworld")
     after = call(*command, home=tmp_path / "home")
 
     assert (0, 0) == (before.code, after.code)
