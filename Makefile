@@ -18,17 +18,18 @@ $(STAMP): pyproject.toml requirements/dev.txt requirements/no-deps.txt requireme
 demo: setup
 	$(BIN)/hopbench nightly
 
-# Three workers, also on two processors: half of a worker's time is waiting for servers. Bytecode is kept, also where the
+# Three workers, also on two processors: a worker waits for servers now and then. Bytecode is kept, also where the
 # environment says not to: the tests start many processes, each of which would compile the project again.
 test soak: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest -n 3
 
-# What is long by nature: a real model as judge, and the sweep that is killed again and again, 20 times where the tests
-# do it once; then 20 unchanged nights beside four busy processes, without an alarm, and 5 in which a label is three times
-# as slow, each found.
+# What is long by nature: a real model as judge, whole real sets, and the sweep that is killed again and again, 20 times
+# where the tests do it once; the properties on examples that are new each time; then 20 unchanged nights beside four busy
+# processes, without an alarm, and 5 in which a label is three times as slow, each found.
 soak: setup
 	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -n 3 -m hypothesis --hypothesis-profile=soak
 	$(BIN)/python -m tests.support.soak_nights --nights 20 --planted 5
 
 lint: setup

@@ -18,8 +18,10 @@ from tests.support.parallel import (
     plain_prefect_environment,
     together,
     wait_for_server,
+    wait_while_it_runs,
     without_soak,
 )
+from tests.support.temporary import keep_temporary_files_in_memory
 from tests.support.tracking_here import copy_database, empty_database, starting_here
 from xdist.scheduler import LoadScopeScheduling
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_START = Tracker.__dict__["start"]
+keep_temporary_files_in_memory()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -73,7 +76,9 @@ def _room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 # No deadline: other work on the machine is no defect of ours. The same examples each run: a failure can be seen again.
-settings.register_profile("hopbench", deadline=None, derandomize=True)
+# `make soak` draws others each time, and more where a test does not say how many it needs.
+settings.register_profile("hopbench", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("soak", deadline=None, max_examples=400, print_blob=True)
 settings.load_profile("hopbench")
 
 
@@ -166,10 +171,10 @@ def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
 @pytest.fixture(scope="session")
 def neo4j_connection() -> Connection:
     """The server of `make neo4j` or NEO4J_URI; skips where there is none, fails where CI insists on it."""
-    from hopbench.flows.settings.home import Home
     from hopbench.retrieval.graph.stores.neo4j.connection import Connection
     from hopbench.retrieval.support.errors import InputError
 
+    wait_while_it_runs(int(os.environ.get("NEO4J_STARTING", "0")))
     try:
         return Connection.resolve(os.environ, Home.resolve().neo4j_env)
     except InputError as error:

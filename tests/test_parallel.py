@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +11,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.support import parallel
-from tests.support.parallel import LONGEST, TOGETHER, begin_with_the_longest, beside_others, together, without_soak
+from tests.support.parallel import (
+    LONGEST,
+    TOGETHER,
+    begin_with_the_longest,
+    beside_others,
+    together,
+    wait_while_it_runs,
+    without_soak,
+)
 from tests.support.places import ROOT
 
 
@@ -54,6 +64,13 @@ def test_what_is_marked_soak_runs_only_where_it_is_asked_for() -> None:
     plain, long = Collected("a"), Collected("b", ["soak"])
     assert ([plain], [long]) == without_soak(cast("Any", [plain, long]), "")
     assert ([plain, long], []) == without_soak(cast("Any", [plain, long]), "soak or neo4j")
+
+
+def test_what_a_process_makes_is_waited_for_until_it_has_ended() -> None:
+    wait_while_it_runs(0)  # nobody is making anything
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    wait_while_it_runs(process.pid)  # it ended, though nobody has asked how
+    assert 0 == process.wait(timeout=0)
 
 
 def test_a_test_that_runs_alone_waits_for_the_others_and_keeps_newcomers_out(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,11 @@ def variants() -> dict[str, tuple[dict[str, str], int]]:
     return {name: ({"OPENBLAS_CORETYPE": name, **settings}, batch) for name, (settings, batch) in found.items()}
 
 
-def of_all_variants(dataset: Path, questions: int) -> dict[str, dict[str, Any]]:
-    """What each variant prints; the processes run side by side."""
+def of_variants(dataset: Path, questions: int, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What each of these variants prints; the processes run side by side."""
     running = {}
-    for name, (settings, batch) in variants().items():
+    for name in names:
+        settings, batch = variants()[name]
         command = [sys.executable, "-m", "tests.support.same_numbers", str(dataset), str(questions), str(batch)]
         running[name] = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -73,13 +74,18 @@ def check(found: Mapping[str, dict[str, Any]]) -> None:
     assert len([part for part in first if isinstance(first[part], dict)]) >= 19
 
 
-def test_nothing_depends_on_the_kernels_on_hopworld() -> None:
-    check(of_all_variants(ROOT / "datasets" / "hopworld", 25))
+@pytest.mark.parametrize("between", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_nothing_depends_on_the_kernels_on_hopworld(between: bool) -> None:
+    """On the oldest kernels and on the newest, and in `make soak` on those between them too."""
+    names = list(variants())
+    chosen = names if between else list(dict.fromkeys((names[0], names[-1])))
+    check(of_variants(ROOT / "datasets" / "hopworld", 25, chosen))
 
 
 @pytest.mark.benchmarks
-def test_nothing_depends_on_the_kernels_on_hotpotqa(benchmarks_dir: Path) -> None:
-    check(of_all_variants(benchmarks_dir / "hotpotqa-train200", 200))
+@pytest.mark.parametrize("questions", [30, pytest.param(200, marks=pytest.mark.soak)])
+def test_nothing_depends_on_the_kernels_on_hotpotqa(questions: int, benchmarks_dir: Path) -> None:
+    check(of_variants(benchmarks_dir / "hotpotqa-train200", questions, list(variants())))
 
 
 def test_edges_above_the_floor_do_not_depend_on_the_kernels() -> None:

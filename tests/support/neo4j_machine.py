@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from tests.flows.cli.conftest import call
 from tests.support.build_to_kill import WORDS, corpus
+from tests.support.places import ROOT
 
 from hopbench.flows.neo4j_server.__main__ import announce
 from hopbench.flows.neo4j_server.server import Neo4jServer, start
@@ -23,7 +24,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
 
-HOPBENCH = [sys.executable, "-m", "hopbench.flows.cli.main"]
+HOPBENCH = [sys.executable, "-m", "tests.support.untracked"]
 # These servers live for seconds: what the second compiler would gain later, its work at the start would cost twice.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 WATCHED = {"db.transaction.monitor.check.interval": "50ms"}  # how soon a query over its limit is noticed
@@ -66,7 +67,7 @@ class Machine:
         env = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")}
         env |= {"HOPBENCH_HOME": str(self.home.root), **self.server.environment(), **environment}
         return subprocess.Popen(
-            [*HOPBENCH, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.home.root
+            [*HOPBENCH, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
         )
 
     def said(self, *words: str, **environment: str) -> tuple[int, str]:

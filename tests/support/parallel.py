@@ -33,26 +33,31 @@ TOGETHER = {
 # Begun first, longest first, so that no worker is left with a long file at the end. A new file need not stand here.
 LONGEST = (
     "tests/flows/cli/",
-    "tests/retrieval/graph/stores/test_neo4j_faults.py",
-    "tests/retrieval/graph/stores/test_neo4j_store.py",
     "tests/flows/run/test_end_to_end.py",
-    "tests/flows/sweep/test_spread.py",
-    "tests/flows/workers/test_scale_out.py",
-    "tests/flows/nightly/test_flow.py",
     "tests/flows/sweep/test_sweep.py",
-    "tests/flows/tracking/test_tracking.py",
+    "tests/test_same_numbers.py",
+    "tests/retrieval/graph/stores/test_neo4j_faults.py",
+    "tests/flows/workers/test_scale_out.py",
+    "tests/flows/sweep/test_spread.py",
+    "tests/retrieval/graph/stores/test_neo4j_store.py",
+    "tests/flows/nightly/test_flow.py",
     "tests/eval/answering/judge/test_small_model.py",
-    "tests/flows/sweep/test_sharing.py",
+    "tests/eval/report/",
+    "tests/flows/tracking/test_tracking.py",
+    "tests/retrieval/llm/test_gate.py",
     "tests/flows/sweep/test_models.py",
     "tests/flows/nightly/test_serve.py",
     "tests/flows/orchestration/test_runtime.py",
-    "tests/eval/report/",
+    "tests/flows/sweep/test_sharing.py",
+    "tests/retrieval/embedding/test_models.py",
+    "tests/retrieval/strategies/test_properties.py",
     "tests/retrieval/strategies/test_kg2rag_properties.py",
     "tests/retrieval/strategies/test_neighborhood_properties.py",
     "tests/retrieval/strategies/test_dual_level_properties.py",
-    "tests/retrieval/llm/test_gate.py",
     "tests/retrieval/strategies/test_activation.py",
+    "tests/retrieval/embedding/test_cache.py",
     "tests/eval/hopworld/test_shipped.py",
+    "tests/test_extending.py",
 )
 
 
@@ -129,6 +134,13 @@ def wait_for_server(url: str) -> None:
         except (urllib.error.URLError, OSError):
             assert time.monotonic() < deadline, f"the tests' Prefect server at {url} did not answer in time"
             time.sleep(0.1)
+
+
+def wait_while_it_runs(process: int) -> None:
+    """Block until the process of that id has ended, whether or not its parent has asked for its exit code yet."""
+    stat = Path(f"/proc/{process}/stat")
+    while process and stat.exists() and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX":
+        time.sleep(0.1)
 
 
 @contextmanager

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 import yaml
 from tests.support.graphs import ASKED, WORLD
+from tests.support.untracked import QuietTracker
 
-from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, Status, Tracker
-
+__all__ = ["QuietTracker", "write_benchmark", "write_sweep"]
 GOLD = {"q1": ("p01", "p02"), "q2": ("p05", "p08"), "q3": ("p06", "p10"), "q4": ("p08",), "q5": ("p11",)}
 
 
@@ -40,33 +36,3 @@ def write_sweep(folder: Path, **content: object) -> Path:
     file = folder / "sweep.yaml"
     file.write_text(yaml.safe_dump({**usual, **content}), encoding="utf-8")
     return file
-
-
-class QuietTracker(Tracker):
-    """Keeps what MLflow would be told, for tests that look elsewhere: starting MLflow takes longer than a sweep."""
-
-    latest: QuietTracker
-
-    def __init__(self) -> None:
-        self.told: list[RunPayload] = []
-        self.notes: list[str] = []
-        QuietTracker.latest = self
-
-    @classmethod
-    def start(cls, home: Home, experiment: str) -> Self:
-        return cls()
-
-    @property
-    def pid(self) -> int:
-        return os.getpid()
-
-    @property
-    def run_ids(self) -> Mapping[str, str]:
-        """A run's id in MLflow is its key here."""
-        return {payload.key: payload.key for payload in self.told}
-
-    def log(self, run: RunPayload) -> None:
-        self.told.append(run)
-
-    def close(self, unfinished: Status = "FINISHED") -> None:
-        pass

@@ -20,6 +20,7 @@ from tests.flows.cli.conftest import Done, Hopbench, call
 from tests.flows.run.test_end_to_end import without_timings
 from tests.support.judging import scripted_model
 from tests.support.llm_servers.scripted import ScriptedServer
+from tests.support.places import ROOT
 
 KEY, JUDGE_KEY = "sk-planted-reader-4711", "sk-planted-judge-4712"
 LABELS = ["--strategies", "bm25,vector", "--no-prefect"]
@@ -103,11 +104,10 @@ def test_no_key_stands_in_prefect_s_database_nor_where_a_server_repeats_it(
     home, out = judged[0], tmp_path / "out"
     with ScriptedServer(scripted_model, faults={"500": 1.0}).running() as careless:  # its errors quote the key
         asked = ["--llm", f"reader@{server.url}", "--judge", f"judge@{careless.url}", "--judge-metrics", METRICS]
-        command = ["run", "--dataset", str(bench), *LABELS[:2], "--out", str(out), *asked]
-        env = {**os.environ, "HOPBENCH_HOME": str(home), "OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY}
-        program = [sys.executable, "-m", "hopbench.flows.cli.main", *command]
-        done = subprocess.run(program, env=env, capture_output=True, text=True, check=False)
-    assert 4 == done.returncode, done.stderr  # nothing was judged
+        command = ["run", "--dataset", bench, *LABELS[:2], "--out", out, *asked]
+        env = {"PREFECT_API_URL": prefect_runtime.api_url, "OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY}
+        done = call(*command, home=home, environment=env)
+    assert 4 == done.code, done.err  # nothing was judged
     reasons = pd.read_parquet(out / "questions.parquet")["judge_failure"].dropna()
     assert reasons.str.contains("no luck with key \\*\\*\\*").any()
     folders = [home, out, Path(os.environ["PREFECT_HOME"])]
@@ -115,7 +115,7 @@ def test_no_key_stands_in_prefect_s_database_nor_where_a_server_repeats_it(
     assert {"mlflow.db", "questions.parquet"} <= {file.name for file in files}
     assert any("prefect" in file.name and ".db" in file.name for file in files)
     assert [] == [file for file in files if any(key.encode() in file.read_bytes() for key in (KEY, JUDGE_KEY))]
-    assert not any(key in done.stdout + done.stderr for key in (KEY, JUDGE_KEY))
+    assert not any(key in done.out + done.err for key in (KEY, JUDGE_KEY))
 
 
 def test_each_role_sends_its_own_key(judged: tuple[Path, Path, Done, int], server: ScriptedServer) -> None:
@@ -132,8 +132,9 @@ def test_kill_9_while_judging_then_again_repeats_no_finished_call(
     keys = {"OPENAI_API_KEY": KEY, "JUDGE_API_KEY": JUDGE_KEY, "MLFLOW_TRACKING_URI": tracking}
     env = {**os.environ, "HOPBENCH_HOME": str(home), **keys}
     process = subprocess.Popen(
-        [sys.executable, "-m", "hopbench.flows.cli.main", *arguments],
+        [sys.executable, "-m", "tests.support.untracked", *arguments],
         env=env,
+        cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -192,9 +193,9 @@ def test_dry_run_tells_of_summaries_that_only_a_built_graph_can_count(
     server: ScriptedServer, home_with_graph: Callable[[Path, str], Path], tmp_path: Path
 ) -> None:
     flags = ["--limit", "5", "--strategies", "dual_level", "--out", tmp_path / "out", "--llm", f"m@{server.url}"]
-    command = ["run", "--dataset", "hopworld-tune", *flags, "--dry-run"]
+    command = ["run", "--dataset", "hopworld", *flags, "--dry-run"]
     before = call(*command, home=tmp_path / "home")
-    home_with_graph(tmp_path / "home", "hopworld-tune")
+    home_with_graph(tmp_path / "home", "hopworld")
     after = call(*command, home=tmp_path / "home")
 
     assert (0, 0) == (before.code, after.code)

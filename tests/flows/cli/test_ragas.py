@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,27 +54,38 @@ def test_a_night_prints_ragas_and_the_targets_and_ends_with_3_where_one_is_misse
 
 
 @contextmanager
-def mlflow_pages(home: Home) -> Iterator[str]:
-    """The address of MLflow's own server over a home's database."""
+def mlflow_pages(home: Home) -> Iterator[Callable[[], str]]:
+    """MLflow's own server over a home's database: waits until it answers, and gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     line = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", tracking_uri(home)]
     line += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    server = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
+    # Its jobs (evaluations by models) would start processes that each import mlflow.
+    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "TMPDIR": str(home.scratch)}
+    server = subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def address() -> str:
+        deadline = time.monotonic() + 60
+        while not answers(port):
+            assert server.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        return f"http://127.0.0.1:{port}"
+
     try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"{address}/health", timeout=1).close()
-                break
-            except OSError:
-                assert server.poll() is None
-                time.sleep(0.1)
         yield address
     finally:
         server.terminate()
         server.wait()
+
+
+def answers(port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def shown(chrome: Chrome, address: str, *words: str) -> None:
@@ -97,11 +109,11 @@ def test_the_report_and_mlflow_show_both(night: tuple[Done, Home, Path], tmp_pat
         tags = database.execute("SELECT name, tags.value FROM runs JOIN tags USING (run_uuid) WHERE key = 'targets'")
         assert {"nightly hopworld": "fail", "bm25": "fail", "pagerank": "pass"} == dict(tags.fetchall())
     ((run, experiment),) = found
-    with headless(tmp_path / "profile") as chrome, mlflow_pages(home) as pages:
+    with mlflow_pages(home) as pages, headless(tmp_path / "profile") as chrome:
         shown(chrome, (out / "report.html").as_uri(), "RAGAS", *RAGAS, "Targets", "2 of 3 kept")
         rows = chrome.find_elements("css selector", "section[aria-labelledby=targets] tbody tr")
         assert ["fail", "pass", "pass"] == [row.text.split()[-1] for row in rows]
-        place = f"{pages}/#/experiments/{experiment}/runs/{run}"
+        place = f"{pages()}/#/experiments/{experiment}/runs/{run}"
         shown(chrome, place, *RAGAS, "targets", "recall@5>=0.999 failed")
 
 

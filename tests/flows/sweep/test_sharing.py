@@ -29,9 +29,9 @@ FLOORS = {
 def world(
     home_with_graph: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Index, list[Question]]:
-    """hopworld-tune with twelve of its questions, far apart."""
-    home = Home(home_with_graph(tmp_path_factory.mktemp("home"), "hopworld-tune")).prepare()
-    options = GraphOptions(dataset="hopworld-tune")
+    """hopworld with twelve of its questions, far apart."""
+    home = Home(home_with_graph(tmp_path_factory.mktemp("home"), "hopworld")).prepare()
+    options = GraphOptions(dataset="hopworld")
     benchmark = options.benchmark()
     graph = options.graph_plan(benchmark, home)
     index = open_index(options, graph, home)

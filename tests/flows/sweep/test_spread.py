@@ -136,9 +136,9 @@ def test_what_a_lost_worker_was_at_is_ranked_again(
     assert 1 == len(lost)
 
 
-@pytest.fixture
-def cluster(stage: Stage, prefect_runtime: PrefectRuntime) -> Iterator[str]:
-    """A Dask scheduler with two workers, each a process of its own on loopback; its address."""
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.soak)])
+def cluster(request: pytest.FixtureRequest, stage: Stage, prefect_runtime: PrefectRuntime) -> Iterator[str]:
+    """A Dask scheduler and its workers, each a process of its own on loopback; its address."""
     prefect_runtime.wait()
     with ExitStack() as stack:
 
@@ -153,7 +153,7 @@ def cluster(stage: Stage, prefect_runtime: PrefectRuntime) -> Iterator[str]:
         assert scheduler.stderr is not None
         lines = iter(scheduler.stderr.readline, "")
         address = next(found[1] for line in lines if (found := re.search(r"tcp://(127\.0\.0\.1:\d+)", line)))
-        for _ in range(2):
+        for _ in range(request.param):
             place = str(stage.home.scratch)
             started(
                 "worker",

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 import yaml
 from click.testing import Result as ClickResult
+from tests.flows.cli.conftest import Done, call
 from tests.support.places import ROOT
 from tests.support.sweeps import QuietTracker, write_benchmark, write_sweep
 from typer.testing import CliRunner
@@ -38,7 +39,6 @@ from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
-HOPBENCH = [sys.executable, "-m", "hopbench.flows.cli.main"]
 Run = Callable[..., ClickResult]
 NewHome = Callable[[Path], Path]
 
@@ -75,10 +75,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finished(folder: Path, home_with_database: NewHome) -> subprocess.CompletedProcess[str]:
-    home_with_database(folder / "home")
-    done = command(HOPBENCH, "sweep", "sweep.yaml", "--out", "whole", "--no-prefect", home=folder / "home", cwd=folder)
-    assert done.returncode == 0, done.stderr
+def finished(folder: Path) -> Done:
+    flags = ("--out", folder / "whole", "--no-prefect")
+    done = call("sweep", folder / "sweep.yaml", *flags, home=folder / "home")
+    assert done.code == 0, done.err
     return done
 
 
@@ -86,9 +86,7 @@ def table(folder: Path) -> pd.DataFrame:
     return pd.read_parquet(folder / "trials.parquet")
 
 
-def test_a_sweep_writes_a_row_per_trial_and_prints_the_best(
-    folder: Path, finished: subprocess.CompletedProcess[str]
-) -> None:
+def test_a_sweep_writes_a_row_per_trial_and_prints_the_best(folder: Path, finished: Done) -> None:
     rows = table(folder / "whole")
     assert 8 * 2 == len(rows)  # 2 × 2 combinations, each with and without mention edges, on two data sets
     assert {"trial_id", "strategy", "params", "without", "dataset", "all_gold@10", "recall@5", "seconds"} <= set(rows)
@@ -98,17 +96,15 @@ def test_a_sweep_writes_a_row_per_trial_and_prints_the_best(
     assert {(0.15, 1), (0.15, 3), (0.5, 1), (0.5, 3)} == {
         (params["restart"], params["seed_chunks"]) for params in map(json.loads, rows["params"])
     }
-    assert "16 trials: 8 configurations × 2 data sets (tiny, again)" in finished.stdout
+    assert "16 trials: 8 configurations × 2 data sets (tiny, again)" in finished.out
     whole = rows[rows["without"] == ""].set_index(["trial_id"])
     removed = rows[rows["without"] != ""]
     assert set(removed["ablation_of"]) == set(whole.index)
     assert set(whole["ablation_of"]) == {""}
-    assert 4 == finished.stdout.count("not used")  # SIMILAR_TO and RELATED_TO weigh 0 in each of the 4
+    assert 4 == finished.out.count("not used")  # SIMILAR_TO and RELATED_TO weigh 0 in each of the 4
 
 
-def test_the_best_is_the_first_row_and_becomes_the_preset_with_its_provenance(
-    folder: Path, finished: subprocess.CompletedProcess[str]
-) -> None:
+def test_the_best_is_the_first_row_and_becomes_the_preset_with_its_provenance(folder: Path, finished: Done) -> None:
     rows, preset = table(folder / "whole"), yaml.safe_load((folder / "preset.yaml").read_text())
     means = rows.groupby("params")["all_gold@2"].mean()
     assert means.nunique() > 1
@@ -138,7 +134,7 @@ def without_time(rows: pd.DataFrame) -> pd.DataFrame:
 def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(
     rounds: int,
     folder: Path,
-    finished: subprocess.CompletedProcess[str],
+    finished: Done,
     home_with_database: NewHome,
     tmp_path: Path,
 ) -> None:
@@ -265,7 +261,7 @@ def test_progress_reaches_its_total_and_never_passes_it_also_after_a_resume(
 
 
 def test_two_processes_on_one_sweep_share_its_trials(
-    folder: Path, finished: subprocess.CompletedProcess[str], home_with_database: NewHome, tmp_path: Path
+    folder: Path, finished: Done, home_with_database: NewHome, tmp_path: Path
 ) -> None:
     home_with_database(tmp_path / "home")
     env = {**os.environ, "HOPBENCH_HOME": str(tmp_path / "home")}

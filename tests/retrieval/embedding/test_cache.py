@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import sqlite3
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,34 +16,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.hash_embedder import HashEmbedder
 from tests.support.places import ROOT
 
 from hopbench.retrieval.embedding import CachedEmbedder, EmbeddingCache, get_embedder
-from hopbench.retrieval.embedding.base import Vectors, embed_with
+from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.embedding.cache import VectorTable, text_key
 from hopbench.retrieval.support.errors import InputError
-
-
-@dataclass
-class HashEmbedder:
-    """Each text's SHA-256 as a direction; notes what it was asked."""
-
-    name: str = "hash@1"
-    size: int = 8
-    synonym_threshold: float = 0.7
-    asked: list[str] = field(default_factory=list)
-
-    @property
-    def dimension(self) -> int:
-        return self.size
-
-    def embed(self, texts: list[str]) -> Vectors:
-        self.asked += texts
-        return embed_with(self._encode, lambda: self.size, texts)
-
-    def _encode(self, texts: list[str]) -> Vectors:
-        digests = [hashlib.sha256(text.encode()).digest()[: self.size] for text in texts]
-        return np.array([list(digest) for digest in digests], dtype=np.float32) - 127.5
 
 
 def test_nothing_is_embedded_twice(tmp_path: Path) -> None:
@@ -221,7 +198,7 @@ WRITER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from tests.retrieval.embedding.test_cache import HashEmbedder
+from tests.support.hash_embedder import HashEmbedder
 from hopbench.retrieval.embedding import CachedEmbedder, EmbeddingCache
 cached = CachedEmbedder(HashEmbedder(), EmbeddingCache(Path(sys.argv[2])))
 for start in range(int(sys.argv[3]), int(sys.argv[4]), 50):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.support.cut_line import cut_line
 from tests.support.graphs import graph_tables
 from tests.support.neo4j_machine import QUICK_JAVA, Machine, ended, found, wait_for, write_benchmark
 
@@ -140,23 +141,27 @@ def test_a_run_whose_server_is_killed_while_it_writes_and_while_it_reads_goes_on
     assert found(undisturbed) == found(tmp_path)  # the fingerprint too, which is read back: nothing lost or doubled
 
 
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_run_whose_server_stays_away_stops_and_goes_on_later(
-    machine: Machine, benchmark: str, undisturbed: Path, tmp_path: Path
+    killed: bool, machine: Machine, benchmark: str, undisturbed: Path, tmp_path: Path
 ) -> None:
-    running = machine.command(*run(benchmark, tmp_path), NEO4J_RETRY="1")
-    wait_for(lambda: trials(tmp_path) > 1, running)
-    machine.server.kill()
+    """The line to it is cut, or the server is killed: a client sees the same."""
+    with cut_line(machine.server.port) as line:
+        uri = {"NEO4J_URI": f"bolt://127.0.0.1:{line.port}"}
+        running = machine.command(*run(benchmark, tmp_path), NEO4J_RETRY="1", **uri)
+        wait_for(lambda: trials(tmp_path) > 1, running)
+        (machine.server.kill if killed else line.cut)()
 
-    code, errors = ended(running)
+        code, errors = ended(running)
 
-    assert (4, True) == (code, "check NEO4J_URI and that it runs" in errors), errors
-    assert "the same command goes on" in errors
-    assert machine.server.password not in errors
-    kept = trials(tmp_path)
-    assert 1 < kept < len(LABELS.split(","))
+        assert (4, True) == (code, "check NEO4J_URI and that it runs" in errors), errors
+        assert "the same command goes on" in errors
+        assert machine.server.password not in errors
+        kept = trials(tmp_path)
+        assert 1 < kept < len(LABELS.split(","))
 
-    machine.restart()
-    assert (0, "") == machine.said(*run(benchmark, tmp_path))
+        (machine.restart if killed else line.mend)()
+        assert (0, "") == machine.said(*run(benchmark, tmp_path), **uri)
     assert found(undisturbed) == found(tmp_path)
 
 

@@ -23,6 +23,7 @@ from tests.support.graphs import (
 )
 
 from hopbench.eval.benchmarks import load_benchmark, load_triples
+from hopbench.eval.types import Benchmark
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.build.builder import build_graph
@@ -288,25 +289,39 @@ class Renamed:
         return getattr(self.inner, name)
 
 
-MANY = pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.soak)])
+def part_of(benchmark: Benchmark, questions: int, passages: int) -> Benchmark:
+    """The first questions of a benchmark, over their gold and the first passages."""
+    asked = benchmark.questions[:questions]
+    gold = {passage for question in asked for passage in question.gold}
+    kept = tuple(p for number, p in enumerate(benchmark.passages) if number < passages or p.id in gold)
+    return replace(benchmark, questions=asked, passages=kept)
 
 
-@MANY
-def test_rankings_are_the_embedded_stores_on_hopworld(count: int, neo4j_connection: Connection, tmp_path: Path) -> None:
-    world = load_benchmark("hopworld", limit=count)
+# Questions and passages: a part of each benchmark, and in `make soak` all its passages.
+SIZES = pytest.mark.parametrize("size", [(10, 250), pytest.param((100, 10_000), marks=pytest.mark.soak)], ids=str)
+
+
+@SIZES
+def test_rankings_are_the_embedded_stores_on_hopworld(
+    size: tuple[int, int], neo4j_connection: Connection, tmp_path: Path
+) -> None:
+    world = part_of(load_benchmark("hopworld"), *size)
     plan = plan_of(world.passages, name="hopworld", embedder=get_embedder("wordllama"))
     both_stores(plan, neo4j_connection, tmp_path, [q.question for q in world.questions])
 
 
-@MANY
+@SIZES
 @pytest.mark.benchmarks
 def test_rankings_are_the_embedded_stores_with_ready_triples(
-    count: int, neo4j_connection: Connection, benchmarks_dir: Path, tmp_path: Path
+    size: tuple[int, int], neo4j_connection: Connection, benchmarks_dir: Path, tmp_path: Path
 ) -> None:
-    bench = load_benchmark(str(benchmarks_dir / "2wiki-kg100"))
-    triples = load_triples(benchmarks_dir / "2wiki-kg100" / "kg" / "triples.jsonl", bench.titles)
+    whole = load_benchmark(str(benchmarks_dir / "2wiki-kg100"))
+    bench = part_of(whole, *size)
+    stated = load_triples(benchmarks_dir / "2wiki-kg100" / "kg" / "triples.jsonl", whole.titles)
+    held = {passage.id for passage in bench.passages}
+    triples = [triple for triple in stated if triple.passage_id in held]
     plan = plan_of(bench.passages, triples=triples, name="2wiki-kg100", embedder=get_embedder("wordllama"))
-    both_stores(plan, neo4j_connection, tmp_path, [q.question for q in bench.questions[:count]])
+    both_stores(plan, neo4j_connection, tmp_path, [q.question for q in bench.questions])
 
 
 def test_a_copy_comes_back_the_same(store: Neo4jStore, tmp_path: Path) -> None:
