@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 from hopbench.retrieval.index.index import Batch, Index
+from hopbench.retrieval.question.node_names import Names
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError, StrategyError
 from hopbench.retrieval.types import UNKNOWN_SOURCE, Counters, Hit, Question, Ranking, Source, Step
@@ -120,7 +121,6 @@ class Retriever:
     index: Index
     strategy: Strategy
     label: str
-    name_of: Callable[[str], str] = field(default=str, repr=False)
 
     def __call__(self, question: str, k: int = DEFAULT_K) -> Retrieved:
         """The best `k` passages for one question. Raises InputError for a blank question or a `k` below 1."""
@@ -153,11 +153,19 @@ class Retriever:
             if len(best) == k:
                 break
         passages = tuple(self._passage(rank, name, hit) for rank, (name, hit) in enumerate(best.items(), 1))
-        return Retrieved(question, self.label, passages, ranking.notes, ranking.graph_context, self.name_of)
+        return Retrieved(question, self.label, passages, ranking.notes, ranking.graph_context, self._name_of)
 
     def _passage(self, rank: int, passage: str, hit: Hit) -> RetrievedPassage:
         title, text = self._texts[passage]
         return RetrievedPassage(rank, passage, title, text, hit.score, hit.origin, hit.path, hit.components, hit.source)
+
+    def _name_of(self, node: str) -> str:
+        """A node of a path as people call it; the names are read when the first path is shown."""
+        return self._names(node)
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names.read(self.index)
 
     @cached_property
     def _texts(self) -> Mapping[str, tuple[str, str]]:
