@@ -36,7 +36,7 @@ def chosen(target: str, options: GraphOptions, dataset: str | None) -> Chosen:
     if target != CHAMPION:
         return Chosen(target, options)
     digest = options.benchmark().digest
-    with Ledger.open(Home.resolve().ledger) as ledger:
+    with Ledger.open(Home.resolve().prepare().ledger) as ledger:
         champion = ledger.champion_of(digest)
     if champion is None:
         raise InputError(

@@ -56,6 +56,11 @@ class Run:
 
         return primary_of(self.results)
 
+    @property
+    def metric_names(self) -> list[str]:
+        """Every metric that at least one label has, sorted."""
+        return sorted({name for entry in self.results["strategies"].values() for name in entry["metrics"]})
+
     def leaderboard(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
         """A row per label, best first: kind, metrics (default: the primary one and the usual others), costs.
 
@@ -67,7 +72,7 @@ class Run:
         from hopbench.eval.metrics import rank_key
 
         entries = self.results["strategies"]
-        measured = {name for entry in entries.values() for name in entry["metrics"]}
+        measured = self.metric_names
         for name in metrics or ():
             if name not in measured:
                 raise UnknownNameError("metric of this run", name, measured)
