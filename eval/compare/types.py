@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hopbench.eval.compare.statistics import Interval
 from hopbench.eval.types import too_many_failed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Verdict = Literal["better", "worse", "not distinguishable"]
 
@@ -86,6 +89,30 @@ class Comparison:
         """The comparison of a label with a baseline (default: the family's); None if it is not in the family."""
         wanted = (label, baseline or self.baseline)
         return next((p for p in self.pairs if (p.label, p.baseline) == wanted), None)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per pair: label, baseline, n, difference, low, high, p (Holm), verdict, won, lost, tied.
+
+        `low` and `high` are the interval that holds for all pairs together; it excludes 0 exactly where the verdict is
+        better or worse.
+        """
+        import pandas as pd
+
+        rows = [
+            (
+                *(pair.label, pair.baseline, pair.n, pair.difference),
+                *((pair.ci_family.low, pair.ci_family.high) if pair.ci_family else (None, None)),
+                *(pair.p_holm, pair.verdict, len(pair.wins), len(pair.losses), pair.ties),
+            )
+            for pair in self.pairs
+        ]
+        columns = ["label", "baseline", "n", "difference", "low", "high", "p", "verdict", "won", "lost", "tied"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def _repr_html_(self) -> str:
+        """The table of pairs, as a notebook shows it."""
+        table: str = self.to_frame().to_html(index=False, float_format=lambda value: f"{value:.3f}", na_rep="–")
+        return table
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON types; tuples become lists when written."""

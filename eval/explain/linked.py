@@ -1,15 +1,18 @@
-"""The linking step made visible: which words of a question mean which entity; and readable names for graph nodes."""
+"""The linking step made visible: which words of a question mean which entity."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import linker
+from hopbench.retrieval.question.node_names import Names
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters
+
+__all__ = ["Linked", "Names", "linked_entities"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,28 +24,6 @@ class Linked:
     name: str
     weight: float
     chunks: int
-
-
-@dataclass(frozen=True)
-class Names:
-    """Node id → what a person calls it: `[a chunk's title]`, an entity's name; an unknown id stays as it is."""
-
-    index: Index
-    entities: Mapping[str, str]
-
-    @classmethod
-    def read(cls, index: Index) -> Names:
-        """The names of an index's graph."""
-        return cls(index, linker(Batch(index, []), Counters()).name_of)
-
-    def __call__(self, node: str) -> str:
-        """The readable name of a chunk or entity."""
-        row = self.index.row_of.get(node)
-        if row is None:
-            return self.entities.get(node, node)
-        chunk = self.index.chunks[row]
-        part = "" if chunk.id == chunk.passage_id else f", part {chunk.index + 1}"
-        return f"[{chunk.title or chunk.passage_id}{part}]"
 
 
 def linked_entities(batch: Batch) -> Sequence[Linked]:

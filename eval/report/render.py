@@ -19,6 +19,7 @@ from hopbench.eval.report.data import ReportData, shown_interval
 from hopbench.eval.report.drilldown import packed_batches, question_index
 from hopbench.eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach, stages
 from hopbench.eval.report.models import models
+from hopbench.eval.report.recommend import recommended
 from hopbench.eval.report.summary import conclusion, in_sample_words, points, points_limit
 
 SCRIPTS = ("page.js", "charts.js", "questions.js")
@@ -34,6 +35,7 @@ def write_report(data: ReportData, path: Path) -> None:
     page = render_page(
         "run.html.j2",
         data=data,
+        recommendation=recommended(data),
         conclusion=conclusion(data),
         lacking=lacking(data.primary or None),
         rows=board(data),

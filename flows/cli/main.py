@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, judge_check, lists, nightly, report, run, serve, train
+from hopbench.flows.cli import bench, export, judge_check, lists, nightly, recommend, report, run, serve, train
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
 from hopbench.flows.cli.explain.command import explain_command
@@ -41,6 +41,8 @@ app.add_typer(graph_app, name="graph")
 app.add_typer(train.app, name="train")
 app.command("explain")(explain_command)
 app.command("compare")(compare_command)
+app.command("export")(export.export_command)
+app.command("recommend")(recommend.recommend_command)
 app.command("judge-check")(judge_check.judge_check_command)
 app.command("report")(report.report_command)
 app.command("strategies")(lists.strategies_command)

@@ -65,6 +65,10 @@ class IncompleteError(HopBenchError):
     exit_code = 4
 
 
+class StrategyError(HopBenchError):
+    """A strategy failed on a question that a program asked it."""
+
+
 class StoreError(HopBenchError):
     """The graph store refused, failed or went away; what is finished is kept."""
 

@@ -1,0 +1,254 @@
+"""Which label to take: the best within limits of time, context and cost, and what is as good and cheaper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.compare import BREAKDOWN_RESAMPLES, PairResult, compare
+from hopbench.eval.metrics import lacking, primary_of, rank_key
+from hopbench.eval.report.data import ReportData
+from hopbench.eval.report.summary import in_sample_words, listed, meaning, points, points_limit
+from hopbench.retrieval.support.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHEAPER = 0.8
+"""A label is called cheaper if its median latency is at most this share of the best one's: less may be noise."""
+
+MAX_FAILED = 0.05
+SHOWN_REASONS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a label must keep: p95 latency (ms), mean context (tokens), and whether it may ask a language model."""
+
+    latency_ms: float | None = None
+    context_tokens: float | None = None
+    llm: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse limits that nothing can keep."""
+        for flag, value in (("--latency-ms", self.latency_ms), ("--context-tokens", self.context_tokens)):
+            if value is not None and not value > 0:
+                raise InputError(f"{flag} {value}: the limit must be above 0")
+
+    def broken_by(self, entry: Mapping[str, Any], questions: int) -> list[str]:
+        """Why a label's entry in results.json is outside the limits; nothing if it keeps them."""
+        reasons = []
+        if self.latency_ms is not None:
+            latency = entry.get("latency_ms_p95")
+            if latency is None:
+                reasons.append("its latency is not known")
+            elif latency > self.latency_ms:
+                reasons.append(f"p95 latency {latency:.1f} ms is above {self.latency_ms:g}")
+        if self.context_tokens is not None and (entry.get("context_tokens") or 0.0) > self.context_tokens:
+            reasons.append(f"context of {entry['context_tokens']:.0f} tokens is above {self.context_tokens:g}")
+        if not self.llm and entry.get("llm_calls"):
+            reasons.append(f"asks a language model {entry['llm_calls'] / max(1, questions):.2g} times a question")
+        return reasons
+
+    def __str__(self) -> str:
+        """The limits in words; empty without any."""
+        parts = [
+            "" if self.latency_ms is None else f"p95 latency up to {self.latency_ms:g} ms",
+            "" if self.context_tokens is None else f"context up to {self.context_tokens:g} tokens",
+            "" if self.llm else "no language model",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class Option:
+    """A label with what decides: its mean of the metric, its costs, how it compares with the best, why it is left out.
+
+    `latency_ms` and `latency_ms_p95` are milliseconds a question, None where they were not measured; `against_best` is
+    None for the best label itself and for labels that are left out.
+    """
+
+    label: str
+    value: float | None
+    latency_ms: float | None
+    latency_ms_p95: float | None
+    context_tokens: float | None
+    llm_calls: float
+    against_best: PairResult | None = None
+    excluded: Sequence[str] = ()
+    cheaper: bool = False
+
+    @property
+    def as_good(self) -> bool:
+        """Whether the run's questions cannot tell it from the best."""
+        return self.against_best is not None and self.against_best.verdict == "not distinguishable"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What `recommend` found. `best` is None where no label is within the limits; `options` are best first."""
+
+    metric: str
+    questions: int
+    limits: Limits
+    best: Option | None
+    options: Sequence[Option]
+
+    @property
+    def alternatives(self) -> list[Option]:
+        """Labels that cannot be told from the best and are cheaper, cheapest first."""
+        found = [option for option in self.options if option.as_good and option.cheaper]
+        return sorted(found, key=lambda option: (option.latency_ms or 0.0, option.label))
+
+    def sentence(self) -> str:
+        """The recommendation in plain words."""
+        if self.best is None:
+            return f"No label can be recommended{_within(self.limits)}: {self._reasons()}."
+        best = self.best
+        text = f"Take {best.label}{_within(self.limits)}: it {meaning(self.metric, best.value or 0.0)}{_cost(best)}."
+        return f"{text} {self._rivals()}".rstrip()
+
+    def _reasons(self) -> str:
+        told = [f"{option.label}: {', '.join(option.excluded)}" for option in self.options[:SHOWN_REASONS]]
+        rest = len(self.options) - len(told)
+        return "; ".join([*told, *([f"and {rest} more"] if rest else [])]) or "none was run"
+
+    def _rivals(self) -> str:
+        if cheaper := self.alternatives:
+            return " ".join(self._cheaper(option) for option in cheaper[:1]) + _others(cheaper[1:])
+        good = [option.label for option in self.options if option.as_good]
+        if not good:
+            return "" if len(self.options) < 2 else "Every other label here is worse, and the difference is real."
+        return f"These {self.questions} questions cannot tell it from {listed(good)}, of which none is cheaper."
+
+    def _cheaper(self, option: Option) -> str:
+        pair = option.against_best
+        assert pair is not None  # alternatives were compared
+        assert self.best is not None
+        times = (self.best.latency_ms or 0.0) / (option.latency_ms or 1.0)
+        interval = pair.ci_family
+        beside = f" [{points_limit(interval.low)}, {points_limit(interval.high)}]" if interval else ""
+        shows = (
+            f"; {pair.n} questions would reliably show {100 * pair.minimum_detectable:.1f} points"
+            if pair.minimum_detectable is not None
+            else ""
+        )
+        return (
+            f"{option.label} is {times:.1f} times as fast ({option.latency_ms:.2g} ms against "
+            f"{self.best.latency_ms:.2g}) and cannot be told from it ({points(pair.difference)} points{beside}{shows})."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per label, best first, with the columns of the printed table."""
+        import pandas as pd
+
+        return pd.DataFrame([_row(option, self.metric) for option in self.options])
+
+
+def recommend(
+    results: Mapping[str, Any],
+    rows: Mapping[str, pd.DataFrame],
+    limits: Limits | None = None,
+    seed: int = 0,
+    metric: str | None = None,
+) -> Recommendation:
+    """The best label of a run within limits, by `metric` (default: the benchmark's primary metric).
+
+    `results` is the run's results.json, `rows` each label's rows of questions.parquet by question id. Labels that were
+    tuned or learned on the run's questions, and labels that failed on over 5% of them, are left out. All others are
+    compared with the best, as one family. Raises InputError where nothing says which label is better.
+    """
+    limits = limits or Limits()
+    metric = metric or primary_of(results)
+    if metric is None:
+        raise InputError(f"{results['benchmark']['name']}: nothing to recommend by: {lacking(None)}")
+    questions = int(results["benchmark"]["questions"])
+    found = {label: _option(label, entry, metric, limits, questions) for label, entry in _ranked(results)}
+    eligible = [option for option in found.values() if not option.excluded]
+    best = min(eligible, key=lambda o: (rank_key(metric, o.value), o.latency_ms or 0.0, o.label), default=None)
+    if best is not None and len(eligible) > 1:
+        chosen = {option.label: rows[option.label] for option in eligible}
+        pairs = compare(chosen, best.label, metric, seed=seed, resamples=BREAKDOWN_RESAMPLES).pairs
+        found |= {pair.label: _compared(found[pair.label], pair, best) for pair in pairs}
+    order = sorted(found.values(), key=lambda o: (bool(o.excluded), o is not best, rank_key(metric, o.value), o.label))
+    return Recommendation(metric, questions, limits, best, order)
+
+
+def recommended(data: ReportData) -> str:
+    """The recommendation that a report opens with; empty where nothing says which label is better."""
+    if not data.primary or not data.contenders:
+        return ""
+    questions = data.questions
+    rows = {str(label): part.set_index("question_id") for label, part in questions.groupby("strategy", sort=False)}
+    return recommend(data.results, rows, metric=data.primary).sentence()
+
+
+def _ranked(results: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The labels that rank passages: all but the closed-book row."""
+    return [(label, entry) for label, entry in (results.get("strategies") or {}).items() if label != "closed_book"]
+
+
+def _option(label: str, entry: Mapping[str, Any], metric: str, limits: Limits, questions: int) -> Option:
+    value = entry["metrics"].get(metric)
+    excluded = limits.broken_by(entry, questions)
+    if value is None:
+        excluded.append(f"has no {metric}")
+    if entry.get("in_sample"):
+        excluded.append(in_sample_words(entry["in_sample"], entry.get("kind", "tuned")))
+    if entry.get("failures", 0) > MAX_FAILED * questions:
+        excluded.append(f"{entry['failures']} of {questions} questions failed")
+    return Option(
+        label,
+        value,
+        entry.get("latency_ms_p50"),
+        entry.get("latency_ms_p95"),
+        entry.get("context_tokens"),
+        (entry.get("llm_calls") or 0) / max(1, questions),
+        excluded=excluded,
+    )
+
+
+def _compared(option: Option, pair: PairResult, best: Option) -> Option:
+    own, reference = option.latency_ms, best.latency_ms
+    cheaper = own is not None and reference is not None and own <= CHEAPER * reference
+    return replace(option, against_best=pair, cheaper=cheaper and option.llm_calls <= best.llm_calls)
+
+
+def _within(limits: Limits) -> str:
+    return f" (limits: {limits})" if str(limits) else ""
+
+
+def _cost(option: Option) -> str:
+    parts = [
+        "" if option.latency_ms is None else f"{option.latency_ms:.2g} ms a question",
+        "" if not option.llm_calls else f"{option.llm_calls:.2g} calls of a language model",
+    ]
+    told = " and ".join(filter(None, parts))
+    return f", for {told}" if told else ""
+
+
+def _others(options: Sequence[Option]) -> str:
+    if not options:
+        return ""
+    names = [f"{o.label} ({o.latency_ms:.2g} ms)" for o in options]
+    return f" So are, at lower cost than the best, {listed(names)}."
+
+
+def _row(option: Option, metric: str) -> dict[str, Any]:
+    pair = option.against_best
+    interval = pair.ci_family if pair else None
+    return {
+        "label": option.label,
+        metric: option.value,
+        "difference": pair.difference if pair else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "verdict": pair.verdict if pair else "",
+        "ms (p50)": option.latency_ms,
+        "ms (p95)": option.latency_ms_p95,
+        "context tokens": option.context_tokens,
+        "LLM calls": option.llm_calls,
+        "cheaper": option.cheaper,
+        "left out because": "; ".join(option.excluded),
+    }

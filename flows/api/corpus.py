@@ -1,0 +1,119 @@
+"""A corpus with its graph, opened for questions: what notebooks and other programs start from."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.options import GraphOptions
+from hopbench.retrieval.retriever import DEFAULT_K, Retrieved, Retriever
+
+if TYPE_CHECKING:
+    from hopbench.eval.types import Benchmark
+    from hopbench.retrieval.index import Index
+    from hopbench.retrieval.strategies.base import Strategy
+    from hopbench.retrieval.types import Passage
+
+DEFAULT = "hoprank"
+SAMPLE = 20  # questions by which an exported retriever is checked
+
+
+@dataclass(eq=False, repr=False)
+class Corpus:
+    """A data set's passages and questions with its graph. Make one with `hopbench.open`.
+
+    `warnings` is what a reader should know of the graph, such as that a model could not read some passages.
+    """
+
+    options: GraphOptions
+    benchmark: Benchmark
+    index: Index
+    record: Mapping[str, Any]
+    warnings: Sequence[str] = ()
+    _retrievers: dict[str, Retriever] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The data set's name."""
+        return self.benchmark.name
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """The passages, in the order of the file."""
+        return self.benchmark.passages
+
+    @property
+    def questions(self) -> Mapping[str, str]:
+        """Question id → its text; empty for a corpus without questions."""
+        return {question.id: question.text for question in self.benchmark.questions}
+
+    def retriever(self, strategy: str | Strategy = DEFAULT) -> Retriever:
+        """A label such as `hoprank`, `pagerank[restart=0.3]`, or a strategy object, ready to be asked.
+
+        Raises UnknownNameError or ParameterError for a label that names no strategy or a parameter outside its bounds.
+        """
+        if not isinstance(strategy, str):
+            return Retriever(self.index, strategy, strategy.name)
+        if strategy not in self._retrievers:
+            from hopbench.retrieval.strategies.registry import make
+
+            self._retrievers[strategy] = Retriever(self.index, make(strategy), strategy)
+        return self._retrievers[strategy]
+
+    def retrieve(self, question: str, strategy: str | Strategy = DEFAULT, k: int = DEFAULT_K) -> Retrieved:
+        """The best `k` passages for a question, each with its score and the path that led to it."""
+        return self.retriever(strategy)(question, k)
+
+    def export(self, folder: str | Path, strategy: str | Strategy = DEFAULT) -> Path:
+        """Write a strategy with this corpus and graph into a folder, which `hopbench.load` opens anywhere.
+
+        Raises InputError where the folder cannot be written or holds something else.
+        """
+        from hopbench.retrieval.bundle import Exported, write_bundle
+        from hopbench.retrieval.chunking import MAX_TOKENS
+
+        texts = list(self.questions.values())[:SAMPLE] or [p.title or p.text for p in self.passages[:SAMPLE]]
+        exported = Exported(
+            retriever=self.retriever(strategy),
+            passages=self.passages,
+            embedder=self.options.embedder,
+            max_tokens=self.options.max_tokens or MAX_TOKENS,
+            dataset=self.name,
+            sample=[text for text in texts if text.strip()],
+        )
+        return write_bundle(exported, Path(folder))
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def __repr__(self) -> str:
+        return f"<hopbench.Corpus {self.name}: {len(self)} passages, {len(self.benchmark.questions)} questions>"
+
+    def _repr_html_(self) -> str:
+        """What there is, as a notebook shows it."""
+        counts = {"passages": len(self), "questions": len(self.benchmark.questions)}
+        counts |= {f"{name} nodes": number for name, number in self.record["nodes"].items()}
+        counts |= {f"{name} edges": number for name, number in self.record["edges"].items()}
+        rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{number:,}</td></tr>" for name, number in counts.items())
+        return f"<table><caption>{html.escape(self.name)}</caption>{rows}</table>"
+
+
+def open_corpus(options: GraphOptions) -> Corpus:
+    """Open a data set and its graph; what is missing of the graph is built first.
+
+    Raises InputError for a data set that cannot be read, an unknown store, embedder or extractor.
+    """
+    from hopbench.flows.graph.build import built_graph, open_index
+    from hopbench.flows.orchestration.steps import plain_steps
+
+    home = Home.resolve().prepare()
+    home.apply_environment()
+    benchmark = options.benchmark()
+    plan = options.graph_plan(benchmark, home)
+    index = open_index(options, plan, home)
+    record, warnings = built_graph(plan, index, home, plain_steps)
+    return Corpus(options, benchmark, index, record, warnings)

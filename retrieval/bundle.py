@@ -1,0 +1,221 @@
+"""A retriever in a folder: corpus, vectors, graph and settings of one strategy, to be opened without anything else.
+
+`hopbench.json` names the strategy with its parameters, the embedder, and the SHA-256 of every other file. What is
+opened answers as what was exported: a sample of questions is asked both before the folder gets its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.stored import RecordingEmbedder, load_vectors, save_vectors
+from hopbench.retrieval.graph.stores.copy import copy_graph
+from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.retriever import Retriever
+from hopbench.retrieval.strategies.registry import registry
+from hopbench.retrieval.support.errors import InputError, StoreError
+from hopbench.retrieval.support.input_files import read_bytes
+from hopbench.retrieval.types import Passage, Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "hopbench.retriever/1"
+MANIFEST = "hopbench.json"
+PASSAGES = "passages.parquet"
+GRAPH, VECTORS, FILES = "graph", "vectors", "files"
+MAX_MANIFEST = 10_000_000
+COLUMNS = ("id", "title", "text", "page_number", "document_id", "document_name")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What is to be exported: a retriever over an index, and where its parts come from.
+
+    `embedder` is the spec by which the model is opened again (`wordllama`), `max_tokens` the length from which passages
+    are split, `sample` questions that must be answered alike before and after.
+    """
+
+    retriever: Retriever
+    passages: Sequence[Passage]
+    embedder: str
+    max_tokens: int
+    dataset: str
+    sample: Sequence[str]
+
+
+def write_bundle(exported: Exported, folder: Path) -> Path:
+    """Write the retriever into `folder`, whole or not at all, and return it.
+
+    Raises InputError where something else is there or it cannot be written, StoreError where the folder would not
+    answer as the retriever does.
+    """
+    if folder.exists() and not (folder / MANIFEST).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InputError(f"{folder} is there and holds no exported retriever: name another --out")
+    try:
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}-") as temporary:
+            made = Path(temporary) / "bundle"
+            _write(exported, made)
+            _check(exported, made)
+            if folder.exists():
+                folder.rename(Path(temporary) / "before")
+            made.rename(folder)
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror or error}: choose another --out") from error
+    return folder
+
+
+def _write(exported: Exported, folder: Path) -> None:
+    retriever = exported.retriever
+    for part in (GRAPH, VECTORS, FILES):
+        (folder / part).mkdir(parents=True)
+    _passage_table(exported.passages).to_parquet(folder / PASSAGES, index=False)
+    index = retriever.index
+    recorder = RecordingEmbedder(index.embedder)
+    store = KgliteStore(folder / GRAPH, index.store.namespace)
+    copied = copy_graph(index.store, store, recorder)
+    again = Retriever(Index.build(index.chunks, store, recorder), retriever.strategy, retriever.label)
+    again.batch(exported.sample)
+    asked = set(exported.sample)
+    save_vectors(folder / VECTORS, index.embedder, [text for text in recorder.texts if text not in asked])
+    strategy = _with_files(retriever, folder / FILES)
+    manifest = {
+        "schema": SCHEMA,
+        "hopbench": version("hopbench"),
+        "label": retriever.label,
+        "strategy": {"name": strategy.name, "parameters": strategy.spec(), "identity": retriever.strategy.identity()},
+        "embedder": {"spec": exported.embedder, "name": index.embedder.name},
+        "max_tokens": exported.max_tokens,
+        "dataset": exported.dataset,
+        "graph": {"namespace": store.namespace, "fingerprint": copied.fingerprint},
+        "passages": len(exported.passages),
+        "files": {name: _digest(folder / name) for name in _files(folder)},
+    }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _with_files(retriever: Retriever, folder: Path) -> Any:
+    """The strategy with the files that its parameters name copied into `folder`, and named from the bundle."""
+    strategy: Any = retriever.strategy
+    changes: dict[str, str] = {}
+    for name in strategy.fitted_fields:
+        value = getattr(strategy, name)
+        if isinstance(value, str) and value:
+            file = Path(value)
+            shutil.copyfile(file, folder / file.name)
+            changes[name] = f"{FILES}/{file.name}"
+    return replace(strategy, **changes) if changes else strategy
+
+
+def _check(exported: Exported, folder: Path) -> None:
+    """Ask the written retriever the sample: every passage and score must be as before."""
+    before, after = exported.retriever.batch(exported.sample), read_bundle(folder).batch(exported.sample)
+    for one, other in zip(before, after, strict=True):
+        if [(p.id, p.score) for p in one] != [(p.id, p.score) for p in other]:
+            raise StoreError(
+                f"the exported retriever answers {one.question!r} with {other.ids} instead of {one.ids}: "
+                "export it again; if that repeats, the embedder does not give the same vectors twice"
+            )
+
+
+def read_bundle(folder: Path) -> Retriever:
+    """The retriever that `write_bundle` wrote.
+
+    Raises InputError where the folder holds none, a file is missing or damaged, or this installation would rank
+    otherwise (another strategy, other shipped weights, another version of the embedder).
+    """
+    manifest = _manifest(folder)
+    for name, digest in manifest["files"].items():
+        file = folder / name
+        if not file.is_file() or _digest(file) != digest:
+            state = "is damaged" if file.is_file() else "is missing"
+            raise InputError(f"{file} {state}: export the retriever again (hopbench export)")
+    strategy = _strategy(manifest, folder)
+    embedder = get_embedder(manifest["embedder"]["spec"])
+    if embedder.name != manifest["embedder"]["name"]:
+        raise InputError(
+            f"{folder} was exported with the embedder {manifest['embedder']['name']}, here is {embedder.name}: "
+            f"install hopbench {manifest['hopbench']} with its pinned packages, or export it again"
+        )
+    passages = _passages(folder / PASSAGES)
+    chunks = chunk_passages(passages, manifest["max_tokens"])
+    store = KgliteStore(folder / GRAPH, manifest["graph"]["namespace"])
+    index = Index.build(chunks, store, load_vectors(folder / VECTORS, embedder))
+    return Retriever(index, strategy, manifest["label"])
+
+
+def _manifest(folder: Path) -> Mapping[str, Any]:
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise InputError(f"{file} does not exist: name a folder that hopbench export wrote")
+    try:
+        manifest: Mapping[str, Any] = json.loads(read_bytes(file, MAX_MANIFEST))
+        schema = manifest["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file} is damaged ({error}): export the retriever again") from error
+    if schema != SCHEMA:
+        raise InputError(f"{file}: schema {schema!r}, this version reads {SCHEMA!r}: export the retriever again")
+    return manifest
+
+
+def _strategy(manifest: Mapping[str, Any], folder: Path) -> Any:
+    """The strategy with its parameters, refused where it is not the one that was exported."""
+    entry = manifest["strategy"]
+    kind = registry().get(entry["name"])
+    parameters = dict(entry["parameters"])
+    for name in kind.fitted_fields:
+        if str(parameters.get(name, "")).startswith(f"{FILES}/"):
+            parameters[name] = str(folder / parameters[name])
+    unknown = sorted(set(parameters) - set(kind.parameters()))
+    if unknown:
+        raise InputError(f"{folder}: {entry['name']} has no parameter {unknown[0]!r} here: {_other_version(manifest)}")
+    strategy = kind(**parameters)
+    if json.loads(json.dumps(strategy.identity())) != entry["identity"]:
+        raise InputError(f"{folder}: {entry['name']} has other learned numbers here: {_other_version(manifest)}")
+    return strategy
+
+
+def _other_version(manifest: Mapping[str, Any]) -> str:
+    return f"it was exported by hopbench {manifest['hopbench']}, this is {version('hopbench')}: export it again"
+
+
+def _passage_table(passages: Sequence[Passage]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [
+        (p.id, p.title, p.text, json.dumps(p.source.page_number), p.source.document_id, p.source.document_name)
+        for p in passages
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _passages(file: Path) -> list[Passage]:
+    import pandas as pd
+
+    rows = pd.read_parquet(file).to_dict("split")["data"]
+    return [
+        Passage(name, title, text, Source(json.loads(page), document_id, document_name))
+        for name, title, text, page, document_id, document_name in rows
+    ]
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

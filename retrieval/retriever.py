@@ -1,0 +1,177 @@
+"""One strategy over one index, asked question by question: what a program needs that only wants passages.
+
+A retriever ranks exactly as a run does: the same strategy, the same index, the same mapping from chunks to passages.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.question.node_names import Names
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.errors import InputError, StrategyError
+from hopbench.retrieval.types import UNKNOWN_SOURCE, Counters, Hit, Question, Ranking, Source, Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT_K = 5
+SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class RetrievedPassage:
+    """A passage at its rank (from 1), with what led to it.
+
+    `origin` is `seed` (found by the strategy's own first search), `graph` (an edge led to it) or `fill` (it completes a
+    short ranking). `path` holds the edges from a seed or an entity of the question to the passage, and `components`
+    what the score is made of. `text` is the whole passage.
+    """
+
+    rank: int
+    id: str
+    title: str
+    text: str
+    score: float
+    origin: str = "seed"
+    path: tuple[Step, ...] = ()
+    components: Mapping[str, float] = field(default_factory=dict)
+    source: Source = UNKNOWN_SOURCE
+
+
+@dataclass(frozen=True)
+class Retrieved(Sequence[RetrievedPassage]):
+    """The best passages for one question, best first; a sequence that a notebook shows as a table.
+
+    `notes` is what the strategy noted on its way, `graph_context` the block of text that some strategies put beside the
+    passages (empty for most).
+    """
+
+    question: str
+    label: str
+    passages: tuple[RetrievedPassage, ...] = ()
+    notes: Mapping[str, object] = field(default_factory=dict)
+    graph_context: str = ""
+    name_of: Callable[[str], str] = field(default=str, repr=False, compare=False)
+
+    @overload
+    def __getitem__(self, index: int) -> RetrievedPassage: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RetrievedPassage]: ...
+    def __getitem__(self, index: int | slice) -> RetrievedPassage | Sequence[RetrievedPassage]:
+        """A passage by its place (from 0), or a slice of them."""
+        return self.passages[index]
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    @property
+    def ids(self) -> list[str]:
+        """Passage ids, best first."""
+        return [passage.id for passage in self.passages]
+
+    def paths(self) -> list[str]:
+        """How each passage was reached, readable: `Jaipur -MENTIONED_IN-> [Hawa Mahal]`; empty for a seed."""
+        return [_readable(passage.path, self.name_of) for passage in self.passages]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per passage: rank, id, title, score, origin, path, text."""
+        import pandas as pd
+
+        rows = [
+            (one.rank, one.id, one.title, one.score, one.origin, path, one.text)
+            for one, path in zip(self.passages, self.paths(), strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["rank", "id", "title", "score", "origin", "path", "text"])
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        head = "".join(f"<th>{name}</th>" for name in ("rank", "passage", "score", "how it was reached", "text"))
+        rows = "".join(self._row(one, path) for one, path in zip(self.passages, self.paths(), strict=True))
+        caption = f"{html.escape(self.question)} <i>({html.escape(self.label)})</i>"
+        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+    @staticmethod
+    def _row(passage: RetrievedPassage, path: str) -> str:
+        text = passage.text
+        shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
+        cells = (str(passage.rank), passage.title or passage.id, f"{passage.score:.4g}", path or passage.origin, shown)
+        return f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+
+
+def _readable(path: Sequence[Step], name_of: Callable[[str], str]) -> str:
+    if not path:
+        return ""
+    return name_of(path[0].source) + "".join(f" -{step.edge}-> {name_of(step.target)}" for step in path)
+
+
+@dataclass(frozen=True, eq=False)
+class Retriever:
+    """A strategy ready to be asked. `label` names it as runs do, such as `hoprank` or `pagerank[restart=0.3]`.
+
+    >>> retriever("Who designed the tower?", k=3).ids                                              # doctest: +SKIP
+    ['p12', 'p7', 'p31']
+    """
+
+    index: Index
+    strategy: Strategy
+    label: str
+
+    def __call__(self, question: str, k: int = DEFAULT_K) -> Retrieved:
+        """The best `k` passages for one question. Raises InputError for a blank question or a `k` below 1."""
+        return self.batch([question], k)[0]
+
+    def batch(self, questions: Sequence[str], k: int = DEFAULT_K) -> list[Retrieved]:
+        """The best `k` passages for each of several questions, which share the work of one search.
+
+        Raises InputError for a blank question or a `k` below 1, StrategyError where the strategy failed.
+        """
+        if isinstance(questions, str):
+            raise InputError("questions is one text: call the retriever itself for one question, or pass a list")
+        if k < 1:
+            raise InputError(f"k = {k!r}: at least one passage must be asked for")
+        blank = next((place for place, text in enumerate(questions) if not text.strip()), None)
+        if blank is not None:
+            raise InputError(f"question {blank} is blank: write a question in words")
+        asked = [Question(str(number), text) for number, text in enumerate(questions)]
+        batch = Batch(self.index, asked, alone=len(asked) == 1)
+        rankings = self.strategy.rank(batch, Counters())
+        return [self._answer(text, ranking, k) for text, ranking in zip(questions, rankings, strict=True)]
+
+    def _answer(self, question: str, ranking: Ranking, k: int) -> Retrieved:
+        if ranking.failure is not None:
+            raise StrategyError(f"{self.label} could not answer {question!r}: {ranking.failure}")
+        index = self.index
+        best: dict[str, Hit] = {}
+        for hit in ranking.hits:
+            best.setdefault(index.passage_of[hit.chunk_id], hit)
+            if len(best) == k:
+                break
+        passages = tuple(self._passage(rank, name, hit) for rank, (name, hit) in enumerate(best.items(), 1))
+        return Retrieved(question, self.label, passages, ranking.notes, ranking.graph_context, self._name_of)
+
+    def _passage(self, rank: int, passage: str, hit: Hit) -> RetrievedPassage:
+        title, text = self._texts[passage]
+        return RetrievedPassage(rank, passage, title, text, hit.score, hit.origin, hit.path, hit.components, hit.source)
+
+    def _name_of(self, node: str) -> str:
+        """A node of a path as people call it; the names are read when the first path is shown."""
+        return self._names(node)
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names.read(self.index)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, tuple[str, str]]:
+        """Passage id → title and text, parts of a split passage joined."""
+        texts: dict[str, tuple[str, str]] = {}
+        for chunk in sorted(self.index.chunks, key=lambda one: (one.passage_id, one.index)):
+            title, before = texts.get(chunk.passage_id, (chunk.title, ""))
+            texts[chunk.passage_id] = title, f"{before} {chunk.text}" if before else chunk.text
+        return texts

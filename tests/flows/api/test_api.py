@@ -1,0 +1,136 @@
+"""The Python API: what it returns, how a notebook shows it, and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+import hopbench
+from hopbench.flows.api.functions import GraphSettings
+from hopbench.flows.settings.options import GraphOptions
+from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
+
+QUESTION = "Which river flows past the birthplace of Johnny Depp?"
+
+
+def test_import_loads_nothing_heavy() -> None:
+    program = (
+        "import sys, hopbench; heavy = {'numpy', 'pandas', 'scipy', 'mlflow', 'prefect', 'ragas', 'typer'}; "
+        "print(sorted(heavy & set(sys.modules)), hopbench.__version__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert f"[] {hopbench.__version__}" == done.stdout.strip()
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert [name for name in hopbench.__all__ if getattr(hopbench, name, None) is None] == []
+    assert set(hopbench.__all__) < set(dir(hopbench))
+    with pytest.raises(AttributeError, match="module 'hopbench' has no attribute 'opne'"):
+        hopbench.opne  # noqa: B018 - the access is the test
+
+
+def test_graph_settings_are_the_options_of_a_graph() -> None:
+    assert set(GraphOptions.__dataclass_fields__) - {"dataset"} == set(get_type_hints(GraphSettings))
+
+
+def test_a_question_is_answered_with_passages_and_what_led_to_them(corpus: hopbench.Corpus) -> None:
+    found = corpus.retrieve(QUESTION, "hoprank", k=12)
+    assert isinstance(found, hopbench.Retrieved)
+    assert list(range(1, 13)) == [passage.rank for passage in found]
+    texts = {passage.id: passage.text for passage in corpus.passages}
+    assert [texts[passage.id] for passage in found] == [passage.text for passage in found]
+    assert ["rank", "id", "title", "score", "origin", "path", "text"] == list(found.to_frame().columns)
+    reached = next(path for path in found.paths() if path)
+    assert " -MENTIONED_IN-> [" in reached
+    shown = found._repr_html_()
+    assert "<caption>Which river flows past" in shown
+    assert "-MENTIONED_IN-&gt;" in shown
+
+
+def test_a_page_number_of_the_corpus_comes_with_its_passage(corpus: hopbench.Corpus) -> None:
+    passage = corpus.retrieve("Tim Burton", "bm25", k=1)[0]
+    assert ("p02", "directors.pdf, page 12") == (passage.id, str(passage.source))
+
+
+def test_text_of_a_corpus_is_no_markup_in_a_notebook(tmp_path: Path, tiny: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "corpus.jsonl").write_text(
+        '{"_id": "<i>", "title": "<script>alert(1)</script>", "text": "A & B <b>bold</b>"}\n', encoding="utf-8"
+    )
+    (tmp_path / "c" / "queries.jsonl").write_text('{"_id": "q", "text": "Who is <b>bold</b>?"}\n', encoding="utf-8")
+    shown = hopbench.open(tmp_path / "c").retrieve("Who is <b>bold</b>?", "bm25")._repr_html_()
+    assert "<script>" not in shown
+    assert "<b>" not in shown
+
+
+@pytest.mark.parametrize(
+    ("question", "strategy", "k", "error", "message"),
+    [
+        (" ", "bm25", 5, InputError, "question 0 is blank"),
+        (QUESTION, "bm25", 0, InputError, "k = 0: at least one passage"),
+        (QUESTION, "bm52", 5, UnknownNameError, "unknown strategy 'bm52'. Did you mean 'bm25'"),
+        (QUESTION, "pagerank[restart=2]", 5, ParameterError, r"pagerank.restart = 2.0 is not allowed"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    corpus: hopbench.Corpus, question: str, strategy: str, k: int, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        corpus.retrieve(question, strategy, k)
+
+
+def test_several_questions_share_one_search_and_a_single_text_is_no_list(corpus: hopbench.Corpus) -> None:
+    retriever = corpus.retriever("hoprank")
+    texts = list(corpus.questions.values())
+    assert [retriever(text).ids for text in texts] == [found.ids for found in retriever.batch(texts)]
+    with pytest.raises(InputError, match="pass a list"):
+        retriever.batch(QUESTION)
+
+
+@pytest.fixture(scope="module")
+def finished(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> hopbench.Run:
+    return hopbench.run(tiny, ["bm25", "vector", "pagerank"], out=tmp_path_factory.mktemp("run") / "out")
+
+
+def test_a_run_has_its_tables_and_its_report(finished: hopbench.Run) -> None:
+    board = finished.leaderboard()
+    assert {"bm25", "vector", "pagerank"} == set(board.index)
+    assert board["all_gold@10"].is_monotonic_decreasing
+    assert 12 == len(finished.questions())
+    assert ["q1", "q2", "q3", "q4"] == sorted(finished.questions("bm25").index)
+    assert finished.report().read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "<td>" in finished._repr_html_()
+    assert ["MRR"] == [name for name in finished.leaderboard(["MRR"]).columns if name in finished.metric_names]
+
+
+def test_a_run_compares_and_recommends(finished: hopbench.Run) -> None:
+    table = finished.compare("bm25", "pagerank", baseline="bm25").to_frame()
+    assert [("pagerank", "bm25", 4)] == list(table[["label", "baseline", "n"]].itertuples(index=False, name=None))
+    assert 3 == len(finished.compare().pairs)  # every two of three labels
+    assert finished.recommend().best is not None
+
+
+def test_a_run_can_be_opened_again(finished: hopbench.Run) -> None:
+    again = hopbench.load_run(finished.folder)
+    assert finished.leaderboard().equals(again.leaderboard())
+    assert finished.warnings == again.warnings
+
+
+def test_a_run_without_out_goes_into_the_home(tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path))
+    folder = hopbench.run(tiny, "bm25").folder
+    assert tmp_path / "runs" == folder.parent
+    assert folder.name.startswith("tiny-")
+
+
+def test_what_a_run_does_not_have_is_refused(finished: hopbench.Run, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown metric of this run 'MRRR'. Did you mean 'MRR'"):
+        finished.leaderboard(["MRRR"])
+    with pytest.raises(UnknownNameError, match=r"unknown label in .* 'hoprank'"):
+        finished.questions("hoprank")
+    with pytest.raises(InputError, match="name the --out folder of a finished run"):
+        hopbench.load_run(tmp_path)
