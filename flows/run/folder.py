@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.files import read_table
 from hopbench.eval.report.data import RESULTS_SCHEMA
 from hopbench.eval.report.folder import DETAILS_FILE
@@ -110,7 +109,7 @@ class RunFolder:
         names = ("store", "embedder", "extractor", "limit", "neo4j_vector_index")
         chosen = {name: self.settings[name] for name in names if name in self.settings}
         files: dict[str, Any] = {
-            name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
+            name: Path(self.settings[name]) for name in ("triples", "mapping", "questions") if self.settings.get(name)
         }
         read = {name: self.settings[name] for name in ("llm", "gleaning") if self.settings.get(name)}
         numbers: dict[str, Any] = {name: self.settings.get(name) for name in BUILD_NUMBERS}
@@ -120,7 +119,7 @@ class RunFolder:
         """The benchmark that was run, refused when it is another one by now."""
         options = self.options(dataset)
         try:
-            benchmark = load_benchmark(options.dataset, limit=options.limit)
+            benchmark = options.benchmark()
         except InputError as error:
             if dataset is not None:
                 raise
