@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from hopbench.flows.cli import bench, judge_check, lists, nightly, report, run, serve, train
+from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
 from hopbench.flows.cli.explain.command import explain_command
@@ -46,6 +47,7 @@ app.command("report")(report.report_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
 app.command("bench")(bench.bench_command)
+app.command("check-data")(check_data_command)
 app.command("doctor")(doctor_command)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hopbench.eval.benchmarks.card import has_card
 from hopbench.eval.benchmarks.documents.decode import SAVE_AS_UTF8, decode
 from hopbench.eval.benchmarks.documents.document import Document, UnreadableError
 from hopbench.eval.benchmarks.documents.files import ENDINGS, find_documents
@@ -71,6 +72,8 @@ def read_documents(folder: Path) -> DocumentCorpus:
             left_out.append(f"{name} {error}")
             continue
         made = list(passages_of(document, name))
+        if not made and name == "README.md" and has_card(folder):
+            continue  # a card alone, which `hopbench check-data --set-role` wrote
         if not made:
             left_out.append(f"{name} is empty: write something into it, or move it out of the folder")
             continue
