@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, judge_check, lists, nightly, report, run, serve, train
+from hopbench.flows.cli import bench, judge_check, lists, nightly, overview, report, run, serve, train
 from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
@@ -44,6 +44,9 @@ app.command("explain")(explain_command)
 app.command("compare")(compare_command)
 app.command("judge-check")(judge_check.judge_check_command)
 app.command("report")(report.report_command)
+app.command("ls")(overview.ls_command)
+app.command("open")(overview.open_command)
+app.command("history")(overview.history_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
 app.command("bench")(bench.bench_command)
