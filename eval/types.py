@@ -44,13 +44,17 @@ class BenchmarkQuestion:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A corpus, its questions and their gold. `questions` is in file order; `passages` too."""
+    """A corpus, its questions and their gold. `questions` is in file order; `passages` too.
+
+    `questions` is empty for a corpus alone. `warnings` name files of the corpus that could not be read.
+    """
 
     name: str
     passages: tuple[Passage, ...]
     questions: tuple[BenchmarkQuestion, ...]
     role: Role = "user"
     folder: Path | None = None
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:

@@ -80,10 +80,12 @@ def train(options: TrainOptions, report: Report) -> Trained:
         provenance = _provenance(options, benchmarks, triples, group, figures)
         write_atomically(options.out, to_json(replace(weights, provenance=provenance)).encode())
     warnings = [
-        f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it"
-        for benchmark in benchmarks
+        f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it; if it is for "
+        f"tuning, say so with `hopbench check-data {dataset} --set-role tune`"
+        for dataset, benchmark in zip(options.datasets, benchmarks, strict=True)
         if benchmark.role == "report"
     ]
+    warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.warnings]
     return Trained(figures, warnings, weights.size)
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hopbench.eval.benchmarks.fields import Rows
 from hopbench.eval.benchmarks.passages import read_passages
-from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
-from hopbench.eval.benchmarks.questions import attach_gold, read_question, read_questions
+from hopbench.eval.benchmarks.qrels import find_qrels
+from hopbench.eval.benchmarks.question_files import read_question_file
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
@@ -21,28 +20,32 @@ SUFFIXES = (".jsonl", ".parquet", ".csv", ".tsv")
 Parsed = tuple[tuple[Passage, ...], tuple[BenchmarkQuestion, ...]]
 
 
-def read_folder(folder: Path) -> Parsed:
+def read_folder(folder: Path, *, need_questions: bool = True) -> Parsed:
     """Passages and questions of `folder`: `corpus.*`, `queries.*` (JSONL, Parquet, CSV or TSV) and `qrels/*.tsv`.
 
-    With judgements the questions that have no gold are left out, as in BEIR; without, no question has gold.
+    Where questions are not needed, a folder without `queries.*` has none. Gold is as `read_question_file` says.
 
     Raises
     ------
     InputError
         For the first thing that is wrong, with file, line and field.
     """
-    corpus, queries, qrels = find_table(folder, "corpus"), find_table(folder, "queries"), find_qrels(folder)
+    corpus, queries = find_table(folder, "corpus"), find_questions(folder, needed=need_questions)
+    find_qrels(folder)  # what is wrong with it is said before a long corpus is read
     passages = read_passages(str(corpus), read_records(corpus))
-    questions = read_query_rows(str(queries), read_records(queries))
-    if qrels is None:
-        return passages, questions
-    known = (passage.id for passage in passages)
-    return passages, attach_gold(str(qrels), questions, read_qrels(qrels), known)
+    return passages, read_question_file(queries, passages) if queries else ()
 
 
-def read_query_rows(source: str, rows: Rows) -> tuple[BenchmarkQuestion, ...]:
-    """The questions of a `queries` file, none with gold yet."""
-    return read_questions(source, ((place, read_question(record, place)) for place, record in rows))
+def find_questions(folder: Path, *, needed: bool = True) -> Path | None:
+    """The folder's `queries.*`; None where there is none and none is needed, else an error with the remedy."""
+    if needed or has_table(folder, "queries"):
+        return find_table(folder, "queries")
+    return None
+
+
+def has_table(folder: Path, stem: str) -> bool:
+    """Whether something is called `stem` with one of `SUFFIXES`; it may be no readable file."""
+    return any((folder / f"{stem}{suffix}").exists() for suffix in SUFFIXES)
 
 
 def find_table(folder: Path, stem: str) -> Path:
@@ -53,9 +56,14 @@ def find_table(folder: Path, stem: str) -> Path:
             return regular(path)
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
     wanted = f"{stem}.jsonl (or {', '.join(SUFFIXES[1:])})"
+    if stem == "queries":
+        raise InputError(
+            f"{folder}: no {wanted}; the folder holds {present}. It is a corpus without questions, which are needed "
+            "here: write them into that file, or name another with --questions; `hopbench graph build` needs none"
+        )
     raise InputError(
-        f"{folder}: no {wanted}; the folder holds {present}. "
-        "A benchmark is a folder of corpus, queries and qrels/test.tsv"
+        f"{folder}: no {wanted} and no documents (.md, .html, .pdf, .txt); the folder holds {present}. "
+        "A benchmark is a folder of corpus, queries and qrels/test.tsv, or of documents with queries.jsonl beside them"
     )
 
 

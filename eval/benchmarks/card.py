@@ -39,6 +39,14 @@ def read_card(folder: Path) -> dict[str, Any]:
     return card or {}
 
 
+def has_card(folder: Path) -> bool:
+    """Whether the front matter of `folder/README.md` has a field `hopbench`; a document's own may be anything."""
+    try:
+        return "hopbench" in read_card(folder)
+    except InputError:
+        return False
+
+
 def card_role(folder: Path) -> Role | None:
     """The role that the card states as `hopbench: {role: tune}` or `report`; None when it states none."""
     stated = read_card(folder).get("hopbench")

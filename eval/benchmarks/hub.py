@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from hopbench.eval.benchmarks.beir import Parsed, read_query_rows
+from hopbench.eval.benchmarks.beir import Parsed
 from hopbench.eval.benchmarks.fields import Place, Rows, id_value, required
 from hopbench.eval.benchmarks.official import detect
 from hopbench.eval.benchmarks.passages import read_passages
+from hopbench.eval.benchmarks.question_files import read_query_rows
 from hopbench.eval.benchmarks.questions import attach_gold
 from hopbench.retrieval.support.errors import InputError
 

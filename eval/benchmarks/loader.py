@@ -7,9 +7,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from hopbench.eval.benchmarks.beir import Parsed, read_folder
-from hopbench.eval.benchmarks.card import role_of
+from hopbench.eval.benchmarks.beir import Parsed, find_questions, has_table, read_folder
+from hopbench.eval.benchmarks.card import has_card, role_of
+from hopbench.eval.benchmarks.documents import holds_documents, read_documents
 from hopbench.eval.benchmarks.official import READERS, detect
+from hopbench.eval.benchmarks.question_files import read_question_file
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.benchmarks.registry import shipped_folders
 from hopbench.eval.types import Benchmark
@@ -21,19 +23,31 @@ NAME_LIMIT = 150  # bytes; a system takes 255, and times, keys and endings are a
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(:[\w.+-]+){0,2}")
 
 
-def load_benchmark(name_or_path: str | Path, *, limit: int | None = None, format: str | None = None) -> Benchmark:
+def load_benchmark(
+    name_or_path: str | Path,
+    *,
+    limit: int | None = None,
+    format: str | None = None,
+    questions: Path | None = None,
+    need_questions: bool = True,
+) -> Benchmark:
     """Load and validate a benchmark.
 
     Parameters
     ----------
     name_or_path
         A shipped name (`hopworld`); a folder in BEIR layout, with `qrels` or without (a user's own corpus; tables may
-        be JSONL, Parquet, CSV or TSV); an official HotpotQA, 2WikiMultihopQA or MuSiQue file; or a Hub set as
-        `owner/name[:config[:split]]`. A shipped name wins over a folder of that name: write `./hopworld` for yours.
+        be JSONL, Parquet, CSV or TSV); a folder of Markdown, HTML, PDF and text files; an official HotpotQA,
+        2WikiMultihopQA or MuSiQue file; or a Hub set as `owner/name[:config[:split]]`. A shipped name wins over a
+        folder of that name: write `./hopworld` for yours.
     limit
         Keep the first `limit` questions. The whole corpus is kept and the whole benchmark validated.
     format
         One of `FORMATS`, in place of detecting it from the content.
+    questions
+        A `queries` file that is asked instead of the benchmark's own questions, with `qrels` beside it or gold in it.
+    need_questions
+        Whether a corpus without questions is refused; otherwise its benchmark has none.
 
     Returns
     -------
@@ -55,18 +69,22 @@ def load_benchmark(name_or_path: str | Path, *, limit: int | None = None, format
         raise UnknownNameError("benchmark format", format, FORMATS)
     if isinstance(name_or_path, Path):  # Path("./hopworld") has lost its "./", yet means the folder
         name_or_path = os.path.join(os.curdir, os.path.expanduser(name_or_path))
-    benchmark = _load(name_or_path, format)
+    benchmark = _load(name_or_path, format, need_questions and questions is None)
+    if questions is not None:
+        asked = read_question_file(questions, benchmark.passages)
+        role = role_of(benchmark.name, has_gold=any(one.gold for one in asked), folder=_card_folder(benchmark.folder))
+        benchmark = replace(benchmark, questions=asked, role=role)
     return benchmark if limit is None else replace(benchmark, questions=benchmark.questions[:limit])
 
 
-def _load(name: str, format: str | None) -> Benchmark:
+def _load(name: str, format: str | None, need_questions: bool) -> Benchmark:
     shipped = shipped_folders()
     if name in shipped:
-        return _load_folder(shipped[name], format)
+        return _load_folder(shipped[name], format, need_questions)
     path = Path(os.path.expanduser(name))
     # for a name that the system does not allow os.path says no, where Path raises
     if name.strip() and os.path.exists(path):
-        return _load_folder(path, format) if path.is_dir() else _load_file(path, format)
+        return _load_folder(path, format, need_questions) if path.is_dir() else _load_file(path, format)
     if _HUB_NAME.fullmatch(name) and not path.suffix.startswith(".json") and not path.parent.is_dir():
         from hopbench.eval.benchmarks.hub import load_hub  # `datasets` takes seconds to import
 
@@ -78,13 +96,23 @@ def _load(name: str, format: str | None) -> Benchmark:
     raise UnknownNameError("benchmark", name, shipped)
 
 
-def _load_folder(folder: Path, format: str | None) -> Benchmark:
+def _load_folder(folder: Path, format: str | None, need_questions: bool) -> Benchmark:
     if format not in {None, "beir"}:
         raise InputError(f"{folder}: is a folder, and format {format!r} is a single file: name the file")
     try:
-        return make_benchmark(folder.resolve().name, read_folder(folder), folder)
+        if has_table(folder, "corpus") or not holds_documents(folder):
+            return make_benchmark(folder.resolve().name, read_folder(folder, need_questions=need_questions), folder)
+        return _load_documents(folder, need_questions)
     except OSError as error:
         raise unreadable(str(folder), error) from error
+
+
+def _load_documents(folder: Path, need_questions: bool) -> Benchmark:
+    queries = find_questions(folder, needed=need_questions)
+    corpus = read_documents(folder)
+    questions = read_question_file(queries, corpus.passages) if queries else ()
+    benchmark = make_benchmark(folder.resolve().name, (corpus.passages, questions), folder)
+    return replace(benchmark, warnings=corpus.warnings)
 
 
 def _load_file(path: Path, format: str | None) -> Benchmark:
@@ -106,4 +134,11 @@ def make_benchmark(name: str, parsed: Parsed, folder: Path | None = None) -> Ben
         )
     passages, questions = parsed
     has_gold = any(question.gold for question in questions)
-    return Benchmark(name, passages, questions, role_of(name, has_gold=has_gold, folder=folder), folder)
+    return Benchmark(name, passages, questions, role_of(name, has_gold=has_gold, folder=_card_folder(folder)), folder)
+
+
+def _card_folder(folder: Path | None) -> Path | None:
+    """The folder, where its README.md is a card: among documents it may be one of them."""
+    if folder is None or has_table(folder, "corpus") or has_card(folder):
+        return folder
+    return None

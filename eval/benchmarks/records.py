@@ -76,7 +76,7 @@ def _record(cells: list[str], header: list[str], place: Place) -> Record:
     if len(cells) != len(header):
         raise place.error(f"has {len(cells)} columns where the header names {len(header)} ({', '.join(header)})")
     record: Record = dict(zip(header, cells, strict=True))
-    for name in ("answer_aliases", "metadata"):
+    for name in ("answer_aliases", "gold", "metadata"):
         value = record.get(name, "")
         if value[:1] in ("[", "{"):
             try:

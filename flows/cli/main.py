@@ -11,7 +11,20 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, export, judge_check, lists, nightly, recommend, report, run, serve, train
+from hopbench.flows.cli import (
+    bench,
+    export,
+    judge_check,
+    lists,
+    nightly,
+    overview,
+    recommend,
+    report,
+    run,
+    serve,
+    train,
+)
+from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
 from hopbench.flows.cli.explain.command import explain_command
@@ -45,9 +58,13 @@ app.command("export")(export.export_command)
 app.command("recommend")(recommend.recommend_command)
 app.command("judge-check")(judge_check.judge_check_command)
 app.command("report")(report.report_command)
+app.command("ls")(overview.ls_command)
+app.command("open")(overview.open_command)
+app.command("history")(overview.history_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
 app.command("bench")(bench.bench_command)
+app.command("check-data")(check_data_command)
 app.command("doctor")(doctor_command)
 
 

@@ -68,7 +68,7 @@ def build(
     home.apply_environment()
     models_named = ModelOptions(llm=options.llm)
     notes = models_named.reach(home)
-    benchmark = options.benchmark()
+    benchmark = options.benchmark(need_questions=False)
     wanted = load_triples(reference, benchmark.titles) if reference else ()
     home.prepare()
     with ExitStack() as stack:
@@ -83,7 +83,7 @@ def build(
         def body(steps: Steps) -> Built:
             record, warnings = built_graph(plan, index, home, ReportedSteps(steps, report))
             found = agreement(export(index.store), wanted) if wanted else None
-            return Built(record, [*notes, *warnings], models.calls(), found)
+            return Built(record, [*notes, *benchmark.warnings, *warnings], models.calls(), found)
 
         return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
 
@@ -91,7 +91,7 @@ def build(
 def inspect(options: GraphOptions, home: Home) -> GraphInfo:
     """Read a built graph back and describe it."""
     home.apply_environment()
-    benchmark = options.benchmark()
+    benchmark = options.benchmark(need_questions=False)
     plan = options.graph_plan(benchmark, home)
     record = options.open_store(plan, home).record()
     if record is None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.runs.finished import FinishedRun
 from hopbench.eval.types import Benchmark
 from hopbench.flows.settings.options import BUILD_NUMBERS, GraphOptions
@@ -55,7 +54,7 @@ class RunFolder(FinishedRun):
         names = ("store", "embedder", "extractor", "limit", "neo4j_vector_index")
         chosen = {name: self.settings[name] for name in names if name in self.settings}
         files: dict[str, Any] = {
-            name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
+            name: Path(self.settings[name]) for name in ("triples", "mapping", "questions") if self.settings.get(name)
         }
         read = {name: self.settings[name] for name in ("llm", "gleaning") if self.settings.get(name)}
         numbers: dict[str, Any] = {name: self.settings.get(name) for name in BUILD_NUMBERS}
@@ -65,7 +64,7 @@ class RunFolder(FinishedRun):
         """The benchmark that was run, refused when it is another one by now."""
         options = self.options(dataset)
         try:
-            benchmark = load_benchmark(options.dataset, limit=options.limit)
+            benchmark = options.benchmark()
         except InputError as error:
             if dataset is not None:
                 raise

@@ -85,7 +85,8 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
 class GraphOptions:
     """Which graph: of what corpus, by which extractor and embedder, in which store.
 
-    `llm` and `gleaning` are the model of the extractor `llm` and how often it is asked what it missed.
+    `questions` is a file that is asked in place of the data set's own; `limit` keeps the first of them. `llm` and
+    `gleaning` are the model of the extractor `llm` and how often it is asked what it missed.
     """
 
     dataset: str
@@ -95,6 +96,7 @@ class GraphOptions:
     triples: Path | None = None
     limit: int | None = None
     mapping: Path | None = None
+    questions: Path | None = None
     llm: str | None = None
     gleaning: int = 0
     neo4j_vector_index: bool = False
@@ -112,6 +114,7 @@ class GraphOptions:
             "extractor": self.extractor,
             "triples": triples,
             "limit": self.limit,
+            "questions": None if self.questions is None else str(self.questions),
             "mapping": None if self.mapping is None else str(self.mapping),
             "llm": self.llm,
             "gleaning": self.gleaning,
@@ -124,9 +127,9 @@ class GraphOptions:
         numbers = {name: getattr(self, name) for name in BUILD_NUMBERS}
         return {name: value for name, value in numbers.items() if value is not None}
 
-    def benchmark(self) -> Benchmark:
-        """The benchmark, loaded and validated."""
-        return load_benchmark(self.dataset, limit=self.limit)
+    def benchmark(self, *, need_questions: bool = True) -> Benchmark:
+        """The benchmark, loaded and validated; a graph needs no questions."""
+        return load_benchmark(self.dataset, limit=self.limit, questions=self.questions, need_questions=need_questions)
 
     def open_embedder(self, home: Home) -> Embedder:
         """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""
@@ -258,4 +261,5 @@ def absolute(options: Options) -> Options:
     dataset = str(Path(options.dataset).absolute()) if Path(options.dataset).exists() else options.dataset
     triples = options.triples.absolute() if options.triples else None
     mapping = options.mapping.absolute() if options.mapping else None
-    return replace(options, dataset=dataset, triples=triples, mapping=mapping)
+    questions = options.questions.absolute() if options.questions else None
+    return replace(options, dataset=dataset, triples=triples, mapping=mapping, questions=questions)

@@ -92,10 +92,12 @@ def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> lis
     content = plan.content
     told = [
         f"{benchmarks[name].name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set "
-        "with the role tune, and name this one under report_on"
+        "with the role tune, and name this one under report_on; if it is for tuning, say so with "
+        f"`hopbench check-data {name} --set-role tune`"
         for name in plan.datasets
         if benchmarks[name].role == "report"
     ]
+    told += [f"{one.name}: {warning}" for one in benchmarks.values() for warning in one.warnings]
     told += _shared_questions(plan, benchmarks)
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
         told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")

@@ -124,7 +124,7 @@ def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: s
     home.apply_environment()
     folder = RunFolder.read(run) if run else None
     options = folder.options(dataset) if folder else asked
-    benchmark = folder.benchmark(dataset) if folder else options.benchmark()
+    benchmark = folder.benchmark(dataset) if folder else options.benchmark(need_questions=False)
     found = find_question(question, benchmark)
     plan = options.graph_plan(benchmark, home)
     if options.open_store(plan, home).record() is None:
@@ -140,6 +140,8 @@ def find_question(text: str, benchmark: Benchmark) -> BenchmarkQuestion:
     if len(text.split()) > 1:
         return BenchmarkQuestion(FREE_TEXT, text)
     ids = [question.id for question in benchmark.questions]
+    if not ids:
+        raise InputError(f"{text!r}: {benchmark.name} has no questions of its own: ask one in more than one word")
     near = get_close_matches(text, ids, n=3) or ids[:3]
     raise InputError(
         f"{text!r} is no question of {benchmark.name}, which has {len(ids)}, such as {', '.join(near)}; "

@@ -39,6 +39,12 @@ Extractor = Annotated[
     ),
 ]
 Triples = Annotated[Path | None, option(DATA, help="Ready triples (JSONL) in place of the extractor.")]
+Questions = Annotated[
+    Path | None,
+    option(
+        DATA, help="Questions (JSONL, CSV, TSV, Parquet) in place of the data set's own; qrels/ beside, or gold in it."
+    ),
+]
 NoPrefect = Annotated[bool, option(EXECUTION, "--no-prefect", help="Run the same functions without a Prefect server.")]
 
 
@@ -55,6 +61,7 @@ class GraphFlags:
     limit: Annotated[int | None, option(DATA, min=1, help="Only the first N questions (the whole corpus stays).")] = (
         None
     )
+    questions: Questions = None
     llm: Llm = None
     gleaning: Gleaning = 0
 

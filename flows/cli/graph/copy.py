@@ -33,7 +33,7 @@ def copy_command(
         check_store(engine, home)
     home.apply_environment()
     options = flags.graph_options(dataset=dataset, store=source)
-    plan = options.graph_plan(options.benchmark(), home.prepare())
+    plan = options.graph_plan(options.benchmark(need_questions=False), home.prepare())
     from hopbench.retrieval.graph.stores.copy import copy_graph
 
     stores = [open_store(engine, plan.namespace, home) for engine in (source, target)]

@@ -237,11 +237,13 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no corpus": (
         lambda folder: (folder / "corpus.jsonl").unlink(),
-        "tiny: no corpus.jsonl (or .parquet, .csv, .tsv); the folder holds qrels, queries.jsonl. A benchmark is a",
+        "tiny: no corpus.jsonl (or .parquet, .csv, .tsv) and no documents (.md, .html, .pdf, .txt); the folder holds "
+        "qrels, queries.jsonl. A benchmark is a folder of corpus,",
     ),
     "no queries": (
         lambda folder: (folder / "queries.jsonl").unlink(),
-        "tiny: no queries.jsonl (or .parquet, .csv, .tsv); the folder holds corpus.jsonl, qrels. A benchmark is a",
+        "tiny: no queries.jsonl (or .parquet, .csv, .tsv); the folder holds corpus.jsonl, qrels. It is a corpus "
+        "without questions, which are needed here: write them into that file, or name another with --questions; ",
     ),
     "empty queries": (
         put("queries.jsonl", ""),

@@ -1,0 +1,116 @@
+"""PDF, read by pypdf: a section for each page, so that a passage knows its page number."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.benchmarks.documents.document import Document, Section, UnreadableError
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[^\W\d_A-Z])")  # "evi-\ndence"; "Anglo-\nSaxon" keeps its hyphen
+_BLANK = re.compile(r"\n[ \t]*\n")
+_NO_WORDS = re.compile(r"[^\w]*")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+OCR = "run OCR over it first, such as `ocrmypdf IN OUT`"
+
+
+def read_pdf(path: Path) -> Document:
+    """The pages with text, each under the bookmark in which it lies; the title is that of the metadata.
+
+    Raises
+    ------
+    UnreadableError
+        For a file that is damaged, needs a password, or has no text on any page.
+    """
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it repairs by itself concerns nobody
+    try:
+        with path.open("rb") as file:
+            return _read(_opened(file))
+    except (UnreadableError, OSError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file leads pypdf to whatever Python can raise
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise UnreadableError(f"is damaged, or no PDF ({reason}): export or download it again") from error
+
+
+def _opened(file: Any) -> PdfReader:
+    from pypdf import PasswordType, PdfReader
+
+    reader = PdfReader(file)
+    if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
+        raise UnreadableError("is encrypted: save it without a password, such as `qpdf --decrypt IN OUT`")
+    return reader
+
+
+def _read(reader: PdfReader) -> Document:
+    bookmarks = _bookmarks(reader)
+    sections: list[Section] = []
+    without: list[int] = []
+    damaged: list[int] = []
+    headings: tuple[str, ...] = ()
+    for index in range(len(reader.pages)):
+        headings = bookmarks.get(index, headings)
+        try:
+            text = reader.pages[index].extract_text()
+        except Exception:  # one damaged page among good ones
+            damaged.append(index + 1)
+            continue
+        if _NO_WORDS.fullmatch(text):
+            without.append(index + 1)
+        else:
+            sections.append(Section(headings, _paragraphs(text), index + 1))
+    if not sections:
+        raise UnreadableError(f"has no text on any of its {len(reader.pages)} pages: if they are images, {OCR}")
+    return Document(_title(reader), sections, (*_remark(damaged, "damaged"), *_remark(without, "without text")))
+
+
+def _remark(pages: list[int], what: str) -> tuple[str, ...]:
+    if not pages:
+        return ()
+    named = ", ".join(map(str, pages[:5])) + (", …" if len(pages) > 5 else "")
+    remedy = OCR if what == "without text" else "export or download it again"
+    return (f"{len(pages)} of its pages are {what} and left out ({named}): if they matter, {remedy}",)
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    """The page's paragraphs, with words joined that were hyphenated at the end of a line."""
+    plain = _SURROGATE.sub(" ", text).replace("\r\n", "\n").replace("\0", " ")
+    whole = (" ".join(part.split()) for part in _BLANK.split(_HYPHEN.sub("", plain)))
+    return tuple(filter(None, whole))
+
+
+def _title(reader: PdfReader) -> str:
+    try:
+        title = reader.metadata.title if reader.metadata else None
+    except Exception:  # damaged metadata beside good pages
+        return ""
+    return " ".join(_SURROGATE.sub(" ", title).split()) if isinstance(title, str) else ""
+
+
+def _bookmarks(reader: PdfReader) -> Mapping[int, tuple[str, ...]]:
+    """Page index → the path of the last bookmark that points to the page; none where the outline is damaged."""
+    found: dict[int, tuple[str, ...]] = {}
+
+    def walk(entries: Any, path: tuple[str, ...]) -> None:
+        here = path
+        for entry in entries:
+            if isinstance(entry, list):
+                walk(entry, here)
+                continue
+            title = " ".join(_SURROGATE.sub(" ", str(entry.title)).split())
+            here = (*path, title) if title else path
+            page = reader.get_destination_page_number(entry)
+            if page is not None and page >= 0:
+                found[page] = here
+
+    try:
+        walk(reader.outline, ())
+    except Exception:  # also RecursionError, for one that contains itself
+        return {}
+    return found

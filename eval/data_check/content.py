@@ -1,0 +1,91 @@
+"""What a data set holds, in counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+from hopbench.eval.benchmarks import load_triples
+from hopbench.eval.metrics.normalise import scorable_answers
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.text import STOP_WORDS, folded_words
+
+TRIPLE_FILES = ("triples.jsonl", "kg/triples.jsonl")
+_SAMPLE = 2000  # passages that tell the language
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing counted, and what is to be known of it."""
+
+    name: str
+    count: int
+    note: str = ""
+
+
+def contents(benchmark: Benchmark, questions: Path | None = None) -> list[Fact]:
+    """The counts, passages first; what a set has none of stands there with 0."""
+    return [*_corpus(benchmark), *_asked(benchmark)]
+
+
+def _corpus(benchmark: Benchmark) -> Iterator[Fact]:
+    passages = benchmark.passages
+    tokens = [count_tokens(passage.text) for passage in passages]
+    spread = f"{_range(tokens)} tokens each, the median has {median(tokens):,.0f}"
+    yield Fact("passages", len(passages), spread)
+    sources = benchmark.sources.values()
+    yield Fact("documents", len({one.document_id for one in sources if one.document_id}), "distinct document_id")
+    yield Fact("page numbers", sum(one.page_number is not None for one in sources), "passages with page_number")
+    yield Fact(
+        "titles", sum(bool(passage.title) for passage in passages), "passages with a title, which names an entity"
+    )
+    yield Fact("English", round(100 * english_share(benchmark)), "% of the words are English stop words")
+    file = triples_file(benchmark)
+    note = "no triples.jsonl or kg/triples.jsonl" if file is None else f"--triples {file}"
+    yield Fact("ready triples", _triples(benchmark, file), note)
+
+
+def _asked(benchmark: Benchmark) -> Iterator[Fact]:
+    questions = benchmark.questions
+    yield Fact("questions", len(questions))
+    gold = [len(question.gold) for question in questions if question.gold]
+    spread = f"{_range(gold)} passages each; {sum(n == 1 for n in gold)} have one" if gold else ""
+    yield Fact("with gold", len(gold), spread)
+    answered = [question for question in questions if question.answer is not None]
+    shown = sum(bool(scorable_answers(question.answers)) for question in answered)
+    yield Fact(
+        "with an answer", len(answered), f"{shown} that a text can show, others are yes or no" if answered else ""
+    )
+    types = Counter(question.type for question in questions if question.type)
+    named = ", ".join(f"{count} {name}" for name, count in islice(types.most_common(), 5))
+    yield Fact("with a type", sum(types.values()), named + (", …" if len(types) > 5 else ""))
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def english_share(benchmark: Benchmark) -> float:
+    """The share of English stop words among the words of the first 2,000 passages; some 0.4 in English prose."""
+    words = [word for passage in benchmark.passages[:_SAMPLE] for word in folded_words(passage.text[:1000])]
+    return sum(word in STOP_WORDS for word in words) / len(words) if words else 0.0
+
+
+def triples_file(benchmark: Benchmark) -> Path | None:
+    """The first of `TRIPLE_FILES` that stands in the data set's folder."""
+    places = [benchmark.folder / name for name in TRIPLE_FILES] if benchmark.folder else []
+    return next((place for place in places if place.is_file()), None)
+
+
+def _triples(benchmark: Benchmark, file: Path | None) -> int:
+    try:
+        return len(load_triples(file, benchmark.titles)) if file else 0
+    except InputError:
+        return 0  # the findings have the reason
