@@ -53,7 +53,8 @@ class FinishedRun:
 
     def milliseconds(self, label: str) -> str:
         """A question's share of the batch."""
-        return f"{1000 * self.results['strategies'][label]['seconds'] / self.results['benchmark']['questions']:.1f}"
+        seconds = self.results["strategies"][label]["seconds"]
+        return "–" if seconds is None else f"{1000 * seconds / self.results['benchmark']['questions']:.1f}"
 
 
 def as_markdown(head: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> str:

@@ -93,7 +93,7 @@ def _night(
         options.prefect,
         options.mapping is not None,
         (folder / REPORT).absolute(),
-        (options.strategies, *options.changes),
+        options.selection,
     )
     notes = [left] if left else []
     unwritten: TrackingError | None = None
