@@ -104,7 +104,8 @@ class Hit:
     """A ranked chunk with what made its score.
 
     `origin` says how it came into the ranking: `seed` (the strategy's own initial ranking), `graph` (an edge led
-    to it) or `fill` (completed from the initial ranking). `path` is empty for seeds and fills. `source` is the chunk's.
+    to it), `fill` (completed from the initial ranking) or `foreign` (a retriever that is not ours returned it). `path`
+    is empty for all but `graph`. `source` is the chunk's.
     """
 
     chunk_id: str

@@ -84,8 +84,9 @@ def _scores(run: FinishedRun, label: str) -> str:
 
 
 def _milliseconds(run: FinishedRun, label: str) -> str:
-    """A question's share of the batch."""
-    return f"{1000 * run.results['strategies'][label]['seconds'] / run.results['benchmark']['questions']:.1f}"
+    """A question's share of the batch; a dash where it is not known."""
+    seconds = run.results["strategies"][label]["seconds"]
+    return "–" if seconds is None else f"{1000 * seconds / run.results['benchmark']['questions']:.1f}"
 
 
 def _words(pair: PairResult) -> str:

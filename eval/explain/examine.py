@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from hopbench.eval.explain.answer import Answer, RankedPassage
 from hopbench.eval.explain.changes import Outcome, helpful, outcomes_of
-from hopbench.eval.explain.fates import Fate, rivals
+from hopbench.eval.explain.fates import Fate, Kind, rivals
 from hopbench.eval.explain.routes import EVERY_KIND, Routes
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.base import KEEP
+
+_FOUND: Mapping[str, Kind] = {"graph": "reached", "foreign": "returned"}
 
 
 @dataclass(eq=False)
@@ -49,8 +51,8 @@ class Examiner:
             return Fate(passage, "failed")
         place, initial = answer.place(passage), answer.initial.get(passage)
         if place is not None and place.rank <= self.top:
-            kind = "filled" if not place.candidate else "reached" if place.hit.origin == "graph" else "seed"
-            return Fate(passage, kind, place, initial)  # type: ignore[arg-type]  # one of three words of Kind
+            kind = "filled" if not place.candidate else _FOUND.get(place.hit.origin, "seed")
+            return Fate(passage, kind, place, initial)
         if place is not None and place.candidate:
             return Fate(
                 passage,
@@ -64,6 +66,8 @@ class Examiner:
 
     def _lost(self, passage: str, place: RankedPassage | None, initial: int | None) -> Fate:
         """The fate of a passage that the strategy itself did not rank."""
+        if self.answer.strategy.foreign:  # the graph was not walked; a way in it says what walking it could add
+            return Fate(passage, "not returned", place, initial, route=self._all_routes.to(passage))
         changes = helpful(passage, self.outcomes)
         if not self.answer.strategy.edges:
             return Fate(passage, "not ranked", place, initial, changes=changes)

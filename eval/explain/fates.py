@@ -12,6 +12,7 @@ from hopbench.eval.explain.routes import Route
 
 Kind = Literal[
     "seed",
+    "returned",
     "reached",
     "filled",
     "out-ranked",
@@ -20,13 +21,15 @@ Kind = Literal[
     "other edges",
     "never linked",
     "not ranked",
+    "not returned",
     "failed",
 ]
 """In the top k: `seed` (by the initial ranking), `reached` (an edge led there), `filled` (completed from the initial
-ranking). Below it, or beyond the end of a full ranking: `out-ranked`. Not ranked by the strategy itself: `pruned` (one
-changed parameter ranks it), `not followed` (the graph leads there, no single parameter explains it), `other edges`
-(only edges that the strategy does not follow lead there), `never linked` (no way of 3 steps), `not ranked` (a hop-free
-ranking ends before it). `failed`: no ranking at all."""
+ranking), `returned` (by a foreign retriever). Below it, or beyond the end of a full ranking: `out-ranked`. Not ranked
+by the strategy itself: `pruned` (one changed parameter ranks it), `not followed` (the graph leads there, no single
+parameter explains it), `other edges` (only edges that the strategy does not follow lead there), `never linked` (no way
+of 3 steps), `not ranked` (a hop-free ranking ends before it), `not returned` (by a foreign retriever). `failed`: no
+ranking at all."""
 
 RIVALS = 3
 
@@ -56,7 +59,7 @@ class Fate:
     @property
     def found(self) -> bool:
         """Whether it is in the top k."""
-        return self.kind in ("seed", "reached", "filled")
+        return self.kind in ("seed", "returned", "reached", "filled")
 
 
 def rivals(answer: Answer, place: RankedPassage, top: int) -> tuple[Rival, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,7 +14,7 @@ from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_column
 from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score, summarise
 from hopbench.eval.runs.targets import Target
 from hopbench.eval.trials.key import TrialKey
-from hopbench.eval.trials.latency import measure_paced
+from hopbench.eval.trials.latency import measure_latency, measure_paced
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import Benchmark
@@ -161,14 +161,23 @@ def _trial(plan: Plan, label: str, strategy: Strategy) -> TrialOutcome:
 
 def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
     """The outcome with the latency of single calls, and their pace beside the yardstick."""
-    outcome.latency_ms, outcome.pace = measured_calls(plan, label)
+    failed = {question for question, ranking in outcome.rankings.items() if ranking.failure is not None}
+    outcome.latency_ms, outcome.pace = measured_calls(plan, label, failed)
     return outcome
 
 
-def measured_calls(plan: Plan, label: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Latency and pace of a label: `hopbench.eval.trials.latency.measure_paced`."""
-    questions = [question.question for question in plan.benchmark.questions]
-    return measure_paced(plan.strategies[label], plan.index, questions, plan.seed)
+def measured_calls(plan: Plan, label: str, failed: Collection[str] = ()) -> tuple[dict[str, float], dict[str, float]]:
+    """Latency and pace of a label: `hopbench.eval.trials.latency.measure_paced`, of questions that have not failed.
+
+    Rankings that are read from a file have no latency, those of another process no pace.
+    """
+    strategy = plan.strategies[label]
+    questions = [question.question for question in plan.benchmark.questions if question.id not in failed]
+    if strategy.timing == "unknown" or not questions:
+        return {}, {}
+    if strategy.timing == "wall":
+        return measure_latency(strategy, plan.index, questions, plan.seed), {}
+    return measure_paced(strategy, plan.index, questions, plan.seed)
 
 
 def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFrame]:

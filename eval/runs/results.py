@@ -83,6 +83,7 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
     trial, summary = evaluation.trials[label], evaluation.summaries[label]
     latencies, counters = list(trial.latency_ms.values()), trial.counters
     contexts = [count_tokens(ranking.context) for ranking in trial.rankings.values() if ranking.failure is None]
+    strategy = evaluation.plan.strategies.get(label)  # the closed-book row has none
     models = costs(evaluation.read, label)
     answering = models.get("answering") or {"calls": 0, "tokens_in": 0, "tokens_out": 0, "failures": 0}
     return {
@@ -98,7 +99,7 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
         "ceilings": summary["ceilings"],
         "by_type": summary["by_type"],
         "by_gold": summary["by_gold"],
-        "seconds": round(trial.seconds, 4),
+        "seconds": None if strategy is not None and strategy.timing == "unknown" else round(trial.seconds, 4),
         "stage_seconds": {stage: round(spent, 4) for stage, spent in sorted(counters.stage_seconds.items())},
         "latency_ms_p50": round(float(np.percentile(latencies, 50)), 3) if latencies else None,
         "latency_ms_p95": round(float(np.percentile(latencies, 95)), 3) if latencies else None,

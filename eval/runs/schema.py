@@ -77,7 +77,7 @@ class StrategyEntry(OptionalEntry, LatencyEntry, ModelCosts):
     ceilings: Mapping[str, float]
     by_type: Mapping[str, GroupMeans]
     by_gold: Mapping[str, GroupMeans]
-    seconds: float
+    seconds: float | None
     stage_seconds: Mapping[str, float]
     latency_ms_p50: float | None
     latency_ms_p95: float | None

@@ -55,7 +55,6 @@ def _check_nightly(commands: Mapping[str, Any], arguments: list[str]) -> None:
     """Refuse now what would fail at night: unknown flags and labels, values that cannot be meant, no such data set."""
     from hopbench.flows.cli.flags.run import RunFlags
     from hopbench.flows.nightly.options import NightlyOptions
-    from hopbench.retrieval.strategies.registry import resolve
 
     given = commands["nightly"].make_context("hopbench nightly", list(arguments)).params
     NightlyOptions(
@@ -65,6 +64,6 @@ def _check_nightly(commands: Mapping[str, Any], arguments: list[str]) -> None:
         raise InputError("serve runs on Prefect: leave out --no-prefect, or use a cron line (docs/nightly.md)")
     flags = RunFlags(**{one.name: given[one.name] for one in fields(RunFlags)})
     options = flags.options("nightly", dataset=given["dataset"], out=Path())
-    options.checked_targets(list(resolve(options.strategies, options.changes)))
+    options.checked_targets(list(options.labels()))
     options.models.check()
     options.benchmark()

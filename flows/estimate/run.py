@@ -70,9 +70,7 @@ def estimate_run(options: RunOptions) -> Estimate:
     endpoints = models.endpoints()
     if not endpoints:
         raise InputError("--dry-run estimates what language models cost: name one with --llm or --judge")
-    from hopbench.retrieval.strategies.registry import resolve
-
-    benchmark, strategies = options.benchmark(), resolve(options.strategies, options.changes)
+    benchmark, strategies = options.benchmark(), options.labels()
     asked = strategies if "llm" in endpoints else {}
     summaries, warnings = summary_lines(options, benchmark, asked, home)
     return priced([*_lines(options, benchmark, strategies, list(endpoints)), *summaries], models, home, warnings)

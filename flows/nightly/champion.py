@@ -15,7 +15,7 @@ from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord
 from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
-    from hopbench.eval.runs.evaluate import Evaluation
+    from hopbench.eval.runs.evaluate import Evaluation, Plan
     from hopbench.flows.nightly.verdict import Verdict
 
 
@@ -60,13 +60,18 @@ def crown(home: Home, evaluation: Evaluation, label: str, night: str, run_id: st
 
 
 def _best(evaluation: Evaluation) -> str | None:
-    """The best label by the primary metric, of those that were not tuned or learned on this benchmark's questions."""
+    """The best label of ours by the primary metric that was not tuned or learned on this benchmark's questions."""
     metric = evaluation.plan.primary
     if metric is None:
         return None
     means = {label: summary["metrics"].get(metric) for label, summary in evaluation.summaries.items()}
-    scored = {label: mean for label, mean in means.items() if mean is not None and not evaluation.plan.in_sample(label)}
+    scored = {label: mean for label, mean in means.items() if mean is not None and _eligible(evaluation.plan, label)}
     return min(scored, key=lambda label: (rank_key(metric, scored[label]), label), default=None)
+
+
+def _eligible(plan: Plan, label: str) -> bool:
+    strategy = plan.strategies.get(label)  # none answers with a closed book
+    return not (plan.in_sample(label) or (strategy is not None and strategy.foreign))
 
 
 def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:

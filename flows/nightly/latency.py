@@ -73,7 +73,7 @@ def judge_latencies(
     slower, busy = [], []
     unknown: dict[str, list[str]] = {}
     for label, kept in tonight.items():
-        if label not in before or kept.get(WALL) is None:
+        if label not in before or kept.get(WALL) is None or PACE not in kept:
             continue
         night, known_as = before[label]
         then = night.labels[known_as]

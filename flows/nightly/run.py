@@ -94,7 +94,7 @@ def _night(
         options.prefect,
         options.mapping is not None,
         (folder / REPORT).absolute(),
-        (options.strategies, *options.changes),
+        options.selection,
     )
     notes = [left] if left else []
     unwritten: TrackingError | None = None

@@ -65,9 +65,10 @@ def run(
         from hopbench.flows.settings.out_folder import refuse_other_run  # loads pandas
 
         refuse_other_run(options.out, benchmark)
-    from hopbench.retrieval.strategies.registry import resolve  # loads scipy; a missing file is told before
+    from hopbench.flows.settings.foreign import check_foreign, close_foreign
 
-    strategies = resolve(options.strategies, options.changes)
+    strategies = options.labels()  # loads scipy; a missing file is told before
+    check_foreign(strategies, benchmark)
     for strategy in strategies.values():
         strategy.identity()  # reads the files that parameters name
     options.fitted_on()
@@ -77,6 +78,7 @@ def run(
     home.prepare()
     refuse_unwritable(options.out / "results.json")
     with ExitStack() as stack:
+        stack.callback(close_foreign, strategies.values())
         runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
         tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}"))
         # Both servers are starting now; what needs neither goes on here.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +22,10 @@ from hopbench.retrieval.support.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from hopbench.eval.runs.targets import Target
     from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.foreign.function import Function
     from hopbench.retrieval.graph.stores.base import GraphStore
     from hopbench.retrieval.llm import LLM
+    from hopbench.retrieval.strategies.base import Strategy
 
 BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
 
@@ -231,6 +233,22 @@ class RunOptions(GraphOptions):
     workers: int | None = None
     batch: int | None = None
     tuned_on: Sequence[str] = ()
+    runs: Sequence[str] = ()
+    retrievers: Sequence[str] = ()
+    functions: Mapping[str, Function] = field(default_factory=dict)
+
+    def labels(self) -> dict[str, Strategy]:
+        """The labels of the run with their strategies: ours, then those of --runs, --retriever and `functions`."""
+        from hopbench.flows.settings.foreign import foreign_labels, of_ours
+        from hopbench.retrieval.strategies.registry import resolve  # loads scipy
+
+        foreign = foreign_labels(self.runs, self.retrievers, self.functions, self.changes)
+        return {**resolve(self.strategies, of_ours(self.changes, foreign)), **foreign}
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """What was asked for: nights that were asked the same are compared."""
+        return (self.strategies, *self.changes, *self.runs, *self.retrievers, *self.functions)
 
     def fitted_on(self) -> list[FittedOn]:
         """The sets on which the labels' changes were tuned: as best.yaml writes them, or named as `--dataset` is."""
@@ -239,6 +257,11 @@ class RunOptions(GraphOptions):
     def __post_init__(self) -> None:
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
         Spread(self.runner, self.workers, self.batch).check(self.prefect, self.models.llm)
+        if self.functions and self.runner not in ("", "threads"):
+            raise InputError(
+                f"--runner {self.runner} has workers in other processes, which lack {', '.join(self.functions)}: "
+                "choose threads or no runner, or serve the function over HTTP (--retriever NAME=URL)"
+            )
 
     def checked_targets(
         self, labels: Sequence[str], questions: Sequence[BenchmarkQuestion] | None = None
@@ -262,4 +285,9 @@ def absolute(options: Options) -> Options:
     triples = options.triples.absolute() if options.triples else None
     mapping = options.mapping.absolute() if options.mapping else None
     questions = options.questions.absolute() if options.questions else None
-    return replace(options, dataset=dataset, triples=triples, mapping=mapping, questions=questions)
+    found = replace(options, dataset=dataset, triples=triples, mapping=mapping, questions=questions)
+    if isinstance(found, RunOptions) and found.runs:
+        from hopbench.flows.settings.foreign import absolute_run
+
+        return replace(found, runs=tuple(map(absolute_run, found.runs)))
+    return found

@@ -41,9 +41,7 @@ class Job:
 
     def open(self) -> Desk:
         """What a worker needs to do the run's units."""
-        from hopbench.retrieval.strategies.registry import resolve
-
-        same_code(self.code, resolve(self.options.strategies, self.options.changes).values())
+        same_code(self.code, self.options.labels().values())
         return Desk(*opened(self.options, self.home, self.namespace, self.build_key), self.options)
 
 
@@ -133,9 +131,7 @@ class Desk:
     @cached_property
     def strategies(self) -> dict[str, object]:
         """The run's labels."""
-        from hopbench.retrieval.strategies.registry import resolve
-
-        return dict(resolve(self._options.strategies, self._options.changes))
+        return dict(self._options.labels())
 
     @cached_property
     def _parts(self) -> Sequence[Batch]:

@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.index import Batch
@@ -16,6 +16,7 @@ from hopbench.retrieval.types import Counters, Hit, Ranking, Source
 
 FILL_TO = 20
 KEEP = 100
+Timing = Literal["paced", "wall", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ class Strategy(ABC):
     fitted_fields: ClassVar[tuple[str, ...]] = ()
     # Lower bounds of edges that are read: what is read for one value serves every higher one.
     thresholds: ClassVar[tuple[str, ...]] = ()
+    # Whether its rankings come from somebody else's retriever, which names passages and nothing of how it found them.
+    foreign: ClassVar[bool] = False
+    # What its time is: of this process (paced by the yardstick), of another one (wall time), or unknown.
+    timing: ClassVar[Timing] = "paced"
 
     fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
 

@@ -47,6 +47,8 @@ def kind_of(label: str, strategy: Strategy, tuned_on: Sequence[FittedOn] = ()) -
     Changes make a label one that was set by hand, except those of fields that name learned numbers. What its other
     numbers were fitted on stays known.
     """
+    if strategy.foreign:  # its label is the user's own, and says nothing of presets
+        return LabelKind(strategy.kind, tuple(strategy.fitted_on()))
     parts = Label.of_any(label)
     kind, sets = strategy.kind, list(strategy.fitted_on())
     tuned = preset(parts.name) if parts.is_tuned else None

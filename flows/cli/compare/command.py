@@ -23,14 +23,23 @@ if TYPE_CHECKING:
 
 def compare_command(
     sides: Annotated[
-        list[str],
+        list[str] | None,
         argument(
             metavar="A B …",
             help="DIR (a run's folder, all its labels) or DIR:LABEL (DIR:pagerank:tuned); an MLflow run id; a label "
             "(its newest tracked run); champion.",
             complete=complete.sides,
         ),
-    ],
+    ] = None,
+    runs: Annotated[
+        list[str] | None,
+        option(
+            STRATEGIES,
+            "--runs",
+            help="NAME=FILE: rankings made elsewhere as one more side: a TREC run, JSON rankings, or an earlier run's "
+            "folder. May be repeated.",
+        ),
+    ] = None,
     metric: Annotated[
         str | None, option(STRATEGIES, help="The metric to compare on (default: the benchmark's primary metric).")
     ] = None,
@@ -51,8 +60,8 @@ def compare_command(
     from hopbench.flows.run.folder import RunFolder
     from hopbench.flows.settings.home import Home
 
-    sources = Sources(Home.resolve(), dataset)
-    found = resolve_sides(sides, sources)
+    sources, sides = Sources(Home.resolve(), dataset), sides or []
+    found = resolve_sides(sides, sources, runs or ())
     chosen = choose_baseline(sides, found, baseline, sources)
     if sources.note:
         typer.echo(f"note: {sources.note}", err=True)

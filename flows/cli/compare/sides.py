@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics import get_metric
+from hopbench.flows.cli.compare.run_file import run_file_sources
 from hopbench.flows.cli.compare.sources import Source, Sources
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -40,13 +41,17 @@ class Side:
         return self.run.place, self.label
 
 
-def resolve_sides(texts: Sequence[str], sources: Sources) -> list[Side]:
-    """Every side that the arguments name, each once, all of one benchmark.
+def resolve_sides(texts: Sequence[str], sources: Sources, runs: Sequence[str] = ()) -> list[Side]:
+    """Every side that the arguments and --runs name, each once, all of one benchmark.
 
     Raises InputError for what names no run, an unknown label, runs of different benchmarks.
     """
     found = {text: resolve(text, sources) for text in sources.ordered(texts)}
     unique = list({side.key: side for text in texts for side in found[text]}.values())
+    beside = unique[0].run.benchmark(sources.dataset) if unique and runs else None
+    unique += [Side(one, one.label) for one in run_file_sources(runs, beside, sources.dataset)]
+    if not unique:
+        raise InputError("nothing to compare: name runs' folders, MLflow run ids, labels, or --runs NAME=FILE")
     first = unique[0].run
     for side in unique[1:]:
         _same_benchmark(first, side.run)
@@ -96,7 +101,11 @@ def _named(sides: Sequence[Side]) -> list[Side]:
         return [replace(side, name=side.label) for side in sides]
     ends = Counter(run.short for run in runs.values())
     shown = {place: run.short if ends[run.short] == 1 else run.shown for place, run in runs.items()}
-    return [replace(side, name=f"{shown[side.run.place]}:{side.label}") for side in sides]
+    return [replace(side, name=_full_name(shown[side.run.place], side.label)) for side in sides]
+
+
+def _full_name(run: str, label: str) -> str:
+    return label if run == label else f"{run}:{label}"
 
 
 def choose_baseline(texts: Sequence[str], sides: Sequence[Side], asked: str | None, sources: Sources) -> str | None:
@@ -105,6 +114,8 @@ def choose_baseline(texts: Sequence[str], sides: Sequence[Side], asked: str | No
     `asked` may be a name as shown, a label that only one run has, or an argument's own text.
     """
     if asked is None:
+        if not texts:
+            return None
         first = resolve(texts[0], sources)
         return _name_of(first[0], sides) if len(first) == 1 else None
     named = [side.name for side in sides if side.name == asked] or [s.name for s in sides if s.label == asked]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.types import Step
 
 
-WITH_A_PATH = ("reached", "out-ranked", "pruned", "not followed", "other edges")
+WITH_A_PATH = ("reached", "out-ranked", "pruned", "not followed", "other edges", "not returned")
 
 
 def print_explanation(target: Target, examiner: Examiner, again: bool = False) -> None:

@@ -21,12 +21,14 @@ from hopbench.eval.explain import (
     stated,
 )
 from hopbench.eval.files import write_atomically
+from hopbench.eval.runs.foreign import recorded, stored_rankings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.graph.build import open_index
 from hopbench.flows.run.folder import RunFolder
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.fitted import question_hash
+from hopbench.retrieval.foreign.base import FOREIGN
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.kinds import InSample, kind_of
 from hopbench.retrieval.strategies.label import Label
@@ -69,7 +71,11 @@ class Target:
         """The strategy of a label, with the parameters of the run where it was run there."""
         if self.run is None or label not in self.run.labels:
             return make(label)
-        parameters: Mapping[str, object] = self.run.results["strategies"][label]["params"]
+        entry = self.run.results["strategies"][label]
+        if entry.get("kind") == FOREIGN:  # the retriever is not asked again: what it returned stands in the run
+            rows = self.run.rows(label).reset_index()
+            return recorded(stored_rankings(rows))
+        parameters: Mapping[str, object] = entry["params"]
         kind = registry().get(Label.of_any(label).name)
         unknown = sorted(set(parameters) - set(kind.parameters()))
         if unknown:

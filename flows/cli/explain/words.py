@@ -45,6 +45,7 @@ def fate_words(fate: Fate, name: Name, title: Name) -> list[str]:
     """What became of a passage and why, a line a fact."""
     return {
         "seed": _seed,
+        "returned": _returned,
         "reached": _reached,
         "filled": _filled,
         "out-ranked": _out_ranked,
@@ -53,6 +54,7 @@ def fate_words(fate: Fate, name: Name, title: Name) -> list[str]:
         "other edges": _other_edges,
         "never linked": _never_linked,
         "not ranked": _not_ranked,
+        "not returned": _not_returned,
         "failed": _failed,
     }[fate.kind](fate, name, title)
 
@@ -63,6 +65,20 @@ def _initial(fate: Fate) -> str:
 
 def _seed(fate: Fate, name: Name, title: Name) -> list[str]:
     return [f"seed: {_initial(fate)}"]
+
+
+def _returned(fate: Fate, name: Name, title: Name) -> list[str]:
+    return ["returned by the retriever, which does not say how it was found"]
+
+
+def _not_returned(fate: Fate, name: Name, title: Name) -> list[str]:
+    lines = ["not returned by the retriever, which does not say why: this label has no traversal to look into"]
+    if fate.route is None:
+        return [*lines, f"in the graph: no way of up to {MAX_HOPS} steps leads there from its first passages"]
+    return [
+        *lines,
+        f"in the graph, {_steps(fate.route.hops)} from its first passages: {path_words(fate.route.steps, name)}",
+    ]
 
 
 def _reached(fate: Fate, name: Name, title: Name) -> list[str]:
@@ -78,7 +94,8 @@ def _out_ranked(fate: Fate, name: Name, title: Name) -> list[str]:
     if fate.place is None:
         lines = [f"out-ranked: the ranking is full without it ({_initial(fate)})"]
         return lines + _changes("would bring it up", fate.changes)
-    lines = [f"out-ranked with {place_words(fate.place)} ({_initial(fate)})"]
+    where = "" if fate.place.hit.origin == "foreign" else f" ({_initial(fate)})"
+    lines = [f"out-ranked with {place_words(fate.place)}{where}"]
     if fate.place.hit.path:
         lines.append(f"it came by: {path_words(fate.place.hit.path, name)}")
     lines += [_rival(rival, title) for rival in fate.rivals]

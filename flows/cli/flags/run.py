@@ -37,6 +37,23 @@ class RunFlags(StoredGraphFlags):
         list[str] | None,
         option(STRATEGIES, "--set", help="strategy.field=value; may be repeated.", complete=complete.changes),
     ] = None
+    runs: Annotated[
+        list[str] | None,
+        option(
+            STRATEGIES,
+            "--runs",
+            help="NAME=FILE: a label whose rankings were made elsewhere: a TREC run, JSON rankings, or the folder of "
+            "an earlier run. May be repeated.",
+        ),
+    ] = None
+    retrievers: Annotated[
+        list[str] | None,
+        option(
+            STRATEGIES,
+            "--retriever",
+            help="NAME=URL: a label that an HTTP endpoint ranks (docs/your-retriever.md). May be repeated.",
+        ),
+    ] = None
     tuned_on: Annotated[
         list[str] | None,
         option(
@@ -88,6 +105,8 @@ class RunFlags(StoredGraphFlags):
             "out": out,
             "changes": tuple(self.changes or ()),
             "tuned_on": tuple(self.tuned_on or ()),
+            "runs": tuple(self.runs or ()),
+            "retrievers": tuple(self.retrievers or ()),
             "targets": tuple(self.targets or ()),
             "prefect": not self.no_prefect,
             "models": ModelOptions(**self.alike(ModelOptions, judge_metrics=metric_names(self.judge_metrics))),

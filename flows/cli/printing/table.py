@@ -101,8 +101,9 @@ def _kind(entry: StrategyEntry) -> str:
 
 def _costs(entry: StrategyEntry) -> tuple[str, str, str]:
     questions = sum(group["questions"] for group in entry["by_type"].values())
-    speed = 1000 * float(entry["seconds"]) / questions if questions else 0.0
-    return f"{float(entry['coverage']):.0%}", f"{speed:.2f}", number(entry["latency_ms_p50"], 1)
+    spent = entry["seconds"]  # None where rankings were made elsewhere
+    speed = None if spent is None else 1000 * float(spent) / questions if questions else 0.0
+    return f"{float(entry['coverage']):.0%}", number(speed, 2), number(entry["latency_ms_p50"], 1)
 
 
 def _verdict(pair: ComparisonEntry | None, is_baseline: bool) -> tuple[str, str]:

@@ -1,0 +1,170 @@
+"""`--runs NAME=FILE` and `--retriever NAME=URL`: the labels of a run that are not ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.retrieval.support.errors import InputError
+
+if TYPE_CHECKING:
+    from hopbench.eval.types import Benchmark
+    from hopbench.retrieval.foreign.base import Foreign
+    from hopbench.retrieval.foreign.function import Function
+    from hopbench.retrieval.strategies.base import Strategy
+
+KEY, HEADERS = "HOPBENCH_API_KEY_", "HOPBENCH_SECRET_HEADERS_"
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,79}", re.ASCII)
+_TAKEN = ("all", "champion", "closed_book")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def named(flag: str, text: str) -> tuple[str, str]:
+    """`NAME=VALUE` → (NAME, VALUE). Raises InputError for a name that cannot be a label beside ours."""
+    from hopbench.retrieval.strategies.registry import registry  # loads scipy
+
+    name, equals, value = text.partition("=")
+    if not equals or not value or not _NAME.fullmatch(name):
+        wanted = "URL" if flag == "--retriever" else "FILE"
+        raise InputError(
+            f"{flag}: write NAME={wanted}, where the name has up to 80 letters, digits, '.', '_', '+' or '-' and "
+            "begins with a letter or digit"
+        )
+    if name in registry().names() or name in _TAKEN:
+        raise InputError(f"{flag} {name}: that is the name of one of HopBench's own: choose another, such as my-{name}")
+    return name, value
+
+
+def foreign_labels(
+    runs: Sequence[str], retrievers: Sequence[str], functions: Mapping[str, Function], changes: Sequence[str]
+) -> dict[str, Foreign]:
+    """The labels that the flags name, and `functions` as they are, with the changes of `--set NAME.field=value`."""
+    found: dict[str, Foreign] = {}
+    for text in runs:
+        name, place = named("--runs", text)
+        _add(found, "--runs", recorded_labels(name, place))
+    for text in retrievers:
+        name, url = named("--retriever", text)
+        _add(found, "--retriever", {name: _endpoint(name, url)})
+    for name, function in functions.items():
+        _add(found, "function", {named("function", f"{name}=function")[0]: function})
+    return dict(_changed(label, strategy, changes) for label, strategy in found.items())
+
+
+def recorded_labels(name: str, place: str) -> dict[str, Foreign]:
+    """The label of a file of rankings; of an earlier run's folder, `NAME:LABEL` for each of its labels.
+
+    `FOLDER:LABEL` takes that one label alone, and calls it NAME; so is the only label of a folder called.
+    """
+    from hopbench.eval.benchmarks import load_rankings
+    from hopbench.eval.runs.foreign import folder_rankings, recorded
+    from hopbench.retrieval.support.errors import UnknownNameError
+
+    folder, _, chosen = place, "", ""
+    if not Path(place).exists() and ":" in place:
+        cuts = [i for i, mark in enumerate(place) if mark == ":" and Path(place[:i]).is_dir()]
+        if cuts:
+            folder, chosen = place[: cuts[-1]], place[cuts[-1] + 1 :]
+    if not Path(folder).is_dir():
+        return {name: recorded(load_rankings(place))}
+    labels = folder_rankings(Path(folder))
+    if chosen and chosen not in labels:
+        raise UnknownNameError(f"label in {folder}", chosen, labels)
+    taken = {chosen: labels[chosen]} if chosen else labels
+    return {name if len(taken) == 1 else f"{name}:{label}": recorded(file) for label, file in taken.items()}
+
+
+def of_ours(changes: Sequence[str], foreign: Iterable[str]) -> list[str]:
+    """The changes of `--set` that name no foreign label."""
+    known = {label.partition("[")[0] for label in foreign}
+    return [change for change in changes if change.partition("=")[0].partition(".")[0] not in known]
+
+
+def check_foreign(strategies: Mapping[str, Strategy], benchmark: Benchmark) -> None:
+    """Raise InputError for a run of other questions or other passages."""
+    from hopbench.eval.runs.foreign import refuse_other_benchmark
+    from hopbench.retrieval.foreign.recorded import Recorded
+
+    for label, strategy in strategies.items():
+        if isinstance(strategy, Recorded):
+            refuse_other_benchmark(label, strategy, benchmark)
+
+
+def close_foreign(strategies: Iterable[Strategy]) -> None:
+    """Close the connections of endpoints."""
+    from hopbench.retrieval.foreign.base import Foreign
+
+    for strategy in strategies:
+        if isinstance(strategy, Foreign):
+            strategy.close()
+
+
+def absolute_run(text: str) -> str:
+    """`NAME=FILE` with a path that means the same from a worker's folder."""
+    name, _, place = text.partition("=")
+    return f"{name}={Path(place).absolute()}"
+
+
+def _add(found: dict[str, Foreign], flag: str, more: Mapping[str, Foreign]) -> None:
+    for label, strategy in more.items():
+        if label in found:
+            raise InputError(f"{flag} {label}: two retrievers have that name: give each a name of its own")
+        found[label] = strategy
+
+
+def _endpoint(name: str, url: str) -> Foreign:
+    from hopbench.retrieval.foreign.endpoint import Endpoint
+    from hopbench.retrieval.foreign.http import check_url
+
+    return Endpoint(url=check_url(url, f"--retriever {name}"), headers=headers_of(name, os.environ))
+
+
+def headers_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """What the endpoint `name` is sent beside a request: of `my-one`, `…_MY_ONE` holds its key and its headers.
+
+    Raises InputError, which shows no value.
+    """
+    suffix = re.sub(r"\W", "_", name, flags=re.ASCII).upper()
+    found: dict[str, str] = {}
+    if key := environment.get(KEY + suffix):
+        found["Authorization"] = f"Bearer {key}"
+    if text := environment.get(HEADERS + suffix):
+        found |= _headers(text, HEADERS + suffix)
+    for header, value in found.items():
+        if not (value.isascii() and value.isprintable()):
+            raise InputError(f"{KEY}{suffix} or {HEADERS}{suffix}: the value of {header} is no printable ASCII text")
+    return found
+
+
+def _headers(text: str, variable: str) -> dict[str, str]:
+    try:
+        value: Any = json.loads(text)
+    except ValueError:
+        value = None
+    fits = isinstance(value, dict) and all(_HEADER.fullmatch(k) and isinstance(v, str) for k, v in value.items())
+    if not fits:
+        raise InputError(f'{variable}: not a JSON object of header names and texts, such as {{"X-Api-Key": "…"}}')
+    return dict(value)
+
+
+def _changed(label: str, strategy: Foreign, changes: Sequence[str]) -> tuple[str, Foreign]:
+    """The label and its strategy with the changes that name it, which the label shows."""
+    from hopbench.retrieval.strategies.label import Label
+    from hopbench.retrieval.strategies.naming import field_named
+    from hopbench.retrieval.strategies.registry import parse_value
+
+    values: dict[str, str] = {}
+    for change in changes:
+        target, _, value = change.partition("=")
+        name, _, field = target.partition(".")
+        if name == label:
+            values[field_named(type(strategy), field.strip())] = value
+    if not values:
+        return label, strategy
+    parsed: dict[str, Any] = {name: parse_value(type(strategy), name, value) for name, value in values.items()}
+    return str(Label(label, None, values)), replace(strategy, **parsed)
