@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.build.builder import similarity
+from hopbench.retrieval.graph.build import similarity
 from hopbench.retrieval.graph.build.similarity import nearest_pairs, similar_table
 from hopbench.retrieval.search.topk import kth_at_least, top_columns
 from hopbench.retrieval.text import Tagger
