@@ -1,4 +1,4 @@
-"""The reading budget that all strategies share: none wins by carrying more context."""
+"""The reading budget, the same for all strategies: none wins by giving the reader more context."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Budget:
     tokens: int = 1500
 
     def fit(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], str]:
-        """The chunks that are read, best first, and the context they make.
+        """The chunks that fit, best first, and the context made of them.
 
-        The graph block comes first and counts; alone beyond the budget, it is cut. The chunk at which the tokens run
+        The graph block comes first and counts; one longer than the budget is cut. The chunk at which the tokens run
         out is cut, and is the last.
         """
         read, parts = self.parts(ranked, graph_context)
         return read, "\n\n".join(parts)
 
     def parts(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], list[str]]:
-        """As `fit`, with the context in its parts: the graph block where there is one, then a text per chunk read."""
+        """As `fit`, with the context in parts: the graph block, if there is one, then the text of each chunk."""
         block = first_tokens(graph_context, self.tokens)
         parts = [block] if block else []
         left = self.tokens - counted(block)
@@ -52,7 +52,7 @@ class Budget:
 
 
 def first_tokens(text: str, limit: int) -> str:
-    """The beginning of a text with at most `limit` tokens."""
+    """A text cut after its first `limit` tokens."""
     if len(text) <= limit or counted(text) <= limit:  # a token has at least one character
         return text
     for number, match in enumerate(_TOKEN.finditer(text)):

@@ -1,4 +1,4 @@
-"""From passages to chunks and back: one passage is one chunk unless it is too long for a model to read at once."""
+"""Passages as chunks: a passage is one chunk unless it is too long for a model to read at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def count_tokens(text: str) -> int:
-    """Words and punctuation marks: within a tenth of what model tokenizers count for English, and the same offline."""
+    """The number of words and punctuation marks: within 10% of model tokenizers for English, and computed offline."""
     return len(_TOKEN.findall(text))
 
 

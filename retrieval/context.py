@@ -1,4 +1,4 @@
-"""The graph context block of document 5: what the graph knows of the question's entities, in few tokens.
+"""Document 5's graph context block: a question's entities and their relations as text, within a token limit.
 
 The block competes with the passages for the reader's budget, so it is capped, and it holds whole entities and whole
 relationships only: a cut line would state what the graph does not.
@@ -44,7 +44,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class EntityCard:
-    """What the block says of one entity."""
+    """An entity's section of the block."""
 
     name: str
     type: str = ""
@@ -54,7 +54,7 @@ class EntityCard:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """One relation in words, from subject to object; `weight` 1..10 is what the block calls its strength.
+    """A relation as text, from subject to object; `weight` 1..10 is shown as its strength.
 
     One that is not `directed` holds from both ends: the block joins them by another sign.
     """
@@ -88,7 +88,7 @@ def format_context(
 
 
 def _fitting(texts: Iterable[str], budget: int) -> tuple[list[str], int]:
-    """The texts before the first that does not fit, and what they leave of the budget."""
+    """The texts before the first that does not fit, and the tokens left over."""
     taken = []
     for text in texts:
         tokens = count_tokens(text)
@@ -117,16 +117,16 @@ def _section(card: EntityCard) -> str:
 
 def _neighbour(related: Related) -> str:
     weight = "" if related.weight is None else f"weight: {related.weight:g}"
-    told = ", ".join(part for part in (related.type, weight) if part)
-    return _one_line(f"{related.name} ({told})" if told else related.name)
+    details = ", ".join(part for part in (related.type, weight) if part)
+    return _one_line(f"{related.name} ({details})" if details else related.name)
 
 
 def relation_words(relation: Relationship) -> str:
-    """`Auth Service -> OAuth Provider: "depends_on" -- what is said of it (strength: 8)`, on one line."""
+    """`Auth Service -> OAuth Provider: "depends_on" -- its description (strength: 8)`, on one line."""
     ends = f"{relation.source} {DIRECTED if relation.directed else SYMMETRIC} {relation.target}"
     kind = f': "{relation.type}"' if relation.type else ""
-    said = f" -- {shortened(relation.description, MAX_DESCRIPTION)}" if relation.description else ""
-    return _one_line(f"{ends}{kind}{said} (strength: {relation.weight:g})")
+    description = f" -- {shortened(relation.description, MAX_DESCRIPTION)}" if relation.description else ""
+    return _one_line(f"{ends}{kind}{description} (strength: {relation.weight:g})")
 
 
 def _line(relation: Relationship) -> str:
@@ -177,24 +177,25 @@ def context_blocks(
     counters.rows += sum(len(record["target"]) for record in relations.values())
     edges = {entity: _edges(entity, record, rel_types) for entity, record in relations.items()}
     name_of = {entity: card.name for entity, card in cards.items()}
-    for edge in (edge for found in edges.values() for edge in found):
+    for edge in (edge for shown_edges in edges.values() for edge in shown_edges):
         name_of.setdefault(edge.neighbour, edge.name)
     shown = {entity: _card(entity, cards[entity], edges[entity]) for entity in wanted}
     return [
-        format_context([shown[entity] for entity in ids], _told(ids, edges, name_of), shape.tokens) for ids in entities
+        format_context([shown[entity] for entity in ids], _relationships(ids, edges, name_of), shape.tokens)
+        for ids in entities
     ]
 
 
 def _above(record: Record, least: float) -> Record:
-    kept = [place for place, weight in enumerate(record["weight"]) if weight >= least]
-    if len(kept) == len(record["weight"]):
+    places = [place for place, weight in enumerate(record["weight"]) if weight >= least]
+    if len(places) == len(record["weight"]):
         return record
-    return {name: value if name == "id" else [value[place] for place in kept] for name, value in record.items()}
+    return {name: value if name == "id" else [value[place] for place in places] for name, value in record.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """An edge from an entity: the neighbour, the strength 0..1, and what is stated of both."""
+    """An edge of an entity: its neighbour, the strength 0..1, and the statements about the pair."""
 
     neighbour: str
     name: str
@@ -203,18 +204,20 @@ class _Edge:
 
 
 def _edges(entity: str, record: Record, rel_types: Sequence[str]) -> list[_Edge]:
-    """An entity's edges, strongest first, equal ones by the neighbour's id, whatever order the store gave.
+    """An entity's edges, strongest first, ties by the neighbour's id, whatever the order of the store's rows.
 
-    With `rel_types` an edge shows only what is stated of these types.
+    With `rel_types` an edge shows only statements of these types.
     """
     columns = ("target", "name", "weight", "types", "description", "statements", "forward")
-    found = []
-    for target, name, strength, types, said, kept, forward in zip(*(record[one] for one in columns), strict=True):
+    shown = []
+    for target, name, strength, types, description, statements, forward in zip(
+        *(record[column] for column in columns), strict=True
+    ):
         first, second = (entity, target) if forward else (target, entity)
-        told = statements_of(first, second, strength, types, said, kept)
-        asked = [one for one in told if one.type in rel_types]
-        found.append(_Edge(target, name, strength, asked or told))
-    return sorted(found, key=lambda edge: (-edge.strength, edge.neighbour))
+        stated = statements_of(first, second, strength, types, description, statements)
+        wanted = [statement for statement in stated if statement.type in rel_types]
+        shown.append(_Edge(target, name, strength, wanted or stated))
+    return sorted(shown, key=lambda edge: (-edge.strength, edge.neighbour))
 
 
 def _card(entity: str, card: Card, edges: Sequence[_Edge]) -> EntityCard:
@@ -226,18 +229,20 @@ def _kinds(entity: str, edge: _Edge) -> str:
     return ", ".join(dict.fromkeys(one.seen_from(entity) for one in edge.statements))
 
 
-def _told(
+def _relationships(
     entities: Sequence[str], edges: Mapping[str, Sequence[_Edge]], name_of: Mapping[str, str]
 ) -> list[Relationship]:
-    """What the shown edges state, each once and in its own direction, strongest first."""
-    found: dict[object, Relationship] = {}
-    for one in (one for entity in entities for edge in edges[entity] for one in edge.statements):
-        ends = name_of[one.subject], name_of[one.object]
-        relation = Relationship(*ends, one.type, one.description, _weight(one.weight), one.directed)
-        found.setdefault(one.key, relation)
-    return sorted(found.values(), key=lambda one: -one.weight)
+    """The statements of the shown edges, each once and in its own direction, strongest first."""
+    relationships: dict[object, Relationship] = {}
+    for statement in (statement for entity in entities for edge in edges[entity] for statement in edge.statements):
+        ends = name_of[statement.subject], name_of[statement.object]
+        relation = Relationship(
+            *ends, statement.type, statement.description, _weight(statement.weight), statement.directed
+        )
+        relationships.setdefault(statement.key, relation)
+    return sorted(relationships.values(), key=lambda statement: -statement.weight)
 
 
 def _weight(weight: float) -> float:
-    """A weight 0..10, one decimal."""
+    """A weight of 0..10, rounded to one decimal."""
     return round(weight, 1)

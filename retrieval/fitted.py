@@ -56,7 +56,7 @@ def question_hash(text: str) -> str:
 
 
 def packed(texts: Iterable[str]) -> str:
-    """The hashes of questions in one string, sorted: what provenance holds under `question_hashes`."""
+    """The sorted hashes of questions as one string: the form of `question_hashes` in a provenance."""
     return "".join(sorted({question_hash(text) for text in texts}))
 
 
@@ -75,12 +75,12 @@ def sets_of(provenance: Mapping[str, Any]) -> tuple[FittedOn, ...]:
 
     Those of the shipped numbers share one file of hashes.
     """
-    found = []
+    sets = []
     for name, about in provenance.items():
         digest = str(about.get("digest", ""))
         hashes = about.get("question_hashes") or shipped_hashes().get(digest, "")
-        found.append(FittedOn(str(name), digest, unpacked(str(hashes))))
-    return tuple(found)
+        sets.append(FittedOn(str(name), digest, unpacked(str(hashes))))
+    return tuple(sets)
 
 
 @cache

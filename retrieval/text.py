@@ -1,4 +1,4 @@
-"""Words, sentences, names and tags: the one reading of text that graph building and questions share."""
+"""Words, sentences, names and tags, read alike in passages and questions."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def fold(word: str) -> str:
 
 @lru_cache(maxsize=1 << 18)
 def _token(word: str, breaks: bool) -> Token:
-    """One for all places of a word: a corpus of a million passages has too many to keep one for each."""
+    """A shared token for all occurrences of a word, since large corpora have too many for one each."""
     return Token(word, fold(word), breaks)
 
 
 def tokens(sentence: str) -> list[Token]:
     """The words of a sentence in order. A possessive 's is no token: "Wood's" is "Wood", "O'Neal" stays whole."""
-    found: list[Token] = []
+    words: list[Token] = []
     end = 0
     if not sentence.isascii():  # an accent that is a character of its own would end the word
         sentence = unicodedata.normalize("NFC", sentence)
@@ -68,13 +68,13 @@ def tokens(sentence: str) -> list[Token]:
             end = match.end()
             continue
         gap = sentence[end:start]
-        found.append(_token(word, bool(gap) and gap != " " and not _BREAKS.isdisjoint(gap)))
+        words.append(_token(word, bool(gap) and gap != " " and not _BREAKS.isdisjoint(gap)))
         end = match.end()
-    return found
+    return words
 
 
 def folded_words(text: str) -> list[str]:
-    """What `tokens` folds, without the rest and so faster; a possessive's "s" is left in."""
+    """The folded words of a text; faster than `tokens`, but with the "s" of possessives."""
     if text.isascii():
         return _WORD.findall(text.lower())
     return [fold(word) for word in _WORD.findall(unicodedata.normalize("NFC", text))]
@@ -125,7 +125,7 @@ def _content(folded: str) -> bool:
 
 
 class Tagger:
-    """Picks the salient stems of a text: what edges and questions are compared by (document 3's tags).
+    """Picks the salient stems of a text, by which edges and questions are compared (document 3's tags).
 
     Salience is the inverse document frequency ln(1 + N/df) of a stem among the texts the tagger was fitted on; a stem
     never seen counts as df = 1. Stop words and single letters are no tags.

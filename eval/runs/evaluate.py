@@ -21,6 +21,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.fitted import FittedOn, question_hash
 from hopbench.retrieval.graph.build.builder import BuildRecord, Steps
+from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.kinds import InSample, LabelKind, kind_of
@@ -56,8 +57,8 @@ class Plan:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
         floor = self.record.get("settings", {}).get("similar_floor", 0.0)
         for label, strategy in self.strategies.items():
-            threshold = getattr(strategy, "min_similarity", floor)
-            if threshold < floor and getattr(strategy, "use_similar", True):
+            threshold = strategy.lowest_weights().get(SIMILAR_TO, floor)
+            if threshold < floor:
                 raise ParameterError(
                     f"{label}: min_similarity = {threshold} is below the floor of the graph's SIMILAR_TO edges, "
                     f"{floor}: raise it, or build the graph with a lower similar_floor"

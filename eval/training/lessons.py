@@ -13,7 +13,7 @@ from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.paths import Reached
+from hopbench.retrieval.strategies.hoprank.paths import EdgeTable
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Counters
 
@@ -28,16 +28,16 @@ class Lesson:
     passages: Sequence[str]
     candidates: Candidates
     gold: NDArray[np.int64]
-    reached: Reached = field(init=False)
+    reached: EdgeTable = field(init=False)
 
     @property
     def triples(self) -> bool:
         """Whether the graph has relations that triples state."""
-        return self.candidates.seen.relations is not None
+        return self.candidates.corpus.relations is not None
 
     def __post_init__(self) -> None:
         """Read edges and their features once: every fold needs them again."""
-        object.__setattr__(self, "reached", Reached(self.candidates))
+        object.__setattr__(self, "reached", EdgeTable(self.candidates))
 
 
 def lessons(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[Lesson]:

@@ -24,7 +24,7 @@ from typing import IO, Self, cast
 from hopbench.flows.orchestration.pages import OURS
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import IncompleteError, InputError
-from hopbench.retrieval.support.resources import exhausted_as_told, full
+from hopbench.retrieval.support.resources import exhausted_by_message, full
 from hopbench.retrieval.support.sqlite_files import damage, heal
 
 START_SECONDS = 300  # alone it needs 10; on a machine with other work it was seen to need over 120
@@ -160,7 +160,7 @@ class PrefectRuntime:
             except (urllib.error.URLError, OSError):
                 time.sleep(0.05)
         code = server.poll()
-        lacking = exhausted_as_told(_tail(self._log), self._home.prefect) or full(self._home.prefect)
+        lacking = exhausted_by_message(_tail(self._log), self._home.prefect) or full(self._home.prefect)
         if lacking is not None:
             raise PrefectUnavailableError(f"Prefect's API server did not start: {lacking}")
         what = "did not answer in time" if code is None else f"ended with code {code} before it answered"

@@ -80,7 +80,7 @@ class ModelOptions:
         told = []
         for role, endpoint in self.endpoints().items():
             from hopbench.retrieval.llm import CallLedger
-            from hopbench.retrieval.llm.reach import refusal
+            from hopbench.retrieval.llm.endpoint import refusal
 
             reason = refusal(endpoint.base_url)
             if reason is None:

@@ -26,7 +26,7 @@ from typing import Any, Self, cast
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
 from hopbench.retrieval.support.errors import IncompleteError
-from hopbench.retrieval.support.resources import exhausted_as_told, full
+from hopbench.retrieval.support.resources import exhausted_by_message, full
 
 __all__ = [
     "Artifact",
@@ -174,7 +174,7 @@ class Tracker:
         return cast("str | None", answer["error"])
 
     def _failure(self) -> str:
-        found = [*map(exhausted_as_told, self._reasons.values()), full(self._log.parent)]
+        found = [*map(exhausted_by_message, self._reasons.values()), full(self._log.parent)]
         if (lacking := next(filter(None, found), None)) is not None:
             return f"runs were not written to MLflow at {self.uri}: {lacking}"
         keys = [key for key in self._reasons if key != "end"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from hopbench.flows.tracking.payload import redact, secrets
-from hopbench.retrieval.llm.reach import refusal
+from hopbench.retrieval.llm.endpoint import refusal
 from hopbench.retrieval.support.errors import InputError
 
 DATABASES = ("sqlite", "postgresql", "mysql", "mssql")  # what else MLflow opens is a server with a database of its own

@@ -1,4 +1,4 @@
-"""What every embedder promises, and the rules that all of them share.
+"""The interface of embedders, and the rules that all of them follow.
 
 `similarity` everywhere in HopBench is the raw cosine, so rows are unit vectors and a dot product is the cosine. A text
 without any known token (blank, or only whitespace) has no direction: its row is zero and its cosine with anything 0.

@@ -41,17 +41,17 @@ _STORE = f"""INSERT INTO vectors VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SE
 
 
 def text_key(text: str) -> bytes:
-    """The 16-byte digest that stands for a text (lone surrogates included)."""
+    """The 16-byte digest of a text, by which its vector is stored (lone surrogates are allowed)."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class DamagedCache(InputError):  # noqa: N818 - a state of the file, which its user heals
-    """SQLite cannot read the file: `EmbeddingCache.heal` keeps what reads."""
+    """SQLite cannot read the file; `EmbeddingCache.heal` saves its readable rows."""
 
 
 @contextmanager
 def _explained(file: Path) -> Iterator[None]:
-    """Turn what the disk or SQLite says into an error that names the file and the remedy."""
+    """Turn an error of the disk or of SQLite into one that names the file and the remedy."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
@@ -67,7 +67,7 @@ def _explained(file: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class EmbeddingCache:
-    """A folder of caches, one file a model; created when first used, deleted at will.
+    """A folder of caches, one file per model. It is created on first use and may be deleted at any time.
 
     Safe for threads and for several processes. Raises `InputError` when the folder cannot be written, DamagedCache
     when SQLite cannot read a file.
@@ -81,7 +81,7 @@ class EmbeddingCache:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.]+', '-', model)[:80]}-{digest}.sqlite"
 
     def heal(self, model: str) -> None:
-        """Save what reads of a damaged file of `model`, and say so."""
+        """Save the readable rows of a damaged file of `model`, with a notice."""
         with _explained(self.file(model)):
             heal(self.file(model), "other vectors are computed again")
 
@@ -115,18 +115,18 @@ class VectorTable:
             self.connection.execute("BEGIN")  # one snapshot: another writer may store the first vectors meanwhile
             lost = 0
             vectors = np.zeros((len(keys), self.dimension() or 0), dtype=np.float32)
-            found = np.zeros(len(keys), dtype=np.bool_)
+            stored = np.zeros(len(keys), dtype=np.bool_)
             for start in range(0, len(keys), READ_BATCH):
                 row_of = {key: start + offset for offset, key in enumerate(keys[start : start + READ_BATCH])}
                 selected = self._select(list(row_of))
-                rows = _sound(selected, vectors.shape[1] * STORED.itemsize)
+                rows = _intact(selected, vectors.shape[1] * STORED.itemsize)
                 lost += len(selected) - len(rows)
                 at = [row_of[key] for key, _ in rows]
                 vectors[at] = self._decoded(b"".join(vector for _, vector in rows), len(rows), vectors.shape[1])
-                found[at] = True
+                stored[at] = True
         if lost:
             notice(f"embedding cache {self.file}: {lost:,} damaged vectors are computed again")
-        return vectors, found
+        return vectors, stored
 
     def _select(self, keys: list[bytes]) -> list[tuple[bytes, bytes, int]]:
         marks = ",".join("?" * len(keys))
@@ -157,9 +157,9 @@ class VectorTable:
             self.connection.executemany(_STORE, rows)
 
 
-def _sound(rows: list[tuple[bytes, bytes, int]], size: int) -> list[tuple[bytes, bytes]]:
-    """The rows whose vectors are as they were written: `size` bytes, and their seal fits."""
-    return [(key, vector) for key, vector, kept in rows if kept == seal((key, vector)) and len(vector) == size]
+def _intact(rows: list[tuple[bytes, bytes, int]], size: int) -> list[tuple[bytes, bytes]]:
+    """The rows with intact vectors: of `size` bytes, with the checksum they were written with."""
+    return [(key, vector) for key, vector, checksum in rows if checksum == seal((key, vector)) and len(vector) == size]
 
 
 # Two processes that both turn a new file to write-ahead logging may be refused without SQLite's own waiting.

@@ -56,7 +56,7 @@ class CachedEmbedder:
             return work()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As `Embedder.embed`; new vectors are stored every 256 texts, so an interrupted run keeps what it did."""
+        """As `Embedder.embed`; new vectors are stored every 256 texts, so an interrupted run loses few."""
         if isinstance(texts, str):
             raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
         if not texts:
@@ -68,14 +68,14 @@ class CachedEmbedder:
         text_of = dict(zip(keys, texts, strict=True))
         unique = list(text_of)
         with self.cache.open(self.name) as table:
-            vectors, found = table.read(unique)
-            missing = [key for key, known in zip(unique, found, strict=True) if not known]
+            vectors, stored = table.read(unique)
+            missing = [key for key, is_stored in zip(unique, stored, strict=True) if not is_stored]
             for start in range(0, len(missing), WRITE_BATCH):
                 batch = missing[start : start + WRITE_BATCH]
                 table.write(batch, on_grid(self.inner.embed([text_of[key] for key in batch])))
             if missing:  # read back, so that this answer and every later one have the same bytes
-                vectors, found = table.read(unique)
-        if not found.all():
+                vectors, stored = table.read(unique)
+        if not stored.all():
             raise InputError(f"embedding cache {self.cache.file(self.name)} lost vectors while in use: run it again")
         vectors = on_grid(vectors)  # an older version may have stored them as they came
         if len(unique) == len(keys):

@@ -1,4 +1,4 @@
-"""From what a user writes (`--embedder`) to an embedder."""
+"""The embedder that `--embedder` names."""
 
 from __future__ import annotations
 

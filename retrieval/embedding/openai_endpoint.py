@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors, embed_with
-from hopbench.retrieval.llm.reach import refusal
+from hopbench.retrieval.llm.endpoint import refusal
 from hopbench.retrieval.support.errors import InputError
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -34,7 +34,7 @@ def _base_url() -> str:
 
 @dataclass(frozen=True)
 class OpenAIEmbedder:
-    """`model` at `base_url`; the key is read from OPENAI_API_KEY when the first request needs it and never kept here.
+    """`model` at `base_url`; the key is read from OPENAI_API_KEY for the first request and not stored here.
 
     `timeout` is seconds per request; `retries` counts repeats of one request.
     """
@@ -56,7 +56,7 @@ class OpenAIEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """Asks the endpoint for one vector: only it knows."""
+        """The length of a vector; asks the endpoint for one vector, since only it knows."""
         return int(self._request(["dimension"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -90,7 +90,7 @@ class OpenAIEmbedder:
         )
 
     def _request(self, texts: list[str]) -> Vectors:
-        """Vectors as the endpoint gives them, in the order of `texts`."""
+        """The endpoint's vectors, in the order of `texts`."""
         client = self._client
         import openai
 

@@ -15,7 +15,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 
 from hopbench.retrieval.foreign.answer import shown
 from hopbench.retrieval.foreign.reply import ReplyError
-from hopbench.retrieval.llm.loop import LoopThread
+from hopbench.retrieval.llm.client import LoopThread
 from hopbench.retrieval.support.errors import InputError
 
 REPLY_LIMIT = 16 * 1024 * 1024  # bytes: 1,000 questions × 100 ids of 160 characters

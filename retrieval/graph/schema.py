@@ -1,4 +1,4 @@
-"""The graph's nodes and edges as tables: what every extractor yields and every store writes (SPEC section 2)."""
+"""The graph's nodes and edges as tables, which extractors return and stores write (SPEC section 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stated of two entities, each relation in its own direction.
+"""Statements about two entities, each relation in its own direction.
 
 The graph keeps one RELATED_TO edge per unordered pair, since traversals are undirected; its ends are sorted by id and
 say nothing of direction. What was stated stands on the edge, in the list property `statements`: a JSON object per
@@ -34,7 +34,7 @@ class Statement:
     directed: bool = True
 
     def seen_from(self, entity: str) -> str:
-        """The type as it reads beside the other end's name: what the object of "owns" has is the inverse of it."""
+        """The type as seen from one end: "owns" from its subject, "inverse of owns" from its object."""
         return f"{INVERSE} {self.type}" if self.directed and self.type and entity == self.object else self.type
 
     def other(self, entity: str) -> str:
@@ -43,7 +43,7 @@ class Statement:
 
     @property
     def key(self) -> tuple[bool, str, str, str, str]:
-        """Equal for two that state the same; a symmetric one states the same from both ends."""
+        """Equal for equal statements; a symmetric one is equal whichever end comes first."""
         first, second = self.subject, self.object
         if not self.directed:
             first, second = sorted((first, second))
@@ -51,32 +51,41 @@ class Statement:
 
 
 def encoded(statements: Iterable[Statement]) -> list[str]:
-    """The value of an edge's `statements`: the strongest first, equal ones by subject, type, object."""
-    ordered = sorted(statements, key=lambda one: (-one.weight, one.subject, one.type, one.object, one.description))
+    """The value of an edge's `statements`: strongest first, ties by subject, type, object."""
+    ordered = sorted(
+        statements,
+        key=lambda statement: (
+            -statement.weight,
+            statement.subject,
+            statement.type,
+            statement.object,
+            statement.description,
+        ),
+    )
     return [
         json.dumps(
             {
-                "subject": one.subject,
-                "type": one.type,
-                "object": one.object,
-                "description": one.description,
-                "weight": one.weight,
+                "subject": statement.subject,
+                "type": statement.type,
+                "object": statement.object,
+                "description": statement.description,
+                "weight": statement.weight,
             },
             ensure_ascii=False,
         )
-        for one in ordered
+        for statement in ordered
     ]
 
 
 def statements_of(
-    source: str, target: str, strength: float, types: Sequence[str], description: str, kept: Sequence[str] | None
+    source: str, target: str, strength: float, types: Sequence[str], description: str, texts: Sequence[str] | None
 ) -> list[Statement]:
-    """What an edge from `source` to `target` states, strongest first.
+    """The statements of an edge from `source` to `target`, strongest first.
 
     An edge without statements of its own is symmetric where rules made it. Any other comes from a graph that HopBench
     did not build, and states its types in the direction in which it was drawn there.
     """
-    known = _decoded(kept or ())
+    known = _decoded(texts or ())
     if known:
         return known
     directed = not types or not _RULES.issuperset(types)
@@ -84,15 +93,17 @@ def statements_of(
     return [Statement(source, ", ".join(sorted(types)), target, description or "", weight, directed)]
 
 
-def _decoded(kept: Sequence[str]) -> list[Statement]:
-    """Those that read as statements: a property of that name in another team's graph may hold anything."""
-    found = []
-    for text in kept:
+def _decoded(texts: Sequence[str]) -> list[Statement]:
+    """The texts that are statements: a property of that name in another team's graph may hold anything."""
+    statements = []
+    for text in texts:
         try:
-            one = json.loads(text)
-            found.append(
-                Statement(one["subject"], one["type"], one["object"], one["description"], float(one["weight"]))
+            fields = json.loads(text)
+            statements.append(
+                Statement(
+                    fields["subject"], fields["type"], fields["object"], fields["description"], float(fields["weight"])
+                )
             )
         except (ValueError, TypeError, KeyError):
             continue
-    return found
+    return statements

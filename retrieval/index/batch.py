@@ -56,7 +56,7 @@ class Batch:
 
     @cached_property
     def memo(self) -> Memo:
-        """What strategies computed from the batch and others may use again."""
+        """Results that strategies computed from the batch and share."""
         return Memo(BATCH_VALUES)
 
     def with_ids(self, top: TopRows) -> Scored:
@@ -65,7 +65,7 @@ class Batch:
         return [(chunks[row].id, float(score)) for row, score in zip(top.rows, top.scores, strict=True)]
 
     def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
-        """Raw cosines of chunks with one question of the batch."""
+        """Raw cosines of chunks with one question of the batch, by chunk id."""
         rows = [self.index.row_of[chunk] for chunk in chunk_ids]
         values = cosines(self.index.vectors, rows, self.vectors[question])
         return dict(zip(chunk_ids, values.tolist(), strict=True))

@@ -63,7 +63,7 @@ class Index:
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
-        """Chunk id → where it stands in its file, of the chunks for which the corpus says so."""
+        """Chunk id → source (file, page), of the chunks for which the corpus has one."""
         return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     @classmethod

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hopbench.retrieval.graph.extract.names import ALIAS_WEIGHT, NAME_LABELS, PHRASE_WEIGHT, TITLE_WEIGHT
+from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT
+from hopbench.retrieval.graph.extract.names import NAME_LABELS, PHRASE_WEIGHT
 from hopbench.retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
 
 MAX_WORDS = 12
@@ -73,7 +74,7 @@ class Linker:
             self._names[key] = entity, weight
 
     def resolve(self, name: str) -> str | None:
-        """The entity that a name or an alias stands for, case and accents aside; None when the graph has none."""
+        """The entity with this name or alias, ignoring case and accents; None if the graph has none."""
         return self._names.get(name_key(name), (None, 0.0))[0]
 
     def names_of(self, entity: str) -> Sequence[tuple[str, ...]]:
@@ -81,21 +82,21 @@ class Linker:
         return self._keys_of.get(entity, ())
 
     def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
-        """The names in a question, left to right, not overlapping; at each word the longest that fits."""
+        """The names in a question, left to right, without overlaps; at each word the longest match."""
         words = tokens(question)
         always, alone = self._uncapitalised
         return self._links(words, max_words, always) or (self._links(words, max_words, alone) if alone else [])
 
     def _links(self, words: Sequence[Token], max_words: int, small: Collection[str]) -> list[Link]:
         capitals = any(word.capital for word in words[1:])
-        found: list[Link] = []
+        links: list[Link] = []
         start = 0
         while start < len(words):
             link = self._longest(words, start, max_words, capitals, small)
             if link is not None:
-                found.append(link)
+                links.append(link)
             start = link.end if link is not None else start + 1
-        return found
+        return links
 
     def _longest(
         self, words: Sequence[Token], start: int, max_words: int, capitals: bool, small: Collection[str]

@@ -1,4 +1,4 @@
-"""What a language model, or another part outside the graph, can do for strategies.
+"""Services that a language model, or another component outside the graph, provides to strategies.
 
 Every service is optional: a strategy has a form of each that needs none. A service answers for a whole batch of
 questions in one call, and charges the counters it is given.
@@ -16,7 +16,7 @@ from hopbench.retrieval.types import Counters, Question
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a question asks for: the entities it means (ids), and the texts compared with entities and communities."""
+    """A question's entities (ids), and the texts to compare with entities (`low`) and with communities (`high`)."""
 
     entities: Sequence[str]
     low: str

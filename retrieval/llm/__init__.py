@@ -1,13 +1,13 @@
-"""One way to language models: every call is paced, retried, cached, validated and written into a ledger."""
+"""Calls to language models: each is paced, retried, cached, validated and written into a ledger."""
 
 from hopbench.retrieval.llm.batch import Call, Reply, ask
 from hopbench.retrieval.llm.client import LLM
 from hopbench.retrieval.llm.endpoint import Endpoint
 from hopbench.retrieval.llm.faults import LLMError
 from hopbench.retrieval.llm.ledger import BudgetReached, CallLedger, Totals
+from hopbench.retrieval.llm.patience import Settings
 from hopbench.retrieval.llm.prices import Price, price_of
 from hopbench.retrieval.llm.scope import Scope, calling
-from hopbench.retrieval.llm.settings import Settings
 
 __all__ = [
     "LLM",

@@ -1,4 +1,4 @@
-"""Many calls at once: what is asked, what comes back. A failure is a reply with its reason."""
+"""Many calls at once. A failed call is a reply with the reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a call: `text`, `value` (the parsed JSON where a schema was given), what it cost, or a `failure`.
+    """The outcome of a call: `text`, `value` (the parsed JSON if a schema was given) and its cost, or a `failure`.
 
     Tokens are those of the reply, also where it comes from the cache; `tokens_cached` is the part of the prompt that
     the endpoint had cached. `failure` begins with its kind (see `LLMError`).
@@ -77,7 +77,7 @@ def ask(llm: LLM, calls: Sequence[Call]) -> list[Reply]:
 
 
 def chat_arguments(model: str, call: Call) -> dict[str, Any]:
-    """What `create` takes for a call."""
+    """The arguments of `create` for a call."""
     chat: dict[str, Any] = {"messages": list(call.messages)}
     if _REASONING.match(model):
         chat["max_completion_tokens"] = call.max_tokens
@@ -97,10 +97,10 @@ async def _reply(llm: LLM, chat: dict[str, Any], scope: Scope, key: str) -> Repl
         return Reply(seconds=time.perf_counter() - begun, failure=str(error))
     except BudgetReached as error:
         return Reply(seconds=time.perf_counter() - begun, failure=f"budget reached: {error}")
-    return _told(completion, "response_format" in chat, time.perf_counter() - begun)
+    return _reply_of(completion, "response_format" in chat, time.perf_counter() - begun)
 
 
-def _told(completion: ChatCompletion, structured: bool, seconds: float) -> Reply:
+def _reply_of(completion: ChatCompletion, structured: bool, seconds: float) -> Reply:
     text, usage = completion.choices[0].message.content or "", completion.usage
     details = usage.prompt_tokens_details if usage else None
     return Reply(

@@ -1,4 +1,4 @@
-"""Finished calls on disk, so that none is paid twice: by the same run, by a later one, or by one that was killed.
+"""Calls on disk, so that none is paid twice: not by a later run, one that was killed, or two at the same time.
 
 One SQLite file with a write-ahead log: a reply is committed before anybody sees it, `kill -9` loses only what was in
 flight, and several processes may share the file. The key names all that decides a reply: endpoint, model, parameters,
@@ -7,23 +7,27 @@ messages, schema, prompt version, repeat, and which occurrence of the same reque
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import Timeout
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_random
 
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.locking import process_lock
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.support.sqlite_files import damage, heal, lenient, seal, sealed
 
 LOCK_SECONDS = 60.0
+POLL_SECONDS = 0.1  # between two looks at a call that another process has in flight
 
 
 def request_key(**parts: object) -> str:
@@ -59,7 +63,7 @@ def connect(file: Path | str, schema: str) -> sqlite3.Connection:
 
 @contextmanager
 def explained(file: Path | None) -> Iterator[None]:
-    """Turn what the disk or SQLite says into an error that names the file and the remedy."""
+    """Turn an error of the disk or of SQLite into one that names the file and the remedy."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
@@ -85,7 +89,7 @@ class ReplyCache:
             sealed(self._connection, "replies", ("reply",))
 
     def get(self, key: str) -> Mapping[str, Any] | None:
-        """The reply kept under `key`; one that is not as it was written is dropped, which is told."""
+        """The reply stored under `key`; a damaged one is dropped, with a notice."""
         with explained(self.file), self._lock:
             row = self._connection.execute("SELECT reply, seal FROM replies WHERE key = ?", (key,)).fetchone()
             if row is None:
@@ -105,3 +109,33 @@ class ReplyCache:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+class InFlightCalls:
+    """Calls that are in flight: of two processes that share a cache, the second waits for the first one's reply.
+
+    A call in flight is a locked file beside the cache. Of this process at most `limit` are in flight at a time.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self._folder = folder
+        self._slots = asyncio.Semaphore(limit)  # each is an open file, and a call that others wait for
+
+    @asynccontextmanager
+    async def exclusive(self, key: str) -> AsyncIterator[None]:
+        """Wait until no other process has the call in flight; its reply may be in the cache by then."""
+        path = self._folder / f"{key}.flight"
+        async with self._slots:
+            lock = process_lock(path)
+            while True:
+                try:
+                    lock.acquire(blocking=False)
+                    break
+                except Timeout:
+                    await asyncio.sleep(POLL_SECONDS)
+            try:
+                yield
+            finally:
+                # A process that waits for this file finds the reply; where there is none, each asks for itself.
+                path.unlink(missing_ok=True)
+                lock.release()

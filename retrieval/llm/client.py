@@ -7,6 +7,7 @@ loop, or libraries (instructor, RAGAS) that hold what they take for openai's cli
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
@@ -14,16 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hopbench.retrieval.llm.cache import ReplyCache, request_key
+from hopbench.retrieval.llm.cache import InFlightCalls, ReplyCache, request_key
 from hopbench.retrieval.llm.endpoint import Endpoint
 from hopbench.retrieval.llm.faults import LLMError
-from hopbench.retrieval.llm.flights import Flights
-from hopbench.retrieval.llm.ledger import CallLedger, CallRecord
-from hopbench.retrieval.llm.loop import LoopThread
+from hopbench.retrieval.llm.ledger import CallLedger, CallRecord, CallUsage
+from hopbench.retrieval.llm.patience import Settings
 from hopbench.retrieval.llm.scope import Scope, current_scope
 from hopbench.retrieval.llm.sending import Sender, openai_client
-from hopbench.retrieval.llm.settings import Settings
-from hopbench.retrieval.llm.spending import Spent
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,8 +32,27 @@ CHARS_PER_TOKEN = 3  # a low guess: what a prompt may cost is not to be underest
 DEFAULT_MAX_TOKENS = 4096
 
 
+class LoopThread:
+    """An event loop in a thread of its own, for callers without a loop or with another one."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine; its result is the future's."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def close(self) -> None:
+        """Stop the loop and wait for the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
 class LLM:
-    """A language model. `create` is its only way; close it (or use `with`) when done."""
+    """A language model. Every call goes through `create`; close it (or use `with`) when done."""
 
     def __init__(
         self, endpoint: Endpoint, cache_dir: Path | None, ledger: CallLedger, settings: Settings | None = None
@@ -69,9 +86,9 @@ class LLM:
         return Sender(self.endpoint, self.settings)
 
     @cached_property
-    def _flights(self) -> Flights:
+    def _in_flight(self) -> InFlightCalls:
         assert self._cache is not None
-        return Flights(self._cache.file.parent, self.settings.max_concurrency)
+        return InFlightCalls(self._cache.file.parent, self.settings.max_concurrency)
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the gate's loop."""
@@ -103,64 +120,64 @@ class LLM:
         return {**{name: value for name, value in chat.items() if name != "timeout"}, "model": self.endpoint.model}
 
     async def answer(self, chat: Mapping[str, Any], scope: Scope, key: str) -> ChatCompletion:
-        """The reply to one call, on the gate's loop: from the cache (perhaps from the same call in flight) or fresh."""
+        """The reply to one call, on the gate's loop: from the cache, an equal call in flight, or the model."""
         while key in self._flying:
             await asyncio.wait([self._flying[key]])
-        known = self._recalled(key, scope)
+        known = self._from_cache(key, scope)
         if known is not None:
             return _charged(known, scope)
         if not self.settings.send:
             raise LLMError("not kept", f"the cache has no reply to it; --llm {self.endpoint.name} asks the model")
         done = self._flying[key] = self._thread.loop.create_future()
         try:
-            completion = await self._asked(chat, scope, key)
+            completion = await self._from_model(chat, scope, key)
         finally:
             del self._flying[key]
             done.set_result(None)
         return _charged(completion, scope)
 
-    async def _asked(self, chat: Mapping[str, Any], scope: Scope, key: str) -> ChatCompletion:
+    async def _from_model(self, chat: Mapping[str, Any], scope: Scope, key: str) -> ChatCompletion:
         """The reply of the model, or of the cache where another process has asked meanwhile."""
         if self._cache is None:
-            return await self._paid(self._wire(chat), scope)
-        async with self._flights.alone(key):
-            known = self._recalled(key, scope)
+            return await self._sent(self._wire(chat), scope)
+        async with self._in_flight.exclusive(key):
+            known = self._from_cache(key, scope)
             if known is not None:
                 return known
-            completion = await self._paid(self._wire(chat), scope)
+            completion = await self._sent(self._wire(chat), scope)
             self._cache.put(key, completion.model_dump_json())
         return completion
 
-    def _recalled(self, key: str, scope: Scope) -> ChatCompletion | None:
+    def _from_cache(self, key: str, scope: Scope) -> ChatCompletion | None:
         """The reply in the cache, with its row in the ledger."""
-        kept = None if self._cache is None else self._cache.get(key)
-        if kept is None:
+        reply = None if self._cache is None else self._cache.get(key)
+        if reply is None:
             return None
         from openai.types.chat import ChatCompletion
 
-        self.ledger.record(CallRecord(*self._whose(scope), usd=0.0, outcome="cached"))
-        known = ChatCompletion.model_validate(kept)
-        known.__dict__["from_cache"] = True
-        return known
+        self.ledger.record(CallRecord(*self._account(scope), usd=0.0, outcome="cached"))
+        completion = ChatCompletion.model_validate(reply)
+        completion.__dict__["from_cache"] = True
+        return completion
 
-    def _whose(self, scope: Scope) -> tuple[str, str, str, str]:
+    def _account(self, scope: Scope) -> tuple[str, str, str, str]:
         return scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
 
-    async def _paid(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
-        """Ask the model within the budget, and write what came of it into the ledger."""
+    async def _sent(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
+        """Send the call if the budget allows, and write its outcome into the ledger."""
         guess = len(str(wire.get("messages"))) // CHARS_PER_TOKEN
         limit = wire.get("max_tokens") or wire.get("max_completion_tokens") or DEFAULT_MAX_TOKENS
         async with self.ledger.reserve(self.endpoint.model, guess, limit):
-            begun, spent, outcome = time.perf_counter(), Spent(), "unfinished"
+            begun, usage, outcome = time.perf_counter(), CallUsage(), "unfinished"
             try:
-                completion = await self._sender.send(wire, spent)
+                completion = await self._sender.send(wire, usage)
                 outcome = "ok"
             except LLMError as error:
                 outcome = error.kind
                 raise
             finally:
                 seconds = time.perf_counter() - begun
-                self.ledger.record(spent.record(self._whose(scope), seconds, outcome))
+                self.ledger.record(usage.record(self._account(scope), seconds, outcome))
         return completion
 
 

@@ -1,13 +1,15 @@
-"""Which model, where, and with what key: `MODEL` or `MODEL@URL`, the rest from the environment."""
+"""A model's address and key (`MODEL` or `MODEL@URL`, the rest from the environment), and whether it answers."""
 
 from __future__ import annotations
 
 import os
 import re
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from hopbench.retrieval.support.errors import InputError
 
@@ -16,6 +18,7 @@ _SPEC = re.compile(r"(?P<model>\S+?)(?:@(?P<url>https?://\S+))?")
 # "@cf/llama" is a model's name; these are addresses that lack their beginning, or a name.
 _BARE = re.compile(r"@(https?:|[^\s/]*:[^\s/]*@|localhost\b|[\w.\[\]-]+:\d+\b|\S+/v\d+/?$)")
 _KEYS = {"llm": ("OPENAI_API_KEY",), "judge": ("JUDGE_API_KEY", "OPENAI_API_KEY")}
+CONNECT_SECONDS = 3.0
 Role = Literal["llm", "judge"]
 
 
@@ -50,7 +53,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """`MODEL@URL`: what results, caches and reports call it."""
+        """`MODEL@URL`: its name in results, caches and reports."""
         return f"{self.model}@{self.base_url}"
 
     @classmethod
@@ -80,3 +83,23 @@ class Endpoint:
                 f"another endpoint with --{role} MODEL@URL or OPENAI_BASE_URL"
             )
         return endpoint
+
+
+def refusal(url: str) -> str | None:
+    """Why no connection to an http(s) address can be made; None where one was made, or where that is not known.
+
+    A closed port is known in milliseconds, so callers ask before work begins.
+
+    An address that does not answer in `CONNECT_SECONDS`, or is reached through a proxy, is left to the first request.
+    """
+    address = urlsplit(url)
+    host, port = address.hostname or "", address.port or (443 if address.scheme == "https" else 80)
+    if address.scheme in getproxies() and not proxy_bypass(host):
+        return None
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except TimeoutError:
+        return None
+    except (OSError, UnicodeError) as error:  # UnicodeError: a name that cannot be one
+        return getattr(error, "strerror", None) or str(error)
+    return None

@@ -1,4 +1,4 @@
-"""How a call can fail, and what is wrong with a reply: every fault has a kind, and a message without secrets."""
+"""Failures of calls and faults of replies: each has a kind, and a message without secrets."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ class LLMError(HopBenchError):
 
 
 def from_openai(error: Exception, key: str) -> LLMError:
-    """What the client's exception means; `key` is blotted out of an answer that repeats it."""
+    """The client's exception as an LLMError; `key` is masked in an answer that repeats it."""
     import openai
 
-    said = " ".join(str(error).split())
-    said = (said.replace(key, "***") if key else said)[:300]
+    message = " ".join(str(error).split())
+    message = (message.replace(key, "***") if key else message)[:300]
     if isinstance(error, openai.APITimeoutError):
         return LLMError("timeout", "no answer in time")
     if isinstance(error, openai.APIStatusError):
-        return _from_status(error, said)
+        return _from_status(error, message)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
         refused = _refused(error)
-        told = f"{said} ({refused or type(cause).__name__})" if cause else said
-        return LLMError("disconnected", told, unreachable=refused is not None)
-    return LLMError("truncated", f"the answer is no completion ({type(error).__name__}: {said})")
+        reason = f"{message} ({refused or type(cause).__name__})" if cause else message
+        return LLMError("disconnected", reason, unreachable=refused is not None)
+    return LLMError("truncated", f"the answer is no completion ({type(error).__name__}: {message})")
 
 
 def _refused(error: BaseException | None) -> str | None:
@@ -85,14 +85,14 @@ def _refused(error: BaseException | None) -> str | None:
     return None
 
 
-def _from_status(error: APIStatusError, said: str) -> LLMError:
+def _from_status(error: APIStatusError, message: str) -> LLMError:
     status = error.status_code
     wait = retry_after(error.response.headers)
     if status == 429 or (status == 503 and wait is not None):
-        return LLMError("rate limited", said, retry_after=wait, lasting=error.code == "insufficient_quota")
+        return LLMError("rate limited", message, retry_after=wait, lasting=error.code == "insufficient_quota")
     if status >= 500:
-        return LLMError("server error", said)
-    return LLMError("refused" if status in (401, 403, 404) else "bad request", said)
+        return LLMError("server error", message)
+    return LLMError("refused" if status in (401, 403, 404) else "bad request", message)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -112,14 +112,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def shaped(completion: object) -> ChatCompletion:
+def well_formed(completion: object) -> ChatCompletion:
     """The answer, if it has a completion's form: openai's client checks no types. Raises LLMError."""
     from openai.types.chat import ChatCompletion
 
     if not isinstance(completion, ChatCompletion):
         shown = " ".join(str(completion).split())[:60]
         raise LLMError("server error", f"the answer is no completion but {shown!r}: {_ADDRESS}")
-    if problem := _misshapen(completion):
+    if problem := _form_error(completion):
         raise LLMError("wrong schema", f"the answer is no completion ({problem}): {_ADDRESS}")
     return completion
 
@@ -127,8 +127,8 @@ def shaped(completion: object) -> ChatCompletion:
 _ADDRESS = "check the address (does it end with /v1?) and what answers there"
 
 
-def _misshapen(completion: Any) -> str | None:
-    """What is of the wrong type in an answer, if anything."""
+def _form_error(completion: Any) -> str | None:
+    """The part of an answer that has the wrong type, if any."""
     choices, usage = completion.choices, completion.usage
     if choices is not None and not isinstance(choices, list):
         return "choices is no list"

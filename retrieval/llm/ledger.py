@@ -1,4 +1,4 @@
-"""What calls to language models cost: a row for each in SQLite, totals by purpose, and a cap in dollars.
+"""The cost of calls to language models: a row per call in SQLite, totals by purpose, and a cap in dollars.
 
 Prices are those of `hopbench.retrieval.llm.prices`; the cost of a model without a price is unknown (None), never 0.
 """
@@ -14,10 +14,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hopbench.retrieval.llm.cache import connect, explained
 from hopbench.retrieval.llm.prices import price_of
 from hopbench.retrieval.support.errors import IncompleteError
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletion
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS calls (run TEXT NOT NULL, at REAL NOT NULL, purpose TEXT NOT NULL,
 sample TEXT NOT NULL, endpoint TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL,
@@ -30,7 +34,7 @@ LOOK_SECONDS = 0.02  # how often a call that waits for room under the cap looks 
 
 
 class BudgetReached(IncompleteError):  # noqa: N818 - it says what happened, and nothing is wrong
-    """The next call could exceed the cap; what is finished is kept, the same command goes on from there."""
+    """The next call could exceed the cap. Finished work is saved, and the same command continues from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,34 @@ class Totals:
     seconds: float
 
 
+@dataclass(slots=True)
+class CallUsage:
+    """What the attempts at one call used so far."""
+
+    attempts: int = 0
+    throttled: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+    def record(self, account: tuple[str, str, str, str], seconds: float, outcome: str) -> CallRecord:
+        """The ledger's row of the call; `account` is its purpose, sample, endpoint and model."""
+        price = price_of(account[3])
+        usd = None if price is None else price.of(self.tokens_in, self.tokens_cached, self.tokens_out)
+        tokens = (self.tokens_in, self.tokens_out, self.tokens_cached)
+        return CallRecord(*account, *tokens, usd, seconds, self.attempts, self.throttled, outcome)
+
+    def add(self, completion: ChatCompletion) -> None:
+        """Add an answered attempt, whatever its answer is worth."""
+        usage = completion.usage
+        if usage is not None:
+            details = usage.prompt_tokens_details
+            self.tokens_in += usage.prompt_tokens
+            self.tokens_out += usage.completion_tokens
+            cached = getattr(details, "cached_tokens", None)
+            self.tokens_cached += cached if isinstance(cached, int) else 0
+
+
 class CallLedger:
     """The calls of this process (`run`), in `file` beside those of earlier ones; `budget` caps its dollars."""
 
@@ -85,7 +117,7 @@ class CallLedger:
 
     @asynccontextmanager
     async def reserve(self, model: str, tokens_in: int, tokens_out: int) -> AsyncIterator[None]:
-        """Set aside what a call may cost at most, which waits where calls in flight have set aside too much.
+        """Reserve what a call may cost at most; waits while calls in flight have reserved too much.
 
         Raises BudgetReached where the cap would not hold it beside what is spent. Without a price nothing is capped.
         """
@@ -119,7 +151,7 @@ class CallLedger:
             )
 
     def totals(self) -> dict[str, Totals]:
-        """What this process' calls came to, by purpose."""
+        """The totals of this process's calls, by purpose."""
         with explained(self._file), self._lock:
             rows = self._connection.execute(_TOTALS, (self.run,)).fetchall()
         return {
@@ -142,5 +174,5 @@ def _reached(budget: float, spent: float, worst: float) -> str:
     remedy = "the same command goes on, and may spend its --budget again"
     if worst > budget:
         remedy = f"the same command goes on with a --budget of over ${worst:.4f}"
-    told = f"the budget of ${budget:g} is reached: ${spent:.4f} spent, the next call may cost ${worst:.4f}"
-    return f"{told}. What is finished is kept: {remedy}"
+    state = f"the budget of ${budget:g} is reached: ${spent:.4f} spent, the next call may cost ${worst:.4f}"
+    return f"{state}. What is finished is kept: {remedy}"

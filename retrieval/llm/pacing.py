@@ -1,4 +1,4 @@
-"""How many calls may be in flight and how fast they may leave, learned from what the endpoint refuses.
+"""Pacing of calls: how many may be in flight and how fast they may be sent, learned from the endpoint's refusals.
 
 The number in flight grows by one for each full round without a refusal and halves with one (AIMD). That alone cannot
 keep to a limit of calls per second where calls are fast: one at a time may be too many. So the first refusal also

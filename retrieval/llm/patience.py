@@ -1,9 +1,10 @@
-"""When to try again and when to stop trying: pauses with jitter, a budget of retries, a circuit breaker."""
+"""Retries: pauses with jitter, a budget of retries, a circuit breaker, and their settings."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class Breaker:
             self._open_until = now + self._seconds  # this one tries, the others wait for it
 
     def answered(self) -> None:
-        """Some answer came, even a useless one."""
+        """Count an answer, even a useless one: the endpoint is up."""
         self._failures = 0
         self._open_until = min(self._open_until, self._clock())
 
@@ -81,3 +82,41 @@ class Breaker:
             self._open_until = float("inf")
         elif self._failures >= self._limit:
             self._open_until = self._clock() + self._seconds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of calls to an endpoint. `timeout` is seconds of one attempt, in which a slow local model must answer.
+
+    `attempts` bounds a call's attempts at faults that may pass, `throttled` its refusals by a rate limit; a useless
+    answer (empty, cut, of the wrong form) is asked for once more. All calls together may use `retry_share` retries a
+    call and `retry_reserve` more. An endpoint that asks to wait (Retry-After) for more than `longest_wait` seconds is
+    not asked again by this run; a shorter wait is obeyed and announced on the console. Concurrency starts at
+    `concurrency`. Without `send` only the cache answers.
+    """
+
+    timeout: float = 300.0
+    attempts: int = 4
+    throttled: int = 10
+    retry_share: float = 0.3
+    retry_reserve: int = 10
+    longest_wait: float = 300.0
+    concurrency: int = 8
+    max_concurrency: int = 64
+    breaker_failures: int = 12
+    breaker_seconds: float = 30.0
+    send: bool = True
+
+    def breaker(self) -> Breaker:
+        """A closed breaker."""
+        return Breaker(self.breaker_failures, self.breaker_seconds)
+
+    def retries(self) -> Retries:
+        """A full budget of retries."""
+        return Retries(
+            attempts=self.attempts,
+            throttled=self.throttled,
+            share=self.retry_share,
+            reserve=self.retry_reserve,
+            longest_wait=self.longest_wait,
+        )

@@ -1,4 +1,4 @@
-"""What models cost. Prices change: the table has a date, and a model that is not in it has no price, not price 0.
+"""Prices of models. They change, so the table has a date; a model that is not in it has no price, not price 0.
 
 HOPBENCH_PRICES names a YAML file of a user's own prices, which come first, in US dollars for a million tokens:
     MODEL: {input: 0.4, cached: 0.1, output: 1.6}

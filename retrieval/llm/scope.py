@@ -1,4 +1,4 @@
-"""For whom a call is made: what the ledger charges, and what tells two equal requests apart in the cache."""
+"""The scope of a call: whom the ledger charges, and which of several equal requests it is in the cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Scope:
-    """One sample's calls for one purpose, and what they came to (an answer from the cache counts like a fresh one).
+    """One sample's calls for one purpose, with their totals (an answer from the cache counts like a fresh one).
 
     `version` is the prompt's; `repeat` numbers repetitions that must not share answers.
     """

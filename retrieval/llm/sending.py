@@ -1,4 +1,4 @@
-"""How one call is sent: paced, tried again where that may help, refused by the breaker, its answer checked."""
+"""Sends a call: paced, retried where that may help, stopped by the breaker, its answer checked."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hopbench.retrieval.llm.endpoint import Endpoint
-from hopbench.retrieval.llm.faults import LLMError, content_of, from_openai, shaped
+from hopbench.retrieval.llm.faults import LLMError, content_of, from_openai, well_formed
+from hopbench.retrieval.llm.ledger import CallUsage
 from hopbench.retrieval.llm.pacing import Pacer
-from hopbench.retrieval.llm.settings import Settings
-from hopbench.retrieval.llm.spending import Spent
+from hopbench.retrieval.llm.patience import Settings
 from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 
-SAID_SECONDS = 5.0  # a shorter wait is not worth a line
+NOTICE_SECONDS = 5.0  # a shorter wait is not worth a line
 
 
 class Sender:
-    """The way to one endpoint; all its state belongs to one event loop."""
+    """Sends calls to one endpoint; all its state belongs to one event loop."""
 
     def __init__(self, endpoint: Endpoint, settings: Settings) -> None:
         self._endpoint, self._settings = endpoint, settings
         self._pacer = Pacer(settings.concurrency, settings.max_concurrency)
         self._breaker, self._retries = settings.breaker(), settings.retries()
         self._reached = False
-        self._said_until = float("-inf")
+        self._noticed_until = float("-inf")
 
     @cached_property
     def _openai(self) -> AsyncOpenAI:
@@ -42,14 +42,14 @@ class Sender:
         if "_openai" in self.__dict__:
             await self._openai.close()
 
-    async def send(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
-        """The answer to a call; `spent` counts what its attempts cost. Raises LLMError after the last one."""
+    async def send(self, wire: dict[str, Any], usage: CallUsage) -> ChatCompletion:
+        """The answer to a call; `usage` adds up its attempts. Raises LLMError after the last one."""
         _ = self._openai  # the first call loads openai, which takes seconds: not while the pacer measures
         faults: Counter[str] = Counter()
         self._retries.begin()
         while True:
             try:
-                return await self._attempt(wire, spent)
+                return await self._attempt(wire, usage)
             except LLMError as fault:
                 faults[fault.kind] += 1
                 if not self._retries.allows(fault, faults[fault.kind]):
@@ -57,13 +57,13 @@ class Sender:
                 pause = self._retries.pause(fault, faults[fault.kind])
             await asyncio.sleep(pause)
 
-    async def _attempt(self, wire: dict[str, Any], spent: Spent) -> ChatCompletion:
+    async def _attempt(self, wire: dict[str, Any], usage: CallUsage) -> ChatCompletion:
         async with self._pacer.slot() as sent:
             self._breaker.check()
-            spent.attempts += 1
+            usage.attempts += 1
             try:
-                completion = shaped(await self._sent(wire))
-                spent.add(completion)
+                completion = well_formed(await self._sent(wire))
+                usage.add(completion)
                 form = (wire.get("response_format") or {}).get("json_schema")
                 content_of(completion, form and form["schema"], wire.get("max_tokens"))
             except LLMError as caught:
@@ -73,7 +73,7 @@ class Sender:
                 fault.lasting |= not self._reached
                 self._breaker.failed(fault)
                 if fault.kind == "rate limited":
-                    spent.throttled += 1
+                    usage.throttled += 1
                     self._pacer.refused(sent, fault.retry_after)
                 elif fault.kind == "timeout":
                     self._pacer.overloaded(sent)
@@ -84,16 +84,16 @@ class Sender:
             return completion
 
     def _bounded(self, fault: LLMError) -> LLMError:
-        """A wait that the endpoint asks for is said; one over the limit ends the calls instead of holding them."""
+        """Announce a wait that the endpoint asks for; one over the limit becomes a lasting fault and ends the calls."""
         wait, longest = fault.retry_after, self._settings.longest_wait
         if wait is None or fault.lasting:
             return fault
         if wait > longest:
-            told = f"the endpoint asks to wait {wait:,.0f} s, at most {longest:,.0f} s are waited: come back then"
-            return LLMError("rate limited", f"{told} ({fault})", lasting=True)
+            message = f"the endpoint asks to wait {wait:,.0f} s, at most {longest:,.0f} s are waited: come back then"
+            return LLMError("rate limited", f"{message} ({fault})", lasting=True)
         now = time.monotonic()
-        if wait >= SAID_SECONDS and now > self._said_until:
-            self._said_until = now + wait
+        if wait >= NOTICE_SECONDS and now > self._noticed_until:
+            self._noticed_until = now + wait
             notice(f"{self._endpoint.name} asks to wait {wait:,.0f} s (Retry-After): waiting")
         return fault
 

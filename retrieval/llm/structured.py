@@ -14,7 +14,7 @@ _NAMES = "properties", "$defs"  # below these, keys are the schema's own names
 def wire_schema(
     schema: Mapping[str, Any], base_url: str, items: int | None = None, chars: int | None = None
 ) -> dict[str, Any]:
-    """The schema with `additionalProperties: false` at every object, without what the endpoint would refuse.
+    """The schema with `additionalProperties: false` at every object, without keywords that the endpoint refuses.
 
     `items` and `chars` bound the lists and texts for which the schema itself has no bound.
     """

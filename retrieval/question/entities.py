@@ -1,4 +1,4 @@
-"""What a question means: its entities, their synonyms and its keywords, by a language model or without one.
+"""A question's entities, their synonyms and its keywords, with or without a language model.
 
 Each function asks the index's service (`hopbench.retrieval.index.services`) where there is one, else it reads the
 question against the graph's names.
@@ -23,7 +23,7 @@ BLOCK = 64  # questions compared with all names at once: bounds the memory
 
 
 def question_entities(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Sequence[str]]:
-    """Per question the ids of its entities, each once: by the index's service, else as they stand in the question."""
+    """Per question the ids of its entities, each once: by the index's service, else by matching names in its text."""
     service = batch.index.services.question_entities
     if service is not None:
         return service(batch.questions, counters, linker)
@@ -52,7 +52,7 @@ def synonyms(
 def nearest_names(
     batch: Batch, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
 ) -> list[list[str]]:
-    """The entity names whose embeddings are nearest to each entity's, its own left out."""
+    """For each entity the names whose embeddings are nearest to its own name's."""
     known = name_vectors(batch.index, linker, counters)
     entities = sorted({entity for _, entity in wanted})
     rows = [known.row_of[entity] for entity in entities]
@@ -82,14 +82,14 @@ class NameVectors:
 
         Only cosines of at least `minimum` count, and never the row that `skip` names for the vector.
         """
-        found: list[list[int]] = []
+        nearest: list[list[int]] = []
         for begin in range(0, len(vectors), BLOCK):
             near = dense_top(vectors[begin : begin + BLOCK], self.vectors, limit + bool(skip))
             for number, best in enumerate(near, begin):
                 values = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
                 passing = [row for row, value in values if value >= minimum and (not skip or row != skip[number])]
-                found.append(passing[:limit])
-        return found
+                nearest.append(passing[:limit])
+        return nearest
 
 
 def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVectors:

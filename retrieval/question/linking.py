@@ -43,5 +43,5 @@ def linker(batch: Batch, counters: Counters) -> Linker:
 
 
 def entity_names(index: Index) -> Mapping[str, str]:
-    """Entity id → name, for what people read."""
+    """Entity id → name, for display."""
     return _graph_names(index).names

@@ -1,4 +1,4 @@
-"""What a language model does for questions: their entities and keywords, synonyms, summaries of communities.
+"""The services of a language model: questions' entities and keywords, synonyms, summaries of communities.
 
 Each method is one of the `Services` of an index; `install` sets them. Calls are charged to the counters they are given,
 also those that the cache answers: a label's figures do not depend on what ran before it.
@@ -37,7 +37,7 @@ they are about as a whole. Use only what the text says."""
 
 
 class QuestionFailed(Exception):  # noqa: N818 - the outcome of a question, not an error of the program
-    """The model gave nothing usable for a question; the message says why."""
+    """The model gave no usable reply for a question; the message is the reason."""
 
 
 def _names(limit: int) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _form(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class QuestionModel:
-    """A language model in the strategies' service."""
+    """A language model as the services of an index."""
 
     llm: LLM
 
@@ -75,7 +75,7 @@ class QuestionModel:
         )
 
     def entities(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> list[list[str]]:
-        """Document 4, stage 1: what the model names, as far as the graph knows it."""
+        """Document 4, stage 1: the entities that the model names and the graph contains."""
         texts = [question.text for question in questions]
         replies = self._asked("entities", ENTITIES, texts, _form(entities=_names(MOST_NAMES)), counters)
         return [_resolved(_value(reply)["entities"], linker) for reply in replies]
@@ -99,7 +99,7 @@ class QuestionModel:
         return [_value(reply)["names"][:limit] for reply in replies]
 
     def summaries(self, counters: Counters, texts: Sequence[str]) -> list[str]:
-        """A summary of each community; where the model gives none, the text it was to sum up, and that is counted."""
+        """A summary of each community; the text itself where the model gives none, which is counted."""
         replies = self._asked("summaries", SUMMARY, texts, None, counters)
         lost = sum(reply.failure is not None for reply in replies)
         if lost:
@@ -109,7 +109,7 @@ class QuestionModel:
     def _asked(
         self, purpose: str, prompt: str, texts: Sequence[str], form: Mapping[str, Any] | None, counters: Counters
     ) -> list[Reply]:
-        """One call a text, the same text once; each asker is charged what it would have cost alone."""
+        """One call per distinct text; each use of a reply is charged as a call of its own."""
         calls = {text: self._call(purpose, prompt, text, form) for text in texts}
         replies = dict(zip(calls, ask(self.llm, list(calls.values())), strict=True))
         for text in texts:

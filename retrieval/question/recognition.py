@@ -17,7 +17,7 @@ MAX_NGRAM = 3
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A question's entities, and how they were found: by "ngrams", "names", "embedding", or "nothing" did."""
+    """A question's entities, and what recognised them: "ngrams", "names", "embedding" or "nothing"."""
 
     entities: Sequence[str]
     by: str
@@ -25,7 +25,7 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What the graph says of an entity; `frequency` is the number of chunks that mention it."""
+    """An entity's attributes in the graph; `frequency` is the number of chunks that mention it."""
 
     name: str
     type: str
@@ -50,15 +50,15 @@ def recognise(
     reader = linker(batch, counters)
     by = "names" if names_only else "ngrams"
     texts = [question.text for question in batch.questions]
-    found = [_names(reader, text) if names_only else _ngrams(reader, text, max_ngram) for text in texts]
-    unnamed = [number for number, words in enumerate(found) if not words]
+    matches = [_names(reader, text) if names_only else _ngrams(reader, text, max_ngram) for text in texts]
+    unnamed = [number for number, words in enumerate(matches) if not words]
     similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
-    mentioned = {entity for words in (*found, *similar.values()) for entity in words}
+    mentioned = {entity for words in (*matches, *similar.values()) for entity in words}
     cards = read_cards(batch, counters, reader, sorted(mentioned))
     recognised = []
-    for number, words in enumerate(found):
+    for number, words in enumerate(matches):
         if words:
-            first = sorted(words, key=lambda one: (-words[one], cards[one].frequency, one))
+            first = sorted(words, key=lambda entity: (-words[entity], cards[entity].frequency, entity))
             recognised.append(Recognised(first[:limit], by))
         else:
             recognised.append(Recognised(similar[number], "embedding" if similar[number] else "nothing"))
@@ -68,27 +68,27 @@ def recognise(
 def _ngrams(reader: Linker, question: str, longest: int) -> dict[str, int]:
     """Entity → words of the longest run that is its name or alias; stop words alone ("it") are no name."""
     words = [token.folded for token in tokens(question)]
-    found: dict[str, int] = {}
+    length_of: dict[str, int] = {}
     for length in range(1, longest + 1):
         for start in range(len(words) - length + 1):
             gram = words[start : start + length]
             entity = None if STOP_WORDS.issuperset(gram) else reader.resolve(" ".join(gram))
             if entity is not None:
-                found[entity] = length
-    return found
+                length_of[entity] = length
+    return length_of
 
 
 def _names(reader: Linker, question: str) -> dict[str, int]:
-    found: dict[str, int] = {}
+    length_of: dict[str, int] = {}
     for link in reader.links(question):
-        found[link.entity] = max(found.get(link.entity, 0), link.end - link.start)
-    return found
+        length_of[link.entity] = max(length_of.get(link.entity, 0), link.end - link.start)
+    return length_of
 
 
 def _similar(
     batch: Batch, counters: Counters, numbers: Sequence[int], reader: Linker, nearest: int, minimum: float
 ) -> list[list[str]]:
-    """The entities whose names are nearest to each of these questions as a whole, best first."""
+    """For each question the entities whose names are nearest to its whole text, best first."""
     if not numbers or not nearest:
         return [[] for _ in numbers]
     known = name_vectors(batch.index, reader, counters)

@@ -29,10 +29,10 @@ def uncapitalised(index: Index, names: Mapping[str, str]) -> Uncapitalised:
         return written_small(index.chunks)
     if extractor != JOINED:
         return Uncapitalised(_rare(names, index.chunks), frozenset(names))
-    found = written_small(index.chunks)
+    small = written_small(index.chunks)
     stated = index.store.read(cypher.RELATIONS, usual=list(RULE_RELATIONS))
     ends = {end: names[end] for record in stated for column in ("source", "target") for end in record[column]}
-    return Uncapitalised(found.always | _rare(ends, index.chunks), found.alone.union(ends))
+    return Uncapitalised(small.always | _rare(ends, index.chunks), small.alone.union(ends))
 
 
 def written_small(chunks: Sequence[Chunk]) -> Uncapitalised:
@@ -54,7 +54,7 @@ def written_small(chunks: Sequence[Chunk]) -> Uncapitalised:
             qualified.add(word.folded)
         elif word.text.islower():
             always.add(word.folded)
-        elif any(said.folded == word.folded and said.text.islower() for said in tokens(chunk.text)):
+        elif any(token.folded == word.folded and token.text.islower() for token in tokens(chunk.text)):
             alone.add(word.folded)
     return Uncapitalised(
         frozenset(entity_id((word,)) for word in always - qualified),
@@ -63,7 +63,7 @@ def written_small(chunks: Sequence[Chunk]) -> Uncapitalised:
 
 
 def _rare(names: Mapping[str, str], chunks: Sequence[Chunk]) -> frozenset[str]:
-    """The entities with a word in their names that at most 10 chunks have, or one in a thousand."""
+    """Entities whose name has a rare word: one in at most 10 chunks, or in 0.1% of them."""
     words = {entity: set(_content(name)) for entity, name in names.items()}
     wanted = set[str]().union(*words.values())
     frequency: Counter[str] = Counter()

@@ -19,7 +19,7 @@ _TOKEN = re.compile(r"\b\w\w+\b")
 
 @dataclass(frozen=True, slots=True)
 class TopRows:
-    """One question's best chunks: rows into the index (chunks sorted by id) with scores, best first, ties by id."""
+    """The best rows of a matrix (such as chunks of an index) for one question, best first, ties by row."""
 
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
@@ -40,18 +40,18 @@ class LexicalIndex:
             self._index.index(tokens, show_progress=False)
 
     def _tokens(self, text: str) -> list[str]:
-        """What `bm25s.tokenize` makes of one text, without its progress bar: a question costs a tenth."""
+        """The tokens of `bm25s.tokenize`, without its progress bar: a tenth of the time per question."""
         return [token for token in _TOKEN.findall(text.lower()) if token not in self._stop]
 
     def top(self, questions: Sequence[str], depth: int = DEPTH) -> list[TopRows]:
         """Each question's best chunks with a positive score."""
-        found = []
+        results = []
         for question in questions:
             scores = self.scores(question)
             (rows,) = best_rows(scores[None, :], depth)
             rows = rows[scores[rows] > 0]
-            found.append(TopRows(rows, scores[rows]))
-        return found
+            results.append(TopRows(rows, scores[rows]))
+        return results
 
     def scores(self, question: str) -> NDArray[np.float64]:
         """BM25 of every chunk for one question, shape (n,)."""
@@ -74,17 +74,17 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
     rough = questions @ chunks.T
     depth = min(depth, len(chunks))
     least = kth_at_least(rough, depth)[:, 0] - slack(chunks.shape[1])
-    found = []
+    results = []
     for question, scores, threshold in zip(questions, rough, least, strict=True):
         (rows,) = np.nonzero(scores >= threshold)
         exact = cosines(chunks, rows, question)
         order = np.lexsort((rows, -exact))[:depth]
-        found.append(TopRows(rows[order], exact[order]))
-    return found
+        results.append(TopRows(rows[order], exact[order]))
+    return results
 
 
 def cosines(chunks: NDArray[np.float32], rows: Sequence[int] | NDArray[np.intp], question: Any) -> NDArray[np.float64]:
-    """Cosines of some rows of (n, d) chunk vectors with one question's vector (d,), the same in any company.
+    """Cosines of some rows of (n, d) chunk vectors with a question's vector (d,), whatever else is in the batch.
 
     Of vectors on the grid the product is exact (`arithmetic`), so they are the same on every processor.
     """

@@ -1,4 +1,4 @@
-"""Ways to make one ranking out of several."""
+"""Fusion of several rankings into one."""
 
 from __future__ import annotations
 

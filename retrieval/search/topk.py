@@ -54,12 +54,12 @@ def exact_cosines(
     vectors: NDArray[np.float32], first: NDArray[np.intp], second: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """The cosines of pairs of rows of unit vectors on the grid, 6 decimals: the same whatever computes them."""
-    found = np.empty(len(first))
+    cosines = np.empty(len(first))
     for begin in range(0, len(first), PAIRS):
         part = slice(begin, begin + PAIRS)
         pairs = vectors[first[part]].astype(np.float64), vectors[second[part]].astype(np.float64)
-        found[part] = np.einsum("ij,ij->i", *pairs)
-    return found.round(DECIMALS)
+        cosines[part] = np.einsum("ij,ij->i", *pairs)
+    return cosines.round(DECIMALS)
 
 
 def best_cells(rows: NDArray[np.intp], columns: NDArray[np.intp], values: NDArray[np.floating[Any]], k: int) -> Cells:

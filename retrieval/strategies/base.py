@@ -1,4 +1,4 @@
-"""What a strategy is: a frozen dataclass of bounded parameters that ranks chunks for a batch of questions."""
+"""The base class of strategies: frozen dataclasses of bounded parameters that rank chunks for questions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Timing = Literal["paced", "wall", "unknown"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What values a parameter takes: `low`..`high` for numbers, or one of `choices`; `aliases` are its other names."""
+    """The values that a parameter may have: `low`..`high`, or one of `choices`; `aliases` are its other names."""
 
     help: str
     low: float | None = None
@@ -44,30 +44,80 @@ def param(
     choices: Sequence[str] = (),
     aliases: Sequence[str] = (),
 ) -> Any:
-    """A strategy's field with its documented bounds, and the names that its source has for it."""
+    """A strategy's field with its description and bounds, and the names by which its source calls it."""
     return field(default=default, metadata={"bounds": Bounds(help, low, high, tuple(choices), tuple(aliases))})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy(ABC):
-    """Ranks chunks for questions. Subclasses are frozen dataclasses whose fields are their parameters."""
+    """Ranks chunks for questions. Subclasses are frozen dataclasses whose fields are their parameters.
+
+    A subclass names itself, declares each parameter with its bounds, and implements `initial` and `search`. This one
+    uses the graph: chunks that mention an entity of the question move up. (`index` is an `Index`.)
+
+    >>> from dataclasses import dataclass
+    >>> from hopbench.retrieval.index import Batch
+    >>> from hopbench.retrieval.question.linking import linker
+    >>> from hopbench.retrieval.search.fusion import ordered
+    >>> from hopbench.retrieval.strategies.base import Strategy, param
+    >>> from hopbench.retrieval.traversal.entity_chunks import read_mentions
+    >>> from hopbench.retrieval.types import Counters, Hit, Question, Ranking, Step
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class MentionBoost(Strategy):
+    ...     name = "mention_boost"
+    ...     summary = "the vector ranking, with a bonus for chunks that mention the question's entities"
+    ...     edges = ("MENTIONED_IN",)
+    ...     ablations = {"MENTIONED_IN": {"bonus": 0.0}}
+    ...     bonus: float = param(0.5, "added to the cosine of a chunk that mentions an entity", 0.0, 2.0)
+    ...     def initial(self, batch):
+    ...         return batch.vector_rankings
+    ...     def search(self, batch, counters):
+    ...         names = linker(batch, counters)
+    ...         asked = [[link.entity for link in names.links(question.text)] for question in batch.questions]
+    ...         mentions = read_mentions(batch, counters, sorted({entity for entities in asked for entity in entities}))
+    ...         rankings = []
+    ...         for question, entities, scored in zip(batch.questions, asked, self.initial(batch), strict=True):
+    ...             steps = {}
+    ...             for entity in entities if self.bonus else ():
+    ...                 for row, weight in zip(*mentions[entity], strict=True):
+    ...                     chunk = batch.index.chunks[row].id
+    ...                     steps[chunk] = (Step("MENTIONED_IN", entity, chunk, float(weight), self.bonus),)
+    ...             scores = {chunk: value + self.bonus * (chunk in steps) for chunk, value in scored}
+    ...             hits = [
+    ...                 Hit(chunk, score, "graph" if chunk in steps else "seed", path=steps.get(chunk, ()))
+    ...                 for chunk, score in ordered(scores)
+    ...             ]
+    ...             rankings.append(Ranking(question.id, hits, [chunk for chunk, _ in scored[:10]]))
+    ...         return rankings
+    >>> batch, counters = Batch(index, [Question("q1", "Where was Tim Burton born?")]), Counters()
+    >>> (ranking,) = MentionBoost(bonus=1.0).rank(batch, counters)
+    >>> ranking.hits[0].origin, counters.round_trips  # a round trip for the names, one for the mentions
+    ('graph', 2)
+    >>> MentionBoost(bonus=3.0)
+    Traceback (most recent call last):
+    hopbench.retrieval.support.errors.ParameterError: mention_boost.bonus = 3.0 is not allowed: it takes 0..2
+
+    An installed package offers its strategies under the entry point group `hopbench.strategies`.
+
+    Class attributes, beside `name` and the `summary` of one line: `edges` are the edge types that it follows.
+    `ablations` holds, by edge type, the changes that remove it (where nothing is left without it, those that leave the
+    initial ranking). `traversal_parameters` are the parameters that decide what is read and traversed: trials with
+    equal ones share that work. `thresholds` are lower bounds of edges that are read: what is read for one value serves
+    every higher one. `kind` is the kind of its plain label: documented, tuned, learned, or its author's word.
+    `fitted_fields` are the parameters that name learned numbers: changing one does not make a label set by hand.
+    `foreign` says that its rankings come from somebody else's retriever, which names passages and not how it found
+    them; `timing`, whether its time is this process's (paced by the yardstick), another one's (wall time) or unknown.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     edges: ClassVar[tuple[str, ...]] = ()
-    # What an ablation changes to remove an edge type; where nothing is left without it, the initial ranking remains.
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    # The parameters that decide what is read and walked: trials equal in these share that work.
-    walk: ClassVar[tuple[str, ...]] = ()
-    # What its plain label is to be called: documented, tuned, learned, or what its author says.
-    kind: ClassVar[str] = "documented"
-    # The parameters that name learned numbers: a change of theirs is no setting by hand.
-    fitted_fields: ClassVar[tuple[str, ...]] = ()
-    # Lower bounds of edges that are read: what is read for one value serves every higher one.
+    traversal_parameters: ClassVar[tuple[str, ...]] = ()
     thresholds: ClassVar[tuple[str, ...]] = ()
-    # Whether its rankings come from somebody else's retriever, which names passages and nothing of how it found them.
+    kind: ClassVar[str] = "documented"
+    fitted_fields: ClassVar[tuple[str, ...]] = ()
     foreign: ClassVar[bool] = False
-    # What its time is: of this process (paced by the yardstick), of another one (wall time), or unknown.
     timing: ClassVar[Timing] = "paced"
 
     fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
@@ -99,15 +149,22 @@ class Strategy(ABC):
         return dataclasses.asdict(self)
 
     def shared_work(self) -> tuple[str, ...]:
-        """Trials of one strategy in the order of this share the most work with the ones before."""
-        return self.name, *(repr(getattr(self, name)) for name in self.walk)
+        """A sort key: trials in its order share as much work as possible with the trial before."""
+        return self.name, *(repr(getattr(self, name)) for name in self.traversal_parameters)
+
+    def lowest_weights(self) -> Mapping[str, float]:
+        """By edge type the lowest weight (0..1) of edges that it follows, where a parameter sets one.
+
+        A graph holds no edge below the floor it was built with, so a lower value here promises edges that do not exist.
+        """
+        return {}
 
     def identity(self) -> dict[str, Any]:
-        """All that decides its rankings: the parameters, and what the files they name hold."""
+        """Everything that decides its rankings: the parameters, and the content of files that they name."""
         return self.spec()
 
     def fitted_on(self) -> Sequence[FittedOn]:
-        """The data sets on which its numbers were tuned, or from which they were learned; none by default."""
+        """The data sets on which its parameters were tuned or its weights learned; none by default."""
         return ()
 
     def coefficients(self) -> Mapping[str, float]:
@@ -115,7 +172,7 @@ class Strategy(ABC):
         return {}
 
     def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        """Rank every question of the batch, in its order: `KEEP` hits each, chunks unique, and no seed is dropped."""
+        """A ranking per question of the batch, in its order: at most `KEEP` hits and all seeds, each chunk once."""
         if not batch.questions:
             return []
         rankings = self.search(batch, counters)
@@ -136,12 +193,12 @@ class Strategy(ABC):
         """The hop-free ranking of each question from which the strategy starts and short rankings are completed."""
 
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
-        """Queries that the source gives a person to paste for a batch of one question: text and all parameters."""
+        """For a batch of one question, the queries of its source for a Neo4j browser: text and all parameters."""
         return ()
 
 
 def _sourced(hits: list[Hit], sources: Mapping[str, Source]) -> list[Hit]:
-    """Hits with the place of their chunks in the files that these come from, where the corpus tells it."""
+    """Hits with the source of their chunks (file, page), where the corpus has it."""
     if not sources:
         return hits
     return [dataclasses.replace(hit, source=sources.get(hit.chunk_id, hit.source)) for hit in hits]

@@ -1,4 +1,4 @@
-"""The catalogue of strategy classes: ours, and what plug-ins offer. A second class of one name is refused."""
+"""The catalogue of strategy classes: our own and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[^:,\[\]]+")  # what can stand in a label as its name
 
 
 class Registry:
-    """Strategies by name; a second one of the same name is refused.
+    """Strategy classes by name; a second class with the same name is refused.
 
     `broken` holds, by entry point, why a plug-in cannot be used: all others can.
     """
@@ -72,12 +72,12 @@ class Registry:
         return self._code[strategy]
 
     def code_named(self, name: str) -> tuple[PluginCode, ...]:
-        """The code of the plug-in that offers a name; nothing for our own names, and for unknown ones."""
+        """The code of the plug-in that offers a strategy; nothing for our own and for unknown names."""
         return self.code_of(self._strategies[name]) if name in self._strategies else ()
 
 
 def _usable(strategy: object) -> type[Strategy]:
-    """Refuse what `hopbench.strategies` cannot be."""
+    """Refuse what cannot be a strategy: another type, or a class without name, summary or bounds."""
     if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
         raise InputError("it is no Strategy class")
     for attribute in ("name", "summary"):

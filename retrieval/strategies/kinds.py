@@ -1,4 +1,4 @@
-"""What kind of label a strategy runs under: its numbers from a document, tuned, learned, or set by hand."""
+"""The kind of a label: documented, tuned, learned, or set by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LabelKind:
 
 
 def kind_of(label: str, strategy: Strategy, tuned_on: Sequence[FittedOn] = ()) -> LabelKind:
-    """The kind of a label; `tuned_on` are the sets on which its changes were tuned, as a sweep's best.yaml says.
+    """The kind of a label; `tuned_on` are the sets on which its changes were tuned, as a sweep's best.yaml lists them.
 
     Changes make a label one that was set by hand, except those of fields that name learned numbers. What its other
     numbers were fitted on stays known.

@@ -46,11 +46,11 @@ def by_field(strategy: type[Strategy], values: Mapping[str, T]) -> dict[str, T]:
     Raises ParameterError where two names mean one field.
     """
     fields = aliases(strategy)
-    found: dict[str, T] = {}
+    by_name: dict[str, T] = {}
     written: dict[str, str] = {}
     for name, value in values.items():
         field = fields.get(name, name)
         if field in written:
             raise ParameterError(f"{strategy.name}: {written[field]} and {name} are one parameter: leave one of them")
-        found[field], written[field] = value, name
-    return found
+        by_name[field], written[field] = value, name
+    return by_name

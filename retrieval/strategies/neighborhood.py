@@ -22,7 +22,12 @@ from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.support.timing import stage
-from hopbench.retrieval.traversal.surroundings import AroundQuestion, Surroundings, around_question, read_surroundings
+from hopbench.retrieval.traversal.surroundings import (
+    QuestionSurroundings,
+    Surroundings,
+    question_surroundings,
+    read_surroundings,
+)
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 
@@ -38,7 +43,7 @@ class Neighborhood(Strategy):
         MENTIONED_IN: {"use_graph": False},
     }
 
-    walk: ClassVar[tuple[str, ...]] = (
+    traversal_parameters: ClassVar[tuple[str, ...]] = (
         *("vector_weight", "recognition", "max_ngram", "max_entities", "fallback_entities", "fallback_cosine"),
         *("use_graph", "max_hops", "rel_types", "min_strength", "rarity"),
     )
@@ -78,7 +83,7 @@ class Neighborhood(Strategy):
         with stage(counters, "hybrid"):
             initial = self.initial(batch)
         if not self.use_graph:
-            nothing = AroundQuestion(), Surroundings()
+            nothing = QuestionSurroundings(), Surroundings()
             return [self._merged(batch, q, scored, *nothing) for q, scored in enumerate(initial)]
         with stage(counters, "entities"):
             names_only = self.recognition == "names"
@@ -89,51 +94,59 @@ class Neighborhood(Strategy):
             graphs, around = self._around(batch, counters, key, recognised)
         with stage(counters, "merge"):
             rankings = []
-            for q, (scored, found, graph) in enumerate(zip(initial, recognised, graphs, strict=True)):
+            for q, (scored, question, graph) in enumerate(zip(initial, recognised, graphs, strict=True)):
                 rankings.append(self._merged(batch, q, scored, graph, around))
-                noted = {
-                    "entities": found.entities,
-                    "recognised_by": found.by,
+                graph_notes = {
+                    "entities": question.entities,
+                    "recognised_by": question.by,
                     "neighbours": _neighbours(graph, around),
                 }
-                rankings[-1].notes = {**noted, **rankings[-1].notes}
+                rankings[-1].notes = {**graph_notes, **rankings[-1].notes}
         with stage(counters, "context"):
-            told = [found.entities if contributes(r) else () for r, found in zip(rankings, recognised, strict=True)]
-            for ranking, block in zip(rankings, self._blocks(batch, counters, told, cards), strict=True):
+            shown_entities = [
+                question.entities if contributes(r) else () for r, question in zip(rankings, recognised, strict=True)
+            ]
+            for ranking, block in zip(rankings, self._blocks(batch, counters, shown_entities, cards), strict=True):
                 ranking.graph_context = block
         return rankings
 
     def _around(
         self, batch: Batch, counters: Counters, recognition: Hashable, recognised: Sequence[Recognised]
-    ) -> tuple[list[AroundQuestion], Surroundings]:
-        """What stands around each question's entities, and what was read for all: kept for trials that differ later."""
+    ) -> tuple[list[QuestionSurroundings], Surroundings]:
+        """The surroundings of each question's entities, and what was read for all, cached for other trials."""
 
-        def read(spent: Counters) -> tuple[list[AroundQuestion], Surroundings]:
-            starts = sorted({entity for found in recognised for entity in found.entities})
+        def read(spent: Counters) -> tuple[list[QuestionSurroundings], Surroundings]:
+            starts = sorted({entity for question in recognised for entity in question.entities})
             floor = batch.floor(self.name, "min_strength", self.min_strength)
             around = read_surroundings(batch, spent, starts, self.max_hops, self.min_strength, self._types(), floor)
             size = len(batch.index.chunks)
-            return [around_question(found.entities, around, self.rarity, size) for found in recognised], around
+            return [
+                question_surroundings(question.entities, around, self.rarity, size) for question in recognised
+            ], around
 
         key = ("graph", recognition, self.max_hops, self.min_strength, self.rel_types, self.rarity)
         return batch.memo.charged(key, counters, read)
 
     def _blocks(
-        self, batch: Batch, counters: Counters, told: Sequence[Sequence[str]], cards: Mapping[str, Card]
+        self, batch: Batch, counters: Counters, shown_entities: Sequence[Sequence[str]], cards: Mapping[str, Card]
     ) -> list[str]:
         floor = batch.floor(self.name, "min_strength", self.min_strength)
         shape = BlockShape(self.block_tokens, self.shown_relations)
-        key = ("blocks", tuple(map(tuple, told)), self.min_strength, self.rel_types, shape)
+        key = ("blocks", tuple(map(tuple, shown_entities)), self.min_strength, self.rel_types, shape)
         return batch.memo.charged(
             key,
             counters,
-            lambda spent: context_blocks(batch, spent, told, cards, self.min_strength, self._types(), floor, shape),
+            lambda spent: context_blocks(
+                batch, spent, shown_entities, cards, self.min_strength, self._types(), floor, shape
+            ),
         )
 
     def _types(self) -> list[str]:
         return [name.strip() for name in self.rel_types.split("|") if name.strip()]
 
-    def _merged(self, batch: Batch, q: int, initial: Scored, graph: AroundQuestion, around: Surroundings) -> Ranking:
+    def _merged(
+        self, batch: Batch, q: int, initial: Scored, graph: QuestionSurroundings, around: Surroundings
+    ) -> Ranking:
         """The hybrid top k, re-scored where the graph reaches it, and the best `max_graph_chunks` others."""
         seeds = [chunk for chunk, _ in initial[: self.initial_k]]
         known = initial[: self.initial_k] if self.hybrid_scores == "initial" else initial
@@ -166,7 +179,7 @@ class Neighborhood(Strategy):
     def _best_others(
         self,
         combined: np.ndarray[tuple[int], np.dtype[np.float64]],
-        graph: AroundQuestion,
+        graph: QuestionSurroundings,
         seeds: Mapping[int, int | None],
     ) -> dict[int, int]:
         """Rows of the best chunks that are no seeds, with their places; equal scores go to the smaller id."""
@@ -175,12 +188,12 @@ class Neighborhood(Strategy):
         return dict(others[: self.max_graph_chunks])
 
 
-def _neighbours(graph: AroundQuestion, around: Surroundings) -> list[dict[str, object]]:
+def _neighbours(graph: QuestionSurroundings, around: Surroundings) -> list[dict[str, object]]:
     """The neighbours that have chunks: entity, recognised entity it is reached best from, hop, weight."""
-    ways = (
-        (entity, start, around.ways[start][entity]) for entity, start in zip(graph.entities, graph.starts, strict=True)
+    paths = (
+        (entity, start, around.paths[start][entity]) for entity, start in zip(graph.entities, graph.starts, strict=True)
     )
-    return [{"entity": entity, "from": start, "hop": way.hop, "weight": way.weight} for entity, start, way in ways]
+    return [{"entity": entity, "from": start, "hop": path.hop, "weight": path.weight} for entity, start, path in paths]
 
 
 def contributes(ranking: Ranking) -> bool:
@@ -189,7 +202,7 @@ def contributes(ranking: Ranking) -> bool:
 
 
 def _evidence(
-    graph: AroundQuestion, place: int | None, around: Surroundings, chunk: str
+    graph: QuestionSurroundings, place: int | None, around: Surroundings, chunk: str
 ) -> tuple[dict[str, float], tuple[Step, ...]]:
     """The graph's part of a chunk's score, and the edges from the recognised entity to the chunk."""
     if place is None:
@@ -198,6 +211,6 @@ def _evidence(
     start, entity, score = graph.starts[owner], graph.entities[owner], float(graph.scores[place])
     mentions = around.mentions[entity]
     count = int(mentions.counts[np.searchsorted(mentions.rows, graph.rows[place])])
-    way = around.ways[start][entity]
-    parts = {"graph": score, "weight": way.weight, "hop": way.hop, "mentions": count}
+    path = around.paths[start][entity]
+    parts = {"graph": score, "weight": path.weight, "hop": path.hop, "mentions": count}
     return parts, (*around.path(start, entity), Step(MENTIONED_IN, entity, chunk, count, score))

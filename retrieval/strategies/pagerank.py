@@ -1,4 +1,4 @@
-"""Personalised PageRank over chunks and entities, seeded by the best chunks and by what the question names.
+"""Personalised PageRank over chunks and entities, seeded by the best chunks and the question's entities.
 
 After HippoRAG 2 (arXiv 2502.14802) and SPRIG: a walk that restarts at the question's entities and at the first chunks
 of the hop-free ranking, over mention edges weighted by the entity's idf/√df, so that rare names carry more.
@@ -33,23 +33,23 @@ KEPT_CELLS = 16_000_000  # of mass: 128 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Walked:
-    """Where a walk ended: `masses` are (nodes, questions) in blocks of questions, kept where they are small.
+class WalkResult:
+    """The result of a walk: `masses` are (nodes, questions) in blocks of questions, a list if small, else a generator.
 
-    `name` tells the walk from others over the same batch; `ways` are the explained paths, by question and chunk row.
+    `name` tells the walk from others over the same batch; `paths` are the explained paths, by question and chunk row.
     """
 
     name: tuple[str, ...]
     graph: Adjacency
     transition: sparse.csr_array
     masses: Iterable[Matrix]
-    ways: dict[tuple[int, int], tuple[Step, ...]] = field(default_factory=dict)
+    paths: dict[tuple[int, int], tuple[Step, ...]] = field(default_factory=dict)
 
-    def way(self, q: int, row: int, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
-        """The strongest way into a chunk."""
-        if (q, row) not in self.ways:
-            self.ways[q, row] = _strongest_way(row, self.graph, self.transition, mass, batch)
-        return self.ways[q, row]
+    def path(self, q: int, row: int, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
+        """The strongest path into a chunk."""
+        if (q, row) not in self.paths:
+            self.paths[q, row] = _strongest_path(row, self.graph, self.transition, mass, batch)
+        return self.paths[q, row]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class PageRank(Strategy):
         SIMILAR_TO: {"similar_weight": 0.0},
     }
 
-    walk: ClassVar[tuple[str, ...]] = (
+    traversal_parameters: ClassVar[tuple[str, ...]] = (
         "mention_weight",
         "related_weight",
         "similar_weight",
@@ -96,26 +96,26 @@ class PageRank(Strategy):
         with stage(counters, "initial"):
             initial = self.initial(batch)
         with stage(counters, "walk"):
-            walked = self._walked(batch, counters, initial, links)
+            walked = self._walk_result(batch, counters, initial, links)
         with stage(counters, "ranking"):
             columns = (column for block in walked.masses for column in block.T)
             return [self._ranking(batch, q, walked, mass, initial[q], links[q]) for q, mass in enumerate(columns)]
 
-    def _walked(
+    def _walk_result(
         self, batch: Batch, counters: Counters, initial: Sequence[Scored], links: Sequence[list[Link]]
-    ) -> Walked:
-        """The walk of all questions, the last trial's where it is the same one."""
+    ) -> WalkResult:
+        """The walk of all questions; the last trial's result if it is the same walk."""
         graph = adjacency(batch, counters)
         transition = self._transitions(batch, graph)
         counters.edges_touched += transition.nnz * self.steps * len(links)
-        last: list[Walked] = batch.memo.get("last walk", list)
+        last: list[WalkResult] = batch.memo.get("last walk", list)
         walked = last[0] if last else None
         if walked is None or walked.name != self.shared_work():
             seeds = np.stack([self._seed(batch, graph, *pair) for pair in zip(initial, links, strict=True)], axis=1)
             blocks = (seeds[:, begin : begin + BLOCK] for begin in range(0, len(links), BLOCK))
             masses = (power_iteration(transition, block, self.restart, self.steps) for block in blocks)
             small = seeds.size <= KEPT_CELLS
-            walked = Walked(self.shared_work(), graph, transition, list(masses) if small else masses)
+            walked = WalkResult(self.shared_work(), graph, transition, list(masses) if small else masses)
             last[:] = [walked] if small else []
         return walked
 
@@ -142,7 +142,7 @@ class PageRank(Strategy):
         self,
         batch: Batch,
         q: int,
-        walked: Walked,
+        walked: WalkResult,
         mass: Matrix,
         initial: Scored,
         links: list[Link],
@@ -160,7 +160,7 @@ class PageRank(Strategy):
         hits = []
         for rank, (row, score, own, fused) in enumerate(zip(rows.tolist(), *parts, strict=True)):
             chunk = chunks[row].id
-            path = walked.way(q, row, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
+            path = walked.path(q, row, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
             origin = "seed" if chunk in seeds else "graph"
             hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": fused}, path))
         notes: dict[str, Any] = {
@@ -205,7 +205,7 @@ def power_iteration(walk: sparse.csr_array, seeds: Matrix, restart: float, steps
     return np.asarray(mass)
 
 
-def _strongest_way(row: int, graph: Adjacency, walk: sparse.csr_array, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
+def _strongest_path(row: int, graph: Adjacency, walk: sparse.csr_array, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
     """The node that gave a chunk most of its mass, and the one that gave that node most: two edges back."""
     node = len(graph.entities) + row
     first = _strongest_giver(node, walk, mass)

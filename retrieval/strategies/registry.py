@@ -145,7 +145,7 @@ def changed_label(label: str, changes: Mapping[str, object]) -> str:
 
 
 def canonical_label(label: str) -> str:
-    """The label with the fields' own names in place of aliases; any other label as it is, also one of no strategy."""
+    """The label with the fields' own names in place of aliases; any other text unchanged."""
     parts = Label.of_any(label)
     if not parts.changes or parts.name not in registry().names():
         return label

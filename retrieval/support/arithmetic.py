@@ -112,7 +112,7 @@ def summed(values: Floats) -> Floats:
 
 
 def weighted_sum(rows: Floats, weights: Floats) -> Floats:
-    """What `rows @ weights` says, (k, m) and (m,) → (k,), added in a fixed order."""
+    """`rows @ weights`, (k, m) and (m,) → (k,), added in a fixed order."""
     return _halved(np.multiply(rows.T, weights[:, None], order="C"))
 
 
@@ -150,7 +150,7 @@ def log(x: Any) -> Floats:
 
 @lru_cache(maxsize=100_000)
 def ln(x: float) -> float:
-    """The natural logarithm of one positive, finite number: `log`'s, kept for the next time."""
+    """The natural logarithm of one positive, finite number: `log`'s, cached."""
     return float(log(x))
 
 

@@ -6,9 +6,11 @@ Anything else that escapes is a defect of the program and keeps its traceback (e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from hopbench.retrieval.support.spelling import meant
+_WORDS = re.compile(r"[^\W_]+")
+SHORTEST = 4  # a shorter beginning of a name does not say which name is meant
 
 
 class HopBenchError(Exception):
@@ -28,14 +30,14 @@ class ParameterError(InputError):
 
 
 class UnknownNameError(InputError):
-    """A name that no registry knows; the message has the whole list, and the name that was misspelt if there is one.
+    """An unknown name; the message lists all known ones and suggests the one that may have been meant.
 
     `also` are names that are known too and not listed.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> None:
         names = sorted(known)
-        near = meant(name, [*names, *also])
+        near = closest_name(name, [*names, *also])
         hint = f" Did you mean {near!r}?" if near else ""
         super().__init__(f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}")
 
@@ -70,10 +72,45 @@ class StrategyError(HopBenchError):
 
 
 class StoreError(HopBenchError):
-    """The graph store refused, failed or went away; what is finished is kept."""
+    """The graph store refused, failed or is gone; finished work is saved."""
 
     exit_code = 4
 
 
 class DamagedGraphError(StoreError):
     """The file of an embedded graph does not read as it was written; it can be built again."""
+
+
+def closest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` misspells: the fewest edits, then the same letters; None without one.
+
+    >>> closest_name("max_dpeth", ["max_depth", "max_tags"])
+    'max_depth'
+    >>> closest_name("similarity_threshold", ["synonym_threshold"]) is None
+    True
+    """
+    candidates = [
+        (distance, sorted(candidate) != sorted(name), candidate)
+        for candidate in known
+        if (distance := _distance(name.lower(), candidate.lower())) is not None
+    ]
+    return min(candidates)[2] if candidates else None
+
+
+def _distance(name: str, known: str) -> int | None:
+    """Edits between two spellings of one name, None where they are two names.
+
+    Names are read word by word, so that no word is taken for another: `max_entities` does not mean `min_entities`.
+    """
+    from rapidfuzz.distance import OSA
+
+    ours, theirs = _WORDS.findall(name), _WORDS.findall(known)
+    if len(ours) != len(theirs):  # "maxdepth", "page_rank"
+        ours, theirs = ["".join(ours)], ["".join(theirs)]
+    edits = [OSA.distance(one, other) for one, other in zip(ours, theirs, strict=True)]
+    slips = [max(1, max(len(one), len(other)) // 4) for one, other in zip(ours, theirs, strict=True)]
+    if all(edit <= slip for edit, slip in zip(edits, slips, strict=True)):
+        return sum(edits)
+    shorter, longer = sorted((name, known), key=len)
+    cut = longer.startswith(shorter) and len(shorter) >= max(SHORTEST, len(longer) / 2)
+    return len(longer) - len(shorter) if cut else None

@@ -1,4 +1,4 @@
-"""Files that a user names, read within limits: what never ends, or is no file, is refused at once."""
+"""Reads files that a user names, up to a size limit; pipes, devices and folders are refused at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line to whoever runs a command, about something that was put right without them."""
+"""Notices on the console: one line about a problem that was repaired without the user."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _ESCAPES = {code: ascii(chr(code))[1:-1] for code in _CODES if chr(code) not in 
 
 
 def harmless(text: str) -> str:
-    """`text` without what would steer a terminal or turn its line around: such characters stand as escapes."""
+    """`text` with control and text-direction characters as escapes, so that it cannot steer a terminal."""
     return text.translate(_ESCAPES)
 
 
 def notice(message: str) -> None:
-    """Say `message` on standard error, in one line; characters that the terminal cannot show are written as escapes."""
+    """Write `message` to standard error, in one line, with characters that it cannot encode as escapes."""
     text = " ".join(message.split())
     sys.stderr.write(f"hopbench: {harmless(text).encode(errors='backslashreplace').decode()}\n")
     sys.stderr.flush()

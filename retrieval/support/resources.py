@@ -1,4 +1,4 @@
-"""When the machine has no more of something: one message that says what, and that the same command goes on."""
+"""Exhausted resources: one message that names the resource and says that the same command continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROBE_BYTES = 256 * 1024
 _DEPTH = 20  # causes that are looked through
 
 
-_SAID = {  # what systems and libraries say of each lack, for where only their words arrive
+_MESSAGES = {  # what systems and libraries say of each lack, for where only their words arrive
     "disk": (*map(os.strerror, DISK), "database or disk is full"),
     "memory": (os.strerror(errno.ENOMEM), "MemoryError", "std::bad_alloc", "out of memory"),
     "threads": ("can't start new thread",),
@@ -37,21 +37,21 @@ def exhausted(error: BaseException, place: Path | str = "") -> IncompleteError |
 
     `place` is the file that was being written, where the error itself names none.
     """
-    for one in _causes(error):
-        lack = _lack(one)
+    for cause in _causes(error):
+        lack = _lack(cause)
         if lack is not None:
-            return _told(lack, getattr(one, "filename", None) or place)
+            return _error(lack, getattr(cause, "filename", None) or place)
     return None
 
 
-def exhausted_as_told(text: str, place: Path | str = "") -> IncompleteError | None:
-    """The same for the words of another process."""
+def exhausted_by_message(text: str, place: Path | str = "") -> IncompleteError | None:
+    """The same for the message of another process."""
     lack = _lack_in(text)
-    return None if lack is None else _told(lack, place)
+    return None if lack is None else _error(lack, place)
 
 
 def full(folder: Path) -> IncompleteError | None:
-    """Whether nothing more can be written there: a process that ended so could not even write why."""
+    """The error to raise if nothing more can be written to a folder, else None: a process may end so without a word."""
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(PROBE_BYTES))
@@ -60,16 +60,16 @@ def full(folder: Path) -> IncompleteError | None:
     return None
 
 
-def _told(lack: str, place: object) -> IncompleteError:
+def _error(lack: str, place: object) -> IncompleteError:
     return IncompleteError(f"{_REMEDIES[lack].format(at=f' for {place}' if place else '')}. {GOES_ON}")
 
 
 def _lack_in(text: str) -> str | None:
-    return next((lack for lack, words in _SAID.items() if any(word in text for word in words)), None)
+    return next((lack for lack, words in _MESSAGES.items() if any(word in text for word in words)), None)
 
 
 def _lack(error: BaseException) -> str | None:
-    """What there was too little of, by the error's own kind; by its words where that says nothing."""
+    """The exhausted resource, by the error's type and code, else by its message; None if there is none."""
     if isinstance(error, MemoryError):
         return "memory"
     if isinstance(error, BlockingIOError):
@@ -87,13 +87,13 @@ def _no_fork(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, then what it came from, members of groups included; an error of ours has said what it is."""
+    """The error and its causes, members of groups included; the causes of our own errors are skipped."""
     left, seen = [error], 0
     while left and seen < _DEPTH:
-        one, seen = left.pop(0), seen + 1
-        yield one
-        if isinstance(one, BaseExceptionGroup):
-            left += one.exceptions
-        if isinstance(one, HopBenchError) and one is not error:
+        current, seen = left.pop(0), seen + 1
+        yield current
+        if isinstance(current, BaseExceptionGroup):
+            left += current.exceptions
+        if isinstance(current, HopBenchError) and current is not error:
             continue
-        left += [cause for cause in (one.__cause__, one.__context__) if cause is not None]
+        left += [cause for cause in (current.__cause__, current.__context__) if cause is not None]

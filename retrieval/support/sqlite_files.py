@@ -1,4 +1,4 @@
-"""SQLite files that a disk or a crash has damaged: found, told, and saved row by row.
+"""Damaged SQLite files: detection, notice, and recovery row by row.
 
 SQLite has no checksums: a flipped byte is found by luck, where it hits the file's structure. So tables whose rows enter
 a ranking or a score carry a `seal`, a CRC-32 over the row, which finds any change of up to 32 bits in a row, and longer
@@ -24,7 +24,7 @@ _BESIDE = ("", "-wal", "-shm")
 
 
 def seal(values: Iterable[object]) -> int:
-    """The CRC-32 of a row's values, the same before and after SQLite has kept them."""
+    """The CRC-32 of a row's values, the same before and after a round trip through SQLite."""
     crc = 0
     for value in values:
         crc = zlib.crc32(value if isinstance(value, bytes) else _written(value), crc)
@@ -39,7 +39,7 @@ def _written(value: object) -> bytes:
 
 
 def lenient(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Texts that are no UTF-8 by now come back as what they are, and fail their row's seal, instead of an error."""
+    """Let damaged texts (no longer UTF-8) be read and fail their row's checksum, instead of raising an error."""
     connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     return connection
 
@@ -73,14 +73,14 @@ def damage(file: Path) -> str | None:
         return None
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=60)) as connection:
-            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+            verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
         return str(error) if is_damage(error) else None
-    return None if found == "ok" else " ".join(found.split())
+    return None if verdict == "ok" else " ".join(verdict.split())
 
 
 def heal(file: Path, consequence: str, say: Callable[[str], object] = notice) -> str | None:
-    """Set a damaged file aside and copy every row that reads into a new one; says so in one line, which it returns.
+    """Set a damaged file aside and copy its readable rows into a new one; returns the notice it gave, None if sound.
 
     `consequence` says what follows for the rows that are lost. Nothing happens to a file that is sound.
     """
@@ -90,13 +90,13 @@ def heal(file: Path, consequence: str, say: Callable[[str], object] = notice) ->
             return None
         aside = _set_aside(file)
         rows = _copy(aside, file)
-    told = f"{file} was damaged ({reason}): {rows:,} rows that read were kept, {consequence}; see {aside}"
-    say(told)
-    return told
+    message = f"{file} was damaged ({reason}): {rows:,} rows that read were kept, {consequence}; see {aside}"
+    say(message)
+    return message
 
 
 def unsound(file: Path, table: str, columns: Sequence[str], remove: bool = False) -> int:
-    """How many rows of a sealed table are not as they were written; they are removed where `remove` says so."""
+    """The number of rows of a sealed table that fail their checksum; with `remove` they are deleted."""
     with closing(lenient(sqlite3.connect(file, timeout=60, isolation_level=None))) as connection:
         if SEAL not in [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]:
             return 0
@@ -117,7 +117,7 @@ def _set_aside(file: Path) -> Path:
 
 
 def _copy(aside: Path, file: Path) -> int:
-    """Copy what reads; the number of rows. Where not even the tables are known no file is made."""
+    """Copy the readable rows; returns their number. Without a readable schema no file is made."""
     fresh, count = file.with_name(f"{file.name}.fresh"), 0
     fresh.unlink(missing_ok=True)
     with closing(lenient(sqlite3.connect(aside))) as source, closing(sqlite3.connect(fresh)) as target:

@@ -1,4 +1,4 @@
-"""The one reader of YAML: a user's file, or an error that names it, the place and the limit.
+"""Reads YAML files of users; errors name the file, the line and the limit.
 
 YAML can say much in few bytes: lists in lists deeper than Python recurses, and aliases of aliases that unfold to more
 than any memory holds. So a text is looked through, event by event, before anything is built from it.
@@ -32,7 +32,7 @@ class YamlError(InputError):
 
 
 def read_yaml(file: Path, named: str = "") -> Any:
-    """What the file says; `named` is how messages call it. Raises InputError where it cannot be read as YAML."""
+    """The content of a file, which messages call `named`. Raises InputError if it cannot be read as YAML."""
     named = named or str(file)
     content = read_bytes(file, MAX_BYTES, named)
     try:
@@ -44,7 +44,7 @@ def read_yaml(file: Path, named: str = "") -> Any:
 
 
 def parse_yaml(text: str, named: str) -> Any:
-    """What `text` says; None for an empty one. Only plain values are made, whatever tags it has."""
+    """The content of `text`; None for an empty one. Only plain values are made, whatever tags it has."""
     import yaml  # naming a model loads none
 
     if len(text) > MAX_BYTES:
@@ -85,8 +85,8 @@ def _refuse_excess(text: str, named: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = open_nodes.pop()
             sizes |= {anchor: count - before} if anchor else {}
-        found = (("levels deep", len(open_nodes), MAX_DEPTH), ("aliases", aliases, MAX_ALIASES))
-        for what, has, limit in (*found, ("values, with every alias unfolded", count, MAX_NODES)):
+        counts = (("levels deep", len(open_nodes), MAX_DEPTH), ("aliases", aliases, MAX_ALIASES))
+        for what, has, limit in (*counts, ("values, with every alias unfolded", count, MAX_NODES)):
             if has > limit:
                 raise YamlError(named, f"over {limit:,} {what}, which is the limit: write it flatter or shorter", line)
 
@@ -96,7 +96,7 @@ def _loader() -> type[yaml.SafeLoader]:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Refuses a key that stands twice in a mapping: YAML itself would forget the first."""
+        """Refuses a key that occurs twice in a mapping, where YAML itself drops the first value."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             seen = set[str]()
@@ -104,8 +104,8 @@ def _loader() -> type[yaml.SafeLoader]:
                 if not isinstance(key, yaml.ScalarNode):
                     continue
                 if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                    told = f"{key.value!r} stands twice: keep one"
-                    raise yaml.MarkedYAMLError(problem=told, problem_mark=key.start_mark)
+                    problem = f"{key.value!r} stands twice: keep one"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 seen.add(key.value)
             return super().construct_mapping(node, deep)
 

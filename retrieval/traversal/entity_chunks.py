@@ -19,33 +19,33 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Standing(NamedTuple):
-    """Where an entity is mentioned: chunks as index rows, with the weights of the mentions."""
+class EntityMentions(NamedTuple):
+    """The mentions of an entity: chunks as index rows, with the weights of the mentions."""
 
     rows: Ints
     weights: Floats
 
 
-def read_standing(batch: Batch, counters: Counters, entities: Sequence[str]) -> dict[str, Standing]:
-    """Where each of a batch's entities is mentioned, in one round trip."""
+def read_mentions(batch: Batch, counters: Counters, entities: Sequence[str]) -> dict[str, EntityMentions]:
+    """The mentions of each of a batch's entities, in one round trip."""
     if not entities:
         return {}
-    found = {}
+    mentions = {}
     for record in batch.read(counters, cypher.ENTITY_CHUNKS, ids=list(entities)):
         counters.edges_touched += len(record["target"])
         rows = np.array([batch.index.row_of[chunk] for chunk in record["target"]], dtype=np.int64)
-        found[record["id"]] = Standing(rows, np.array(record["weight"], dtype=np.float64))
-    return found
+        mentions[record["id"]] = EntityMentions(rows, np.array(record["weight"], dtype=np.float64))
+    return mentions
 
 
-def inverse_frequency(standing: Standing, chunks: int) -> float:
-    """ln((N + 1)/df): what a matched entity tells when df of N chunks mention it."""
-    return ln((chunks + 1) / max(len(standing.rows), 1))
+def inverse_frequency(mentions: EntityMentions, chunks: int) -> float:
+    """ln((N + 1)/df), the idf of an entity that df of N chunks mention."""
+    return ln((chunks + 1) / max(len(mentions.rows), 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The chunks that mention a question's entities: index rows, ascending, and what each has.
+    """The chunks that mention a question's entities: index rows, ascending, with values of each.
 
     `values` is the sum over the distinct entities matched (1 each, as documented), `cosines` the similarity to the
     question. The matched entities of row i are `owners[begins[i]:begins[i + 1]]`, numbers into the question's entities,
@@ -71,10 +71,10 @@ class Matches:
 
 
 def matches(
-    batch: Batch, q: int, entities: Sequence[str], values: Sequence[float], standing: Mapping[str, Standing]
+    batch: Batch, q: int, entities: Sequence[str], values: Sequence[float], mentions: Mapping[str, EntityMentions]
 ) -> Matches:
     """Sum for each chunk the values of those distinct entities of a question that it mentions."""
-    places = [standing[entity] for entity in entities]
+    places = [mentions[entity] for entity in entities]
     if not any(len(place.rows) for place in places):
         return Matches()
     sizes = [len(place.rows) for place in places]

@@ -27,15 +27,15 @@ def native_dense(index: Index, questions: Vectors, depth: int) -> list[TopRows]:
     """
     wanted = min(depth, len(index.chunks))
     asked = np.flatnonzero(np.linalg.norm(questions, axis=1)).tolist() if wanted else []
-    found: dict[int, list[str]] = {}
+    nearest: dict[int, list[str]] = {}
     fetch = OVERFETCH * wanted
     while asked:
         vectors = questions[asked].tolist()
         records = index.store.read(nearest_nodes(CHUNK), vectors=vectors, k=min(fetch, MOST))
-        found |= {asked[record["q"]]: record["id"] for record in records}
-        asked = [q for q in asked if len(found[q]) < wanted] if fetch < MOST else []
+        nearest |= {asked[record["q"]]: record["id"] for record in records}
+        asked = [q for q in asked if len(nearest[q]) < wanted] if fetch < MOST else []
         fetch *= OVERFETCH
-    return [_scored(index, question, found.get(q, []), depth) for q, question in enumerate(questions)]
+    return [_scored(index, question, nearest.get(q, []), depth) for q, question in enumerate(questions)]
 
 
 def _scored(index: Index, question: Vectors, ids: list[str], depth: int) -> TopRows:

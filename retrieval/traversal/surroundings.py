@@ -38,7 +38,7 @@ def graph_score(weight: float, hop: int, mentions: int) -> float:
     return proximity(weight, hop) * mention_boost(mentions)
 
 
-class Way(NamedTuple):
+class ShortestPath(NamedTuple):
     """How a neighbour was reached: the path's smallest weight (0..10), its number of edges, the entity before."""
 
     weight: float
@@ -46,20 +46,21 @@ class Way(NamedTuple):
     via: str
 
 
-def neighbors(start: str, related: Mapping[str, Mapping[str, float]], max_hops: int) -> dict[str, Way]:
+def neighbors(start: str, related: Mapping[str, Mapping[str, float]], max_hops: int) -> dict[str, ShortestPath]:
     """The neighbourhood of `start` without itself: per entity the shortest hop and there the best bottleneck weight."""
-    ways: dict[str, Way] = {}
+    paths: dict[str, ShortestPath] = {}
     frontier = {start: math.inf}
     for hop in range(1, max_hops + 1):
-        found: dict[str, Way] = {}
+        reached: dict[str, ShortestPath] = {}
         for node in sorted(frontier):  # equal bottlenecks go to the smaller id
             for target, strength in related.get(node, {}).items():
                 weight = min(frontier[node], round(10.0 * strength, DECIMALS))
-                if target != start and target not in ways and (target not in found or weight > found[target].weight):
-                    found[target] = Way(weight, hop, node)
-        ways |= found
-        frontier = {target: way.weight for target, way in found.items()}
-    return ways
+                better = target not in reached or weight > reached[target].weight
+                if target != start and target not in paths and better:
+                    reached[target] = ShortestPath(weight, hop, node)
+        paths |= reached
+        frontier = {target: path.weight for target, path in reached.items()}
+    return paths
 
 
 class Mentions(NamedTuple):
@@ -72,19 +73,19 @@ class Mentions(NamedTuple):
 
 @dataclass(slots=True)
 class Surroundings:
-    """What a batch read: relations (target → strength) by entity, mentions by neighbour, ways from each start."""
+    """What was read for a batch: relations (target → strength), mentions of neighbours, paths by start."""
 
     related: dict[str, dict[str, float]] = field(default_factory=dict)
     mentions: dict[str, Mentions] = field(default_factory=dict)
-    ways: dict[str, dict[str, Way]] = field(default_factory=dict)
+    paths: dict[str, dict[str, ShortestPath]] = field(default_factory=dict)
 
     def path(self, start: str, entity: str) -> tuple[Step, ...]:
         """The relations from `start` to a neighbour; a step's score is the proximity after it."""
         if entity == start:
             return ()
-        way = self.ways[start][entity]
-        score = round(proximity(way.weight, way.hop), DECIMALS)
-        return (*self.path(start, way.via), Step(RELATED_TO, way.via, entity, self.related[way.via][entity], score))
+        path = self.paths[start][entity]
+        score = round(proximity(path.weight, path.hop), DECIMALS)
+        return (*self.path(start, path.via), Step(RELATED_TO, path.via, entity, self.related[path.via][entity], score))
 
 
 def read_surroundings(
@@ -113,17 +114,17 @@ def read_surroundings(
             around.related[node] = {
                 to: weight for to, weight in records.related[node].items() if weight >= min_strength
             }
-        found = {target for node in frontier for target in around.related[node]}
-        around.mentions.update((entity, records.mentions[entity]) for entity in found if entity in records.mentions)
+        targets = {target for node in frontier for target in around.related[node]}
+        around.mentions.update((entity, records.mentions[entity]) for entity in targets if entity in records.mentions)
         edges = sum(len(around.related[node]) for node in frontier)
-        edges += sum(len(records.mentions[entity].rows) for entity in found if entity in records.mentions)
+        edges += sum(len(records.mentions[entity].rows) for entity in targets if entity in records.mentions)
         counters.round_trips += 1
         counters.rows += edges
         counters.edges_touched += edges
-        frontier = sorted(found - around.related.keys())
+        frontier = sorted(targets - around.related.keys())
         read |= set(wide)
         wide = sorted({target for node in wide for target in records.related[node]} - read)
-    around.ways = {start: neighbors(start, around.related, max_hops) for start in starts}
+    around.paths = {start: neighbors(start, around.related, max_hops) for start in starts}
     return around
 
 
@@ -140,10 +141,10 @@ def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surr
 
 def _strongest(targets: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
     """Target → strength; of parallel edges, which only a graph from elsewhere has, the strongest."""
-    found = dict(zip(targets, weights, strict=True))
-    if len(found) < len(targets):
-        found = dict(sorted(zip(targets, weights, strict=True), key=lambda pair: pair[1]))
-    return found
+    strongest = dict(zip(targets, weights, strict=True))
+    if len(strongest) < len(targets):
+        strongest = dict(sorted(zip(targets, weights, strict=True), key=lambda pair: pair[1]))
+    return strongest
 
 
 def _mentions(batch: Batch, record: Record) -> Mentions:
@@ -154,8 +155,8 @@ def _mentions(batch: Batch, record: Record) -> Mentions:
 
 
 @dataclass(frozen=True, slots=True)
-class AroundQuestion:
-    """The chunks around a question's entities: index rows, ascending, each with its best score and whose it is.
+class QuestionSurroundings:
+    """The chunks around a question's entities: index rows, ascending, with their best scores and owners.
 
     `owners` points into `entities` (the neighbours) and `starts` (the recognised entity each is reached best from).
     """
@@ -172,7 +173,9 @@ class AroundQuestion:
         return place if place < len(self.rows) and self.rows[place] == row else None
 
 
-def around_question(starts: Sequence[str], around: Surroundings, rarity: float, chunks: int) -> AroundQuestion:
+def question_surroundings(
+    starts: Sequence[str], around: Surroundings, rarity: float, chunks: int
+) -> QuestionSurroundings:
     """The best graph score of each chunk over all neighbours; equal ones go to the neighbour with the smaller id.
 
     With `rarity` above 0 a neighbour's score is multiplied by (1 − ln df/ln(chunks + 1)) ^ rarity, its df being the
@@ -180,22 +183,24 @@ def around_question(starts: Sequence[str], around: Surroundings, rarity: float, 
     """
     best: dict[str, tuple[float, str]] = {}
     for start in starts:
-        for entity, way in around.ways[start].items():
-            value = proximity(way.weight, way.hop)
+        for entity, path in around.paths[start].items():
+            value = proximity(path.weight, path.hop)
             if value > best.get(entity, (0.0, ""))[0]:
                 best[entity] = value, start
     entities = [entity for entity in sorted(best) if entity in around.mentions]
     if not entities:
-        return AroundQuestion()
+        return QuestionSurroundings()
     mentions = [around.mentions[entity] for entity in entities]
-    sizes = np.array([len(one.rows) for one in mentions])
+    sizes = np.array([len(each.rows) for each in mentions])
     values = np.array([best[entity][0] for entity in entities])
     if rarity:
         values = values * exp(rarity * log(1.0 - log(sizes) / ln(chunks + 1.0)))
-    rows = np.concatenate([one.rows for one in mentions])
-    scores = np.round(np.repeat(values, sizes) * np.concatenate([one.boosts for one in mentions]), DECIMALS)
+    rows = np.concatenate([each.rows for each in mentions])
+    scores = np.round(np.repeat(values, sizes) * np.concatenate([each.boosts for each in mentions]), DECIMALS)
     owners = np.repeat(np.arange(len(entities)), sizes)
     order = np.lexsort((owners, -scores, rows))
     unique, firsts = np.unique(rows[order], return_index=True)
-    kept = order[firsts]
-    return AroundQuestion(unique, scores[kept], owners[kept], entities, [best[entity][1] for entity in entities])
+    best_places = order[firsts]
+    return QuestionSurroundings(
+        unique, scores[best_places], owners[best_places], entities, [best[entity][1] for entity in entities]
+    )

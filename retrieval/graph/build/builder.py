@@ -1,7 +1,7 @@
-"""Builds a graph in stages that are kept as they finish, so that an interrupted build goes on where it stopped.
+"""Builds a graph in stages whose results are saved, so that an interrupted build continues where it stopped.
 
-Stages: embed (kept by the embedding cache), extract, similar (tables kept by `staging`), write (one atomic step of
-the store). The plan's build key names everything that decides the content; the fingerprint is what came out.
+Stages: embed (saved by the embedding cache), extract, similar (tables saved by `staging`), write (one atomic step of
+the store). The plan's build key is a digest of all inputs; the fingerprint is a digest of the result.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NotRequired, Protocol, TypedDict, TypeVar, cast
 
@@ -78,23 +79,23 @@ class Steps(Protocol):
 
 
 def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps) -> BuildRecord:
-    """Build what `plan` says into `store` unless it is there already; returns the build record.
+    """Build the plan's graph in `store` unless it is there already; returns the build record.
 
     `staging` keeps finished stages until the graph is written; it is safe to delete (work is then repeated). A
     process that finds another one at the same graph waits for it.
     """
     key = plan.build_key
     stage = Staging(staging / key)
-    with stage.alone():
-        present = _present(store)
+    with stage.exclusive():
+        present = _existing_record(store)
         if present is None or present.get("build_key") != key:
             present = _build(plan, key, store, stage, steps)
         stage.clear()  # also what a build left that was killed between its last write and its end
     return present
 
 
-def _present(store: GraphStore) -> BuildRecord | None:
-    """The record of the graph that is there; a damaged one is removed, to be built again, which is told."""
+def _existing_record(store: GraphStore) -> BuildRecord | None:
+    """The record of the graph in the store; a damaged graph is removed, with a notice, to be built again."""
     try:
         return cast("BuildRecord | None", store.record())
     except DamagedGraphError as error:
@@ -110,12 +111,11 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
     chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
-    extracted = steps("extract", lambda: stage.kept("extract", lambda: _extract(plan, chunks, tagger)))
-    limits = {"top_k": plan.settings.similar_top_k, "floor": plan.settings.similar_floor}
-    similar = steps(
-        "similar",
-        lambda: stage.kept("similar", lambda: {SIMILAR_TO: similar_table(chunks, vectors, tagger, **limits)}),  # type: ignore[arg-type]
+    extracted = steps("extract", lambda: stage.load_or_compute("extract", lambda: _extract(plan, chunks, tagger)))
+    nearest = partial(
+        similar_table, chunks, vectors, tagger, top_k=plan.settings.similar_top_k, floor=plan.settings.similar_floor
     )
+    similar = steps("similar", lambda: stage.load_or_compute("similar", lambda: {SIMILAR_TO: nearest()}))
     tables = _tables(chunks, extracted, similar)
     tables = replace(
         tables, vectors={CHUNK: vectors, ENTITY: plan.embedder.embed(tables.nodes[ENTITY]["name"].tolist())}
@@ -131,15 +131,15 @@ def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mappin
     if plan.settings.extractor == "triples":
         return triple_tables(chunks, plan.triples, tagger)
     if plan.settings.extractor == "llm":
-        return _read(plan, chunks, tagger)
+        return _tables_of_model(plan, chunks, tagger)
     names = SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None
     with collector_paused():
         tables = rule_tables(chunks, tagger, names)
     return with_triples(tables, chunks, plan.triples, tagger) if plan.settings.extractor == "rules+triples" else tables
 
 
-def _read(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
-    """What a language model reads; refuses a graph that would lack more than a few passages."""
+def _tables_of_model(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
+    """The tables of triples read by a language model; refuses a graph that would lack more than a few passages."""
     if plan.reader is None:
         raise InputError("extractor 'llm' needs a model to build with: --llm MODEL[@URL]")
     reading = plan.reader.read(chunks)

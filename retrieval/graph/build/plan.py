@@ -1,4 +1,4 @@
-"""What is to be built: settings, corpus and triples; the build key names all that decides a graph's content."""
+"""The plan of a graph: settings, corpus and triples, and the build key, a digest of all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSettings:
-    """What decides a graph's content beside its corpus and triples.
+    """The settings that decide a graph's content, beside its corpus and triples.
 
     `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
     `extraction.recogniser()`).
@@ -35,12 +35,12 @@ class BuildSettings:
     max_tokens: int = MAX_TOKENS
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be built."""
+        """Refuse unknown and contradictory settings."""
         if self.extractor not in EXTRACTORS:
             raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
         if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
-            found = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
-            raise ParameterError(f"{found}: 'spacy' and 'llm' need one, no other has one")
+            given = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
+            raise ParameterError(f"{given}: 'spacy' and 'llm' need one, no other has one")
         if not 1 <= self.similar_top_k <= 1000:
             raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
         if not 0.0 <= self.similar_floor <= 1.0:
@@ -51,7 +51,7 @@ class BuildSettings:
 
 @dataclass(frozen=True)
 class GraphPlan:
-    """A graph to be built, or found built: its inputs and the key that names them.
+    """The inputs of a graph, and the build key made of them.
 
     `reader` is the model of the extractor `llm`, wanted only where the graph has still to be built.
     """
@@ -78,7 +78,7 @@ class GraphPlan:
 
     @property
     def namespace(self) -> str:
-        """The benchmark's name and the beginning of the build key: two builds never share one."""
+        """The benchmark's name and the beginning of the build key, so that two builds never share a namespace."""
         safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
         return f"{safe}-{self.build_key[:12]}"
 

@@ -43,13 +43,13 @@ def similar_table(
 
 
 def nearest_pairs(vectors: NDArray[np.float32], *, top_k: int, floor: float) -> dict[tuple[int, int], float]:
-    """Pairs (i < j) of row indices of an (n, d) matrix that are in one of both ends' top k, with their cosine."""
+    """Pairs (i < j) of row indices of an (n, d) matrix where one end is among the other's top k, with their cosine."""
     vectors = on_grid(vectors)
     pairs: dict[tuple[int, int], float] = {}
     for begin in range(0, len(vectors), BLOCK_ROWS):
-        rows, columns, found = _nearest(vectors, begin, top_k, floor)
+        rows, columns, cosines = _nearest(vectors, begin, top_k, floor)
         ends = np.sort(np.stack([rows, columns], axis=1), axis=1).tolist()
-        pairs.update(zip(map(tuple, ends), map(float, found), strict=True))
+        pairs.update(zip(map(tuple, ends), map(float, cosines), strict=True))
     return {pair: min(similarity, 1.0) for pair, similarity in sorted(pairs.items())}
 
 

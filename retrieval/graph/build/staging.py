@@ -1,4 +1,4 @@
-"""Finished stages of a build on disk, so that a build that is killed goes on after them."""
+"""The results of finished build stages on disk, so that a killed build continues after them."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Staging:
     folder: Path
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Wait until no other process builds the same graph: they would share this folder, and one write is enough."""
+    def exclusive(self) -> Iterator[None]:
+        """Wait until no other process builds the same graph: both would use this folder, and one build is enough."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with exclusive_and_gone(self.folder.with_name(f"{self.folder.name}.lock")):
             yield
 
-    def kept(self, stage: str, compute: Callable[[], Tables]) -> Tables:
-        """The tables of a stage: read back where it was finished before, else computed and kept."""
+    def load_or_compute(self, stage: str, compute: Callable[[], Tables]) -> Tables:
+        """The tables of a stage: read back if the stage is finished, else computed and saved."""
         done = self.folder / stage
         if done.is_dir():
-            if (found := read_stage(done)) is not None:
-                return found
+            if (tables := read_stage(done)) is not None:
+                return tables
             notice(f"{done} does not read as it was written: that stage of the graph is done again")
             shutil.rmtree(done)
         tables = compute()
@@ -68,11 +68,11 @@ def read_stage(folder: Path) -> Tables | None:
 
 def _sums(folder: Path) -> dict[str, str]:
     """The SHA-256 of each table by file name."""
-    found = {}
+    sums = {}
     for path in sorted(folder.glob("*.parquet")):
         with path.open("rb") as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            sums[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return sums
 
 
 def _with_lists(table: pd.DataFrame) -> pd.DataFrame:

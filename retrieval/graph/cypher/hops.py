@@ -1,4 +1,4 @@
-"""Hops of documents 1, 2, 4 and 5, and what is stated of entities: queries for the nodes that a batch asks for."""
+"""Hops of documents 1, 2, 4 and 5, and statements about entities: queries for the nodes of a batch."""
 
 from __future__ import annotations
 

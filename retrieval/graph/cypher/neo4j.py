@@ -50,7 +50,7 @@ def write_nodes(label: str) -> str:
 
 
 def write_vectors(label: str) -> str:
-    """`$rows` of {id, vector}; kept as 4-byte floats."""
+    """`$rows` of {id, vector}; stored as 4-byte floats."""
     return (
         f"UNWIND $rows AS row MATCH (n:{label} {{namespace: $namespace, id: row.id}}) "
         "CALL db.create.setNodeVectorProperty(n, 'embedding', row.vector)"
@@ -88,7 +88,7 @@ DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH
 
 
 def nearest_nodes(label: str) -> str:
-    """For each of `$vectors` the ids among its `$k` nearest nodes of any namespace that are in this one."""
+    """For each of `$vectors` its `$k` nearest nodes in any namespace; returns the ids of those in this namespace."""
     return (
         "UNWIND range(0, size($vectors) - 1) AS q CALL (q) { "
         f"CALL db.index.vector.queryNodes('{VECTOR_INDEX[label]}', $k, $vectors[q]) YIELD node "

@@ -1,4 +1,4 @@
-"""Triples from passages by a language model: one prompt, short passages together, what a passage said kept by the call.
+"""Triples from passages by a language model, short passages several to a call.
 
 A chunk is read by one call, short ones several to a call; where a call for several fails by its content, each is asked
 for alone. Replies are cached call by call, so an interrupted reading goes on where it stopped. What could not be read
@@ -14,7 +14,7 @@ from typing import Any
 
 from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.graph.extract import resolution
-from hopbench.retrieval.graph.extract.names import Key
+from hopbench.retrieval.graph.extract.aliases import Key
 from hopbench.retrieval.llm import LLM, Call, Endpoint, Reply, ask
 from hopbench.retrieval.llm.structured import wire_schema
 from hopbench.retrieval.text import name_key
@@ -69,7 +69,7 @@ _TRIPLE = {
 
 def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
     """The form of a reply for so many passages with at most so many triples each, and entities for a chain of them."""
-    one = {
+    passage = {
         "type": "object",
         "properties": {
             "passage": {"type": "integer", "minimum": 1, "maximum": passages},
@@ -81,20 +81,20 @@ def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
     }
     return {
         "type": "object",
-        "properties": {"passages": {"type": "array", "items": one, "minItems": passages, "maxItems": passages}},
+        "properties": {"passages": {"type": "array", "items": passage, "minItems": passages, "maxItems": passages}},
         "required": ["passages"],
         "additionalProperties": False,
     }
 
 
 def recogniser(endpoint: Endpoint, gleaning: int = 0) -> str:
-    """Model, prompts and rounds: what decides the triples, for the build key."""
+    """Model, prompts and rounds, which decide the triples: for the build key."""
     return f"{endpoint.name} {PROMPT_VERSION} {resolution.PROMPT_VERSION} gleaning {gleaning}"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read: triples in the order of the chunks, and the chunks that could not be, each with the reason."""
+    """The result of a reading: triples in the order of the chunks, and for each unread chunk the reason."""
 
     triples: Sequence[Triple]
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class TripleReader:
-    """Reads chunks with a model, `together` to a call; `gleaning` more rounds ask for what was missed."""
+    """Reads chunks with a model, up to `together` per call; `gleaning` more rounds ask for missed triples."""
 
     llm: LLM
     gleaning: int = 0
@@ -112,30 +112,30 @@ class TripleReader:
     def read(self, chunks: Sequence[Chunk]) -> Reading:
         """The triples that the chunks state."""
         parts = list(parts_of(chunks, self.together))
-        said = self._asked(parts)
-        alone = [[chunk] for part in parts if len(part) > 1 and isinstance(said[_ids(part)], str) for chunk in part]
-        said |= self._asked(alone)
+        outcomes = self._asked(parts)
+        alone = [[chunk] for part in parts if len(part) > 1 and isinstance(outcomes[_ids(part)], str) for chunk in part]
+        outcomes |= self._asked(alone)
         unread: dict[str, str] = {}
         triples: list[Triple] = []
         for chunk, together in ((chunk, part) for part in parts for chunk in part):
-            found = said.get((chunk.id,), said[_ids(together)])
-            if isinstance(found, str):
-                unread[chunk.id] = found
+            outcome = outcomes.get((chunk.id,), outcomes[_ids(together)])
+            if isinstance(outcome, str):
+                unread[chunk.id] = outcome
             else:
-                triples += found[chunk.id]
+                triples += outcome[chunk.id]
         return Reading(triples, unread)
 
     def _asked(self, parts: Sequence[Sequence[Chunk]]) -> dict[tuple[str, ...], dict[str, list[Triple]] | str]:
         """Per part the triples of each chunk, or why there are none; gleaned where the model was asked to."""
-        found: dict[tuple[str, ...], dict[str, list[Triple]] | str] = {}
+        outcomes: dict[tuple[str, ...], dict[str, list[Triple]] | str] = {}
         talks = [(part, opening(part)) for part in parts]
         for round_ in range(self.gleaning + 1):
             replies = ask(self.llm, [self._call(part, talk, round_) for part, talk in talks])
             for (part, talk), reply in zip(talks, replies, strict=True):
-                _keep(found, part, reply)
+                _keep(outcomes, part, reply)
                 talk += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": GLEANING}]
             talks = [one for one, reply in zip(talks, replies, strict=True) if reply.failure is None]
-        return found
+        return outcomes
 
     def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
         each = TOKENS_PER_TRIPLE * self.most + TOKENS_PER_ENTITY * (self.most + 1)
@@ -151,7 +151,7 @@ def _ids(part: Sequence[Chunk]) -> tuple[str, ...]:
 
 
 def parts_of(chunks: Sequence[Chunk], together: int) -> Iterator[list[Chunk]]:
-    """Neighbouring short chunks together, long ones alone."""
+    """Groups of neighbouring short chunks; a long chunk is a group of its own."""
     part: list[Chunk] = []
     size = 0
     for chunk in sorted(chunks, key=lambda one: one.id):
@@ -166,64 +166,64 @@ def parts_of(chunks: Sequence[Chunk], together: int) -> Iterator[list[Chunk]]:
 
 
 def opening(part: Sequence[Chunk]) -> list[dict[str, str]]:
-    """What a call about some chunks begins with."""
+    """The first messages of a call about some chunks."""
     passages = [f"Passage {number}: {chunk.title}\n{chunk.text}" for number, chunk in enumerate(part, 1)]
     return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": "\n\n".join(passages)}]
 
 
-def _keep(found: dict[tuple[str, ...], dict[str, list[Triple]] | str], part: Sequence[Chunk], reply: Reply) -> None:
-    """Add a reply's triples; a failed first round is the part's failure, a failed gleaning leaves what there is."""
-    earlier = found.get(_ids(part))
+def _keep(outcomes: dict[tuple[str, ...], dict[str, list[Triple]] | str], part: Sequence[Chunk], reply: Reply) -> None:
+    """Add a reply's triples. If the first round fails the part fails; if gleaning fails, earlier triples remain."""
+    earlier = outcomes.get(_ids(part))
     if reply.failure is not None:
-        found.setdefault(_ids(part), reply.failure)
+        outcomes.setdefault(_ids(part), reply.failure)
         return
     by_number: dict[int, list[Mapping[str, Any]]] = {}
     for entry in reply.value["passages"]:
         by_number.setdefault(entry["passage"], []).append(entry)
     if len(by_number) < len(part) and earlier is None:
         missing = [number for number in range(1, len(part) + 1) if number not in by_number]
-        found[_ids(part)] = f"wrong schema: nothing about passage {missing} of {len(part)}"
+        outcomes[_ids(part)] = f"wrong schema: nothing about passage {missing} of {len(part)}"
         return
-    kept = earlier if isinstance(earlier, dict) else {chunk.id: [] for chunk in part}
+    triples = earlier if isinstance(earlier, dict) else {chunk.id: [] for chunk in part}
     for number, chunk in enumerate(part, 1):
-        told = by_number.get(number, [])
-        kept[chunk.id] += _triples(chunk, told, _described(told, kept[chunk.id]))
-    found[_ids(part)] = kept
+        entries = by_number.get(number, [])
+        triples[chunk.id] += _triples(chunk, entries, _described(entries, triples[chunk.id]))
+    outcomes[_ids(part)] = triples
 
 
-def _described(told: Sequence[Mapping[str, Any]], earlier: Sequence[Triple]) -> dict[Key, Described]:
+def _described(entries: Sequence[Mapping[str, Any]], earlier: Sequence[Triple]) -> dict[Key, Described]:
     """Type and description of each thing that a reply lists, and of those that an earlier round did; the first wins."""
     known: dict[Key, Described] = {}
-    for one in earlier:
-        known.setdefault(name_key(one.subject), (one.subject_type, one.subject_description))
-        known.setdefault(name_key(one.object), (one.object_type, one.object_description))
-    for entity in (entity for entry in told for entity in entry["entities"]):
-        said = " ".join(entity["type"].lower().split()), " ".join(entity["description"].split())
-        known.setdefault(name_key(entity["name"]), said)
+    for triple in earlier:
+        known.setdefault(name_key(triple.subject), (triple.subject_type, triple.subject_description))
+        known.setdefault(name_key(triple.object), (triple.object_type, triple.object_description))
+    for entity in (entity for entry in entries for entity in entry["entities"]):
+        described = " ".join(entity["type"].lower().split()), " ".join(entity["description"].split())
+        known.setdefault(name_key(entity["name"]), described)
     return known
 
 
-def _triples(chunk: Chunk, told: Sequence[Mapping[str, Any]], known: Mapping[Key, Described]) -> Iterator[Triple]:
+def _triples(chunk: Chunk, entries: Sequence[Mapping[str, Any]], known: Mapping[Key, Described]) -> Iterator[Triple]:
     """Triples with two different names, each once; strength = weight/10."""
     seen = set()
-    for one in (one for entry in told for one in entry["triples"]):
-        subject, relation, thing = (" ".join(one[part].split()) for part in ("subject", "relation", "object"))
+    for stated in (stated for entry in entries for stated in entry["triples"]):
+        subject, relation, thing = (" ".join(stated[part].split()) for part in ("subject", "relation", "object"))
         ends = name_key(subject), name_key(thing)
-        said = json.dumps([*ends, relation.lower()])
-        if not all(ends) or ends[0] == ends[1] or not relation or said in seen:
+        identity = json.dumps([*ends, relation.lower()])
+        if not all(ends) or ends[0] == ends[1] or not relation or identity in seen:
             continue
-        seen.add(said)
+        seen.add(identity)
         first, second = (known.get(end, ("", "")) for end in ends)
         yield Triple(
             passage_id=chunk.passage_id,
             subject=subject,
             relation=relation.lower(),
             object=thing,
-            confidence=one["weight"] / WEIGHTS,
+            confidence=stated["weight"] / WEIGHTS,
             subject_type=first[0],
             object_type=second[0],
-            description=" ".join(one["description"].split()),
-            tags=tuple(one["tags"]),
+            description=" ".join(stated["description"].split()),
+            tags=tuple(stated["tags"]),
             subject_description=first[1],
             object_description=second[1],
         )

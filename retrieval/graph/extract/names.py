@@ -7,21 +7,16 @@ two passages. The rules follow what was measured best on 2WikiMultihopQA, Hotpot
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hopbench.retrieval.text import STOP_WORDS, Token, name_key, sentences, split_qualifier, tokens
+from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT, AliasTable, Key, title_key
+from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens
 from hopbench.retrieval.types import Chunk
 
-Key = tuple[str, ...]
-
-TITLE_WEIGHT = 1.0
-ALIAS_WEIGHT = 0.7
 PHRASE_WEIGHT = 0.7
-MAX_NAME_WORDS = 10
 NAME_LABELS = frozenset(  # of named entity recognisers: OntoNotes' names (its numbers and dates left out) and WikiNER's
     "EVENT FAC GPE LANGUAGE LAW LOC MISC NORP ORG PER PERSON PRODUCT WORK_OF_ART".split()
 )
@@ -30,13 +25,10 @@ _MONTHS = frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug"
     " sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
 )
-_FIRST_NAME = re.compile(
-    r"\s*[\"“'`]*\s*((?:The\s+)?[A-Z][^()\n;:]{1,80}?)[\"”'`]*\s*(?:\(|,|\bis\b|\bwas\b|\bare\b|\bwere\b)"
-)
 
 
 class Span(NamedTuple):
-    """Where a name stands: sentence 0 is the title; `start` and `length` count words within the sentence."""
+    """The position of a name: sentence 0 is the title; `start` and `length` count words within the sentence."""
 
     sentence: int
     start: int
@@ -72,80 +64,6 @@ class Named:
     type: str
     description: str = ""
     aliases: tuple[str, ...] = ()
-
-
-class AliasTable:
-    """Name key → entity key and weight, with a longest-match scan."""
-
-    def __init__(self) -> None:
-        self._entries: dict[Key, tuple[Key, float]] = {}
-        self._lengths: dict[str, tuple[int, ...]] = {}  # of the aliases that begin with a word, longest first
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._entries
-
-    def get(self, key: Key) -> tuple[Key, float] | None:
-        """The entity that a name key stands for."""
-        return self._entries.get(key)
-
-    def add(self, alias: Key, entity: Key, weight: float) -> None:
-        """Let `alias` name `entity`; the first entry of an alias stays."""
-        if alias and len(alias) <= MAX_NAME_WORDS and alias not in self._entries:
-            self._entries[alias] = (entity, weight)
-            known = self._lengths.get(alias[0], ())
-            self._lengths[alias[0]] = tuple(sorted({*known, len(alias)}, reverse=True))
-
-    def candidates(self, words: Sequence[Token], start: int) -> Iterator[tuple[int, Key, float]]:
-        """Matches that begin at `start`, longest first: (length, entity, weight)."""
-        for length in self._lengths.get(words[start].folded, ()):
-            if start + length <= len(words):
-                found = self._entries.get(tuple(word.folded for word in words[start : start + length]))
-                if found is not None:
-                    yield length, *found
-
-    def aliases(self) -> dict[Key, list[Key]]:
-        """Entity key → its aliases beyond its own name, sorted."""
-        found: defaultdict[Key, list[Key]] = defaultdict(list)
-        for alias, (entity, _) in self._entries.items():
-            if alias != entity:
-                found[entity].append(alias)
-        return {entity: sorted(names) for entity, names in found.items()}
-
-
-def title_key(title: str) -> Key:
-    """The entity key of a title: its words without the parenthesised qualifier, or with it where nothing else is."""
-    return name_key(split_qualifier(title)[0]) or name_key(title)
-
-
-def _aliases_of(chunk: Chunk, base: Key) -> Iterator[Key]:
-    name, _ = split_qualifier(chunk.title)
-    place, comma, rest = name.partition(",")
-    if comma and " of " not in rest:  # "Tulsa, Oklahoma" is Tulsa; "John, King of England" is not every John
-        yield name_key(place)
-    match = _FIRST_NAME.match(chunk.text)
-    if match and len(sentences(match.group(1))) == 1:
-        alias = name_key(match.group(1))
-        if 2 <= len(alias) <= 7 and set(alias) & set(base) - STOP_WORDS:
-            yield alias
-    if base and base[0] in ("the", "a", "an") and len(base) > 2:
-        yield base[1:]
-
-
-def alias_table(chunks: Iterable[Chunk]) -> AliasTable:
-    """Titles (weight 1) and their aliases (.7), an alias that fits more than two entities dropped."""
-    table = AliasTable()
-    found: defaultdict[Key, set[Key]] = defaultdict(set)
-    first_parts = [(chunk, title_key(chunk.title)) for chunk in chunks if chunk.index == 0 and chunk.title]
-    for _, base in first_parts:
-        table.add(base, base, TITLE_WEIGHT)
-    for chunk, base in first_parts:
-        for alias in _aliases_of(chunk, base):
-            if alias and alias not in table:
-                found[alias].add(base)
-    for alias, entities in sorted(found.items()):
-        if len(entities) <= 2:
-            table.add(alias, min(entities), ALIAS_WEIGHT)
-    return table
 
 
 def read_chunk(chunk: Chunk, table: AliasTable) -> ReadChunk:
@@ -207,11 +125,11 @@ def _parts_after_comma(
             continue
         part = _key(words, start + offset, start + length)
         span = Span(number, start + offset, length - offset)
-        found = table.get(part)
-        if found is None:
+        entry = table.get(part)
+        if entry is None:
             read.phrases.append((part, span))
-        elif found[0] not in (key, read.subject):
-            read.mentions.append(Mention(found[0], span, found[1] * ALIAS_WEIGHT))
+        elif entry[0] not in (key, read.subject):
+            read.mentions.append(Mention(entry[0], span, entry[1] * ALIAS_WEIGHT))
 
 
 def _key(words: list[Token], start: int, end: int) -> Key:
@@ -245,20 +163,20 @@ def _is_phrase(words: list[Token], start: int, end: int) -> bool:
 
 
 def keep_returning_phrases(read: Sequence[ReadChunk], minimum: int = 2) -> dict[Key, str]:
-    """Turn phrases that stand in at least `minimum` passages into mentions; returns their keys and first spelling."""
+    """Turn phrases that occur in at least `minimum` passages into mentions; returns their keys and first spelling."""
     passages: defaultdict[Key, set[str]] = defaultdict(set)
-    for one in read:
-        for key, _ in one.phrases:
-            passages[key].add(one.chunk.passage_id)
+    for chunk in read:
+        for key, _ in chunk.phrases:
+            passages[key].add(chunk.chunk.passage_id)
     names: dict[Key, str] = {}
-    for one in read:
-        for key, span in one.phrases:
+    for chunk in read:
+        for key, span in chunk.phrases:
             if len(passages[key]) >= minimum:
-                one.mentions.append(Mention(key, span, PHRASE_WEIGHT))
-                words = one.words[span.sentence][span.start : span.start + span.length]
+                chunk.mentions.append(Mention(key, span, PHRASE_WEIGHT))
+                words = chunk.words[span.sentence][span.start : span.start + span.length]
                 names.setdefault(key, " ".join(word.text for word in words))
-        one.phrases.clear()
-        one.mentions.sort(key=lambda mention: (mention.span, mention.key))
+        chunk.phrases.clear()
+        chunk.mentions.sort(key=lambda mention: (mention.span, mention.key))
     return names
 
 
@@ -267,16 +185,16 @@ def named_entities(
 ) -> list[Named]:
     """The entities of a corpus, titles first, then phrases (of the types known); each key once."""
     aliases = table.aliases()
-    found: dict[Key, Named] = {}
-    for one in read:
-        if one.chunk.index == 0 and one.subject and one.subject not in found:
-            name, qualifier = split_qualifier(one.chunk.title)
-            description = one.sentences[1][:300] if len(one.sentences) > 1 else ""
-            known = tuple(" ".join(alias) for alias in aliases.get(one.subject, ()))
-            found[one.subject] = Named(one.subject, name, qualifier or "title", description, known)
+    entities: dict[Key, Named] = {}
+    for chunk in read:
+        if chunk.chunk.index == 0 and chunk.subject and chunk.subject not in entities:
+            name, qualifier = split_qualifier(chunk.chunk.title)
+            description = chunk.sentences[1][:300] if len(chunk.sentences) > 1 else ""
+            known = tuple(" ".join(alias) for alias in aliases.get(chunk.subject, ()))
+            entities[chunk.subject] = Named(chunk.subject, name, qualifier or "title", description, known)
     for key, name in phrases.items():
-        found.setdefault(key, Named(key, name, (types or {}).get(key, "phrase")))
-    return list(found.values())
+        entities.setdefault(key, Named(key, name, (types or {}).get(key, "phrase")))
+    return list(entities.values())
 
 
 def mention_counts(read: ReadChunk) -> Counter[Key]:

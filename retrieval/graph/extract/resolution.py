@@ -33,7 +33,7 @@ A person and a work or a place named after them are not the same; a full and a s
 
 @dataclass(frozen=True)
 class Resolution:
-    """`canonical` maps each name that gave way to the name it goes by.
+    """`canonical` maps each replaced name to the name that replaces it.
 
     `undecided` maps doubtful pairs on which the model gave no answer ("20 pairs of names from …") to the reason.
     """
@@ -42,16 +42,18 @@ class Resolution:
     undecided: Mapping[str, str]
 
     def apply(self, triples: Sequence[Triple]) -> list[Triple]:
-        """The triples with canonical names; those whose ends are now one thing are dropped."""
-        renamed = (replace(one, subject=self._name(one.subject), object=self._name(one.object)) for one in triples)
-        return [one for one in renamed if name_key(one.subject) != name_key(one.object)]
+        """The triples with canonical names, without those whose ends are now the same."""
+        renamed = (
+            replace(triple, subject=self._name(triple.subject), object=self._name(triple.object)) for triple in triples
+        )
+        return [triple for triple in renamed if name_key(triple.subject) != name_key(triple.object)]
 
     def aliases(self) -> dict[str, list[str]]:
         """The other names of each canonical name, sorted."""
-        found: dict[str, list[str]] = {}
+        aliases: dict[str, list[str]] = {}
         for name, canonical in sorted(self.canonical.items()):
-            found.setdefault(canonical, []).append(name)
-        return found
+            aliases.setdefault(canonical, []).append(name)
+        return aliases
 
     def _name(self, name: str) -> str:
         return self.canonical.get(name, name)
@@ -59,9 +61,9 @@ class Resolution:
 
 def resolve_names(triples: Sequence[Triple], embedder: Embedder, llm: LLM | None = None) -> Resolution:
     """Find the names that mean the same thing; the most frequent name wins, then the longest."""
-    counts = Counter(name for one in triples for name in (one.subject, one.object))
+    counts = Counter(name for triple in triples for name in (triple.subject, triple.object))
     spelled: dict[tuple[str, ...], str] = {}
-    for name in sorted(counts, key=lambda one: (-counts[one], -len(one), one)):
+    for name in sorted(counts, key=lambda triple: (-counts[triple], -len(triple), triple)):
         spelled.setdefault(name_key(name), name)
     names = list(spelled.values())  # best first
     sure, doubtful = _near(names, embedder)
@@ -69,10 +71,10 @@ def resolve_names(triples: Sequence[Triple], embedder: Embedder, llm: LLM | None
     parent = {name: name for name in names}
     for first, second in [*sure, *decided]:
         roots = _root(parent, first), _root(parent, second)
-        kept, lost = sorted(roots, key=names.index)
-        parent[lost] = kept
+        winner, loser = sorted(roots, key=names.index)
+        parent[loser] = winner
     canonical = {name: _root(parent, spelled[name_key(name)]) for name in counts}
-    return Resolution({name: kept for name, kept in canonical.items() if name != kept}, undecided)
+    return Resolution({name: winner for name, winner in canonical.items() if name != winner}, undecided)
 
 
 def _root(parent: Mapping[str, str], name: str) -> str:
@@ -82,7 +84,7 @@ def _root(parent: Mapping[str, str], name: str) -> str:
 
 
 def _near(names: Sequence[str], embedder: Embedder) -> tuple[list[Pair], list[Pair]]:
-    """Pairs that are surely the same, and doubtful ones."""
+    """Pairs of names that are the same, and pairs in doubt."""
     if len(names) < 2:
         return [], []
     vectors = on_grid(embedder.embed(names))

@@ -16,11 +16,9 @@ from typing import Protocol
 
 import pandas as pd
 
+from hopbench.retrieval.graph.extract.aliases import AliasTable, Key, alias_table
 from hopbench.retrieval.graph.extract.names import (
-    AliasTable,
-    Key,
     ReadChunk,
-    alias_table,
     keep_returning_phrases,
     mention_counts,
     named_entities,
@@ -46,7 +44,7 @@ MAX_APART = 5  # names further apart in one sentence (lists of dozens) are not t
 
 @dataclass(slots=True)
 class _Relation:
-    """What was stated of two names. Most pairs are stated once, and there are millions: no sets until the end."""
+    """The statements about two names. Most pairs have one, and there are millions: no sets before the end."""
 
     doubt: float = 1.0
     types: tuple[str, ...] = ()
@@ -65,7 +63,7 @@ class MoreNames(Protocol):
     """Finds names that the rules miss."""
 
     def __call__(self, read: Sequence[ReadChunk], table: AliasTable) -> Mapping[Key, str]:
-        """Append what was found to each `phrases`; returns the types of names."""
+        """Append the names to each chunk's `phrases`; returns the types of names."""
         ...
 
 
@@ -93,8 +91,8 @@ def _read(chunks: Sequence[Chunk], more_names: MoreNames | None) -> tuple[list[R
     types = more_names(read, table) if more_names else {}
     phrases = keep_returning_phrases(read)
     entities = [
-        (entity_id(one.key), one.name, one.type, one.description, list(one.aliases))
-        for one in named_entities(read, table, phrases, types)
+        (entity_id(entity.key), entity.name, entity.type, entity.description, list(entity.aliases))
+        for entity in named_entities(read, table, phrases, types)
     ]
     return read, pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY]))
 
@@ -102,18 +100,18 @@ def _read(chunks: Sequence[Chunk], more_names: MoreNames | None) -> tuple[list[R
 def _edges(
     read: Sequence[ReadChunk], tagger: Tagger
 ) -> tuple[pd.DataFrame, Mapping[tuple[Key, Key], _Relation], Mapping[Key, int]]:
-    """The table of mentions, what is stated of each pair of names, and in how many chunks each name stands."""
+    """The table of mentions, the relation of each pair of names, and the number of chunks that mention each name."""
     mentions: list[tuple[str, str, int, float, list[str]]] = []
     relations: defaultdict[tuple[Key, Key], _Relation] = defaultdict(_Relation)
     frequency: Counter[Key] = Counter()
-    for one in read:
-        stems = [tagger.stem_words(word.folded for word in words) for words in one.words]
-        counts = mention_counts(one)
+    for chunk in read:
+        stems = [tagger.stem_words(word.folded for word in words) for words in chunk.words]
+        counts = mention_counts(chunk)
         frequency.update(counts.keys())
-        mentions.extend(_mention_rows(one, counts, stems, tagger))
-        for first, second, certainty, kind, number in _statements(one):
+        mentions.extend(_mention_rows(chunk, counts, stems, tagger))
+        for first, second, certainty, kind, number in _statements(chunk):
             pair = (first, second) if first < second else (second, first)
-            relations[pair].state(certainty, kind, one.sentences[number], stems[number])
+            relations[pair].state(certainty, kind, chunk.sentences[number], stems[number])
     return pd.DataFrame(mentions, columns=list(EDGE_COLUMNS[MENTIONED_IN])), relations, frequency
 
 

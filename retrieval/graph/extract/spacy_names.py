@@ -15,7 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from hopbench.retrieval.graph.extract.names import MAX_NAME_WORDS, NAME_LABELS, AliasTable, Key, ReadChunk, Span
+from hopbench.retrieval.graph.extract.aliases import MAX_NAME_WORDS, AliasTable, Key
+from hopbench.retrieval.graph.extract.names import NAME_LABELS, ReadChunk, Span
 from hopbench.retrieval.support.errors import InputError, MissingExtraError
 from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
@@ -34,15 +35,15 @@ def recogniser() -> str:
         raise MissingExtraError("the spaCy extractor", "spacy")
     model = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
     try:
-        found = version(model) if model.isidentifier() and find_spec(model) else None
+        installed = version(model) if model.isidentifier() and find_spec(model) else None
     except PackageNotFoundError:
-        found = None
-    if found is None:
+        installed = None
+    if installed is None:
         raise InputError(
             f"the spaCy model {model!r} is not installed: python -m spacy download {model} (without pip: install its "
             f"wheel from https://github.com/explosion/spacy-models/releases), or name another in {MODEL_VARIABLE}"
         )
-    return f"{model}@{found}/spacy@{version('spacy')}"
+    return f"{model}@{installed}/spacy@{version('spacy')}"
 
 
 @dataclass(frozen=True)
@@ -57,22 +58,22 @@ class SpacyNames:
         Nothing is added inside a mention, nor for a name that `table` knows: the rules read those better.
         """
         nlp = _load(self.recogniser.partition("@")[0])
-        places = [(one, number) for one in read for number in range(1, len(one.sentences))]
-        texts = [one.sentences[number][:MAX_CHARACTERS] for one, number in places]
+        places = [(chunk, number) for chunk in read for number in range(1, len(chunk.sentences))]
+        texts = [chunk.sentences[number][:MAX_CHARACTERS] for chunk, number in places]
         labels: defaultdict[Key, Counter[str]] = defaultdict(Counter)
-        for (one, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH), strict=True):
+        for (chunk, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH), strict=True):
             for entity in doc.ents:
-                name = _name(one.words[number], doc.text, entity.start_char, entity.end_char)
+                name = _name(chunk.words[number], doc.text, entity.start_char, entity.end_char)
                 if entity.label_ not in NAME_LABELS or name is None:
                     continue
-                key = tuple(word.folded for word in one.words[number][name])
+                key = tuple(word.folded for word in chunk.words[number][name])
                 labels[key][entity.label_] += 1
-                _add(one, key, Span(number, name.start, name.stop - name.start), table)
+                _add(chunk, key, Span(number, name.start, name.stop - name.start), table)
         return {key: min(counts, key=lambda label: (-counts[label], label)) for key, counts in labels.items()}
 
 
 def _load(model: str) -> Any:
-    """The model with its entity recogniser and what that listens to, nothing else: 60% of the whole pipe's time."""
+    """The model with its entity recogniser and the components that this needs: 60% of the full pipeline's time."""
     import spacy
 
     nlp = spacy.load(model)
@@ -84,7 +85,7 @@ def _load(model: str) -> Any:
 
 
 def _name(words: Sequence[Token], sentence: str, begin: int, end: int) -> slice | None:
-    """The words that the characters `begin`..`end` cover, without a leading article; None for what is no name to us."""
+    """The words that the characters `begin`..`end` cover, without a leading article; None if they are no name."""
     own = tokens(sentence[begin:end])
     start = len(tokens(sentence[:begin]))
     stop = start + len(own)

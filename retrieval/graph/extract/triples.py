@@ -1,4 +1,4 @@
-"""The graph from ready triples: what a JSONL file, or a language model, says each passage states."""
+"""The graph from triples by passage, read from a JSONL file or by a language model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from hopbench.retrieval.graph.extract.names import ALIAS_WEIGHT, TITLE_WEIGHT, Key, title_key
+from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT, Key, title_key
 from hopbench.retrieval.graph.extract.profiles import occurrences, profiles
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO, entity_id
 from hopbench.retrieval.graph.statements import Statement, encoded
@@ -21,7 +21,7 @@ MAX_DESCRIPTION = 300  # characters of an edge's or a statement's own
 
 @dataclass(slots=True)
 class _Stated:
-    """What was stated of a pair of names: per (subject, relation, object) the highest confidence and the wordings."""
+    """The statements about a pair of names: per (subject, relation, object) the highest confidence and the wordings."""
 
     statements: dict[tuple[str, str, str], tuple[float, tuple[str, ...]]] = field(default_factory=dict)
     descriptions: list[str] = field(default_factory=list)
@@ -48,17 +48,17 @@ def triple_tables(
     for chunk in chunks:
         subject = title_key(chunk.title)
         read = [(sentence, [token.folded for token in tokens(sentence)]) for sentence in sentences(chunk.content)]
-        found: Counter[Key] = Counter({subject: 1} if subject else {})
+        mentioned: Counter[Key] = Counter({subject: 1} if subject else {})
         for triple in by_passage[chunk.passage_id]:
             ends = name_key(triple.subject), name_key(triple.object)
             if all(ends) and ends[0] != ends[1]:
                 _state(relations, ends, triple, read, tagger)
-            found.update(key for key in set(ends) if key and (chunk.id, key) not in elsewhere)
-        mentions.extend(_mention_rows(chunk, subject, found, read, tagger))
+            mentioned.update(key for key in set(ends) if key and (chunk.id, key) not in elsewhere)
+        mentions.extend(_mention_rows(chunk, subject, mentioned, read, tagger))
     others = {name_key(name): list(known) for name, known in aliases.items()}
     entities = [
-        (entity_id(key), one.name, one.type, one.description, others.get(key, []))
-        for key, one in profiles(chunks, by_passage).items()
+        (entity_id(key), profile.name, profile.type, profile.description, others.get(key, []))
+        for key, profile in profiles(chunks, by_passage).items()
     ]
     return {
         ENTITY: pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY])),
@@ -69,10 +69,10 @@ def triple_tables(
 
 def triples_by_passage(triples: Sequence[Triple]) -> defaultdict[str, list[Triple]]:
     """The triples of each passage, in an order that is their own."""
-    found: defaultdict[str, list[Triple]] = defaultdict(list)
-    for triple in sorted(triples, key=lambda one: (one.subject, one.relation, one.object, str(one))):
-        found[triple.passage_id].append(triple)
-    return found
+    by_passage: defaultdict[str, list[Triple]] = defaultdict(list)
+    for triple in sorted(triples, key=lambda triple: (triple.subject, triple.relation, triple.object, str(triple))):
+        by_passage[triple.passage_id].append(triple)
+    return by_passage
 
 
 def _names_of_split_passages(
@@ -82,7 +82,7 @@ def _names_of_split_passages(
     parts: defaultdict[str, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
         parts[chunk.passage_id].append(chunk)
-    found: set[tuple[str, Key]] = set()
+    elsewhere: set[tuple[str, Key]] = set()
     for passage, together in parts.items():
         if len(together) == 1:
             continue
@@ -90,8 +90,8 @@ def _names_of_split_passages(
         for key in {name_key(name) for triple in by_passage[passage] for name in (triple.subject, triple.object)}:
             without = [chunk for chunk in words if not occurrences(words[chunk], key)]
             if len(without) < len(together):
-                found.update((chunk, key) for chunk in without)
-    return found
+                elsewhere.update((chunk, key) for chunk in without)
+    return elsewhere
 
 
 def _state(
@@ -113,9 +113,9 @@ def _state(
 
 
 def _mention_rows(
-    chunk: Chunk, subject: Key, found: Mapping[Key, int], read: Sequence[tuple[str, list[str]]], tagger: Tagger
+    chunk: Chunk, subject: Key, mentioned: Mapping[Key, int], read: Sequence[tuple[str, list[str]]], tagger: Tagger
 ) -> Iterator[tuple[str, str, int, float, list[str]]]:
-    for key in found:
+    for key in mentioned:
         counted = [(occurrences(words, key), words) for _, words in read]
         stems = {stem for count, words in counted if count for stem in tagger.stem_words(words)}
         weight = TITLE_WEIGHT if key == subject else ALIAS_WEIGHT
@@ -137,7 +137,7 @@ def _related_table(relations: Mapping[tuple[Key, Key], _Stated], tagger: Tagger)
 
 
 def _statements(stated: _Stated) -> Iterator[Statement]:
-    """What a triple without confidence says is not stated."""
+    """The statements of an edge; a triple with confidence 0 states nothing."""
     for (subject, relation, thing), (confidence, worded) in stated.statements.items():
         if confidence > 0:
             yield Statement(subject, relation, thing, _joined(worded), round(10.0 * confidence, 5))

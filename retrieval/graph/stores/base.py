@@ -1,4 +1,4 @@
-"""The one protocol behind which graphs are kept."""
+"""The protocol of graph stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Record = Mapping[str, Any]
 
 
 class GraphStore(Protocol):
-    """A graph of one namespace in some engine. A read is one round trip; writing the same tables twice is one write."""
+    """The graph of one namespace in some engine. A read is one round trip; writes are idempotent."""
 
     engine: str
     namespace: str
@@ -29,7 +29,7 @@ class GraphStore(Protocol):
         ...
 
     def stamp(self) -> str | None:
-        """A digest that changes whenever the stored content may have, or None where that cannot be told cheaply."""
+        """A digest that changes whenever the stored content may have changed; None if the engine has no cheap one."""
         ...
 
     def drop(self) -> None:
@@ -42,6 +42,6 @@ class GraphStore(Protocol):
 
 
 def rows_of(record: Record) -> int:
-    """How many rows a record stands for: the length of its list columns, else one."""
+    """The number of rows in a record: the length of its list columns, or 1 without any."""
     lists = [len(value) for value in record.values() if isinstance(value, Sequence) and not isinstance(value, str)]
     return max(lists, default=1)

@@ -1,4 +1,4 @@
-"""Copies a graph from one store to another and proves that it arrived."""
+"""Copies a graph from one store to another and verifies the copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hopbench.retrieval.support.errors import InputError, StoreError
 
 @dataclass(frozen=True)
 class Copied:
-    """What stands in the target: `fresh` is False where it stood there before."""
+    """The graph in the target; `fresh` is False if an equal one was there before."""
 
     fingerprint: str
     nodes: Mapping[str, int]

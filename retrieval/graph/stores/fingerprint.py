@@ -27,16 +27,16 @@ def export(store: GraphStore) -> GraphTables:
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
-    """A table with an empty list where the store kept none."""
+    """The table with empty lists for missing values of sparse columns."""
     for name in SPARSE_COLUMNS.intersection(table.columns):
-        table[name] = [kept or [] for kept in table[name]]
+        table[name] = [value or [] for value in table[name]]
     return table
 
 
 def fingerprint(tables: GraphTables) -> str:
     """SHA-256 over the sorted rows of every node label and edge type; independent of engine and order.
 
-    Numbers count to 6 decimals, lists as sorted lists, a missing value as empty, so that what an engine does with
+    Numbers are rounded to 6 decimals, lists sorted, missing values empty, so that what an engine does with
     them does not show.
     """
     digest = hashlib.sha256()

@@ -59,17 +59,17 @@ class Neighbourhood:
     """A node's edges that may pass enough energy on or lead to what is visited; `degree` counts all of them.
 
     `NOT_COUNTED` stands for the degree of a node that has edges, none of which came back: they are all too weak.
-    `tags` has what `spelled` makes the tags of each edge from; only those of edges that are taken are asked for.
+    `tags` holds, by edge, what `read_tags` makes its tags from: only the tags of edges that are taken are read.
     """
 
     degree: int
     edges: list[Edge] = field(default_factory=list)
     tags: list[Any] = field(default_factory=list)
-    spelled: Callable[[Any], Sequence[str]] = tuple
+    read_tags: Callable[[Any], Sequence[str]] = tuple
 
     def tags_of(self, place: int) -> Sequence[str]:
         """The tags of one of the edges."""
-        return self.spelled(self.tags[place]) if self.tags else ()
+        return self.read_tags(self.tags[place]) if self.tags else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Branch:
     weight: float = 0.0
     tags: Sequence[str] = ()
 
-    def line(self) -> list[Branch]:
+    def lineage(self) -> list[Branch]:
         """From the seed to here."""
         line = [self]
         while line[-1].parent is not None:
@@ -93,7 +93,7 @@ class Branch:
 
     def steps(self) -> tuple[Step, ...]:
         """The edges from the seed to here, each with the energy after it."""
-        line = self.line()
+        line = self.lineage()
         return tuple(Step(b.kind, a.node, b.node, b.weight, b.energy) for a, b in pairwise(line))
 
 

@@ -1,4 +1,4 @@
-"""Between document 3's energies and the store: what a level asks for, and what came back as neighbourhoods."""
+"""Reads the levels of document 3's spread: frontiers as query parameters, records as neighbourhoods."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.activation.edge_cache import EdgeCache
 from hopbench.retrieval.strategies.activation.energy import NOT_COUNTED, Exploration, Neighbourhood, floored_jaccard
-from hopbench.retrieval.strategies.activation.level import shared_neighbourhoods
-from hopbench.retrieval.strategies.activation.shelf import EdgeShelf
+from hopbench.retrieval.strategies.activation.level import cached_neighbourhoods
 from hopbench.retrieval.types import Counters
 
 COLUMNS = ("source", "degree", "kind", "target", "weight", "tags")
 
 
 def frontier_row(q: int, spreads: Sequence[Exploration], index: Index) -> dict[str, Any]:
-    """What `cypher.ACTIVATION_HOP` needs of one question: its seeds' frontiers in one, each node once.
+    """A question's row of `cypher.ACTIVATION_HOP`: its seeds' frontiers in one, each node once.
 
     A node in several frontiers is asked for with its highest energy, so that what each needs comes back.
     """
@@ -42,29 +42,31 @@ def level(
     tag_floor: float,
     thresholds: Mapping[str, float | bool],
 ) -> Mapping[int, Mapping[str, Neighbourhood]]:
-    """A level's neighbourhoods by question and node: read from the store, or in a sweep from what its trials share.
+    """A level's neighbourhoods by question and node: read from the store, or in a sweep from the trials' shared edges.
 
     `rows` are the questions' frontier rows, `thresholds` the other parameters of `cypher.ACTIVATION_HOP`.
     """
-    shelf = _shelf(batch)
-    if shelf is None:
+    edge_cache = _edge_cache(batch)
+    if edge_cache is None:
         records = batch.read(counters, cypher.ACTIVATION_HOP, frontier=rows, **thresholds)
         counters.edges_touched += sum(len(record["target"]) for record in records)
         return neighbourhoods(records, tags, tag_floor, thresholds["min_weight"])
-    found, seeds, edges = shared_neighbourhoods(shelf, batch.index.store, rows, tags, tag_floor, thresholds)
+    neighbourhoods_of, seeds, edges = cached_neighbourhoods(
+        edge_cache, batch.index.store, rows, tags, tag_floor, thresholds
+    )
     counters.round_trips += 1
     counters.rows += seeds + edges
     counters.edges_touched += edges
-    return found
+    return neighbourhoods_of
 
 
-def _shelf(batch: Batch) -> EdgeShelf | None:
-    """Where trials to come will ask for the same edges again: what they share."""
+def _edge_cache(batch: Batch) -> EdgeCache | None:
+    """The edges shared with the trials to come; None where there are none."""
     floors, asked = batch.index.floors, [("activation", name) for name in ("min_similarity", "min_strength")]
     if batch.alone or not floors.keys() >= set(asked):
         return None
     least = [floors[one] for one in asked]
-    return batch.index.memo.get(("activation edges", *least), lambda: EdgeShelf(*least))
+    return batch.index.memo.get(("activation edges", *least), lambda: EdgeCache(*least))
 
 
 def neighbourhoods(

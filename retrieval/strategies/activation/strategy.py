@@ -74,13 +74,17 @@ class Activation(Strategy):
     energy_weight: float = param(0.3, "share of the relative energy in a blended score", 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse values outside the bounds, and say why RRF is."""
+        """Refuse values outside the bounds, with a reason of its own for RRF."""
         if self.fusion == "rrf":
             raise ParameterError(
                 "activation.fusion = 'rrf' is refused: R is a seed's energy in 0..1, and an RRF score, at most 2/61, "
                 "says only its rank; use 'weighted'"
             )
         super().__post_init__()
+
+    def lowest_weights(self) -> Mapping[str, float]:
+        """The threshold on SIMILAR_TO, if it is followed."""
+        return {SIMILAR_TO: self.min_similarity} if self.use_similar else {}
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The weighted hybrid ranking."""
@@ -161,20 +165,20 @@ class Activation(Strategy):
         hits = []
         for chunk, score in ordered(self._scores(initial, best)):
             components = {"hybrid": hybrid.get(chunk, 0.0)}
-            way = best.get(chunk)
-            if way is not None:
-                components |= {"energy": way.energy, "depth": way.depth}
-            reached = way is not None and chunk not in seeds
-            path = way.steps() if way is not None and reached else ()
+            branch = best.get(chunk)
+            if branch is not None:
+                components |= {"energy": branch.energy, "depth": branch.depth}
+            reached = branch is not None and chunk not in seeds
+            path = branch.steps() if branch is not None and reached else ()
             hits.append(Hit(chunk, score, "graph" if reached else "seed", components, path))
-        kept = sum(hit.origin == "graph" for hit in hits)
-        return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads, kept))
+        from_graph = sum(hit.origin == "graph" for hit in hits)
+        return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads, from_graph))
 
     def _scores(self, initial: Scored, best: Mapping[str, Branch]) -> dict[str, float]:
         received = {chunk: branch.energy for chunk, branch in best.items()}
         if self.ranking == "energy":
-            kept = dict(initial[: self.seeds])
-            return {**received, **{c: r if r > 0 else received.get(c, r) for c, r in kept.items()}}
+            seeds = dict(initial[: self.seeds])
+            return {**received, **{c: r if r > 0 else received.get(c, r) for c, r in seeds.items()}}
         most = max(received.values(), default=0.0) or 1.0
         hybrid = dict(initial)
         return {
@@ -193,8 +197,8 @@ def strongest(spreads: Sequence[Exploration], chunks: Mapping[str, int]) -> dict
     return best
 
 
-def _notes(tags: Sequence[str], spreads: Sequence[Exploration], kept: int) -> dict[str, object]:
-    """What happened to the energy: arrivals, the nodes they reached, the chunks ranked for it, all complete paths."""
+def _notes(tags: Sequence[str], spreads: Sequence[Exploration], from_graph: int) -> dict[str, object]:
+    """The ranking's notes: arrivals of energy, nodes reached, chunks ranked for it, and all complete paths."""
     ended = [(branch, why) for spread in spreads for branch, why in spread.ended]
     lengths = Counter(branch.depth for branch, _ in ended)
     return {
@@ -203,13 +207,13 @@ def _notes(tags: Sequence[str], spreads: Sequence[Exploration], kept: int) -> di
         "path_lengths": {str(length): lengths[length] for length in sorted(lengths)},
         "found": sum(len(spread.reached) for spread in spreads),
         "unique": len({branch.node for spread in spreads for branch in spread.reached}),
-        "kept": kept,
+        "kept": from_graph,
         "paths": [_path(branch, why) for branch, why in ended if branch.depth],
     }
 
 
 def _path(last: Branch, why: str) -> dict[str, object]:
-    line = last.line()
+    line = last.lineage()
     return {
         "nodes": [branch.node for branch in line],
         "edges": [branch.kind for branch in line[1:]],

@@ -1,4 +1,4 @@
-"""Communities of the RELATED_TO graph: what dual_level's global level searches.
+"""Communities of the RELATED_TO graph, which dual_level's global level searches.
 
 Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; igraph's, seeded) maximises modularity over the strengths. What
 is larger than `max_size` is partitioned again on its own, as GraphRAG does with its hierarchy (its default is 10 too);
@@ -31,8 +31,8 @@ from hopbench.retrieval.types import Counters
 Rows = NDArray[np.int64]
 SEED = 1
 PASSES = 2  # of Leiden over the graph, igraph's default
-_NOTHING: Record = {"source": [], "target": [], "types": [], "description": []}
-TOLD_NAMES, TOLD_RELATIONS = 10, 10  # in a community's text, the strongest
+_NO_RECORD: Record = {"source": [], "target": [], "types": [], "description": []}
+MAX_NAMES, MAX_RELATIONS = 10, 10  # in a community's text, the strongest
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Descriptions:
 
 
 def descriptions(batch: Batch, counters: Counters) -> Descriptions:
-    """What the graph says of entities and relations; read once per index, charged to each batch that uses it."""
+    """The wording of entities and relations; read once per index, charged to each batch that uses it."""
     read = batch.index.memo.get("descriptions", lambda: _read(batch))
     counters.round_trips += 1
     counters.rows += read.rows
@@ -55,26 +55,26 @@ def descriptions(batch: Batch, counters: Counters) -> Descriptions:
 def _read(batch: Batch) -> Descriptions:
     # A kind of which the graph has nothing comes back as no record at all.
     records = {record["kind"]: record for record in batch.index.store.read(cypher.DESCRIPTIONS)}
-    entity, relation = records.get(ENTITY, _NOTHING), records.get(RELATED_TO, _NOTHING)
+    entity, relation = records.get(ENTITY, _NO_RECORD), records.get(RELATED_TO, _NO_RECORD)
     return Descriptions(
         dict(zip(entity["source"], entity["description"], strict=True)),
-        _worded(relation, entity_names(batch.index)),
+        _relation_texts(relation, entity_names(batch.index)),
         len(entity["source"]) + len(relation["source"]),
     )
 
 
-def _worded(relation: Record, name_of: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Each pair's description; without one, as in many graphs built elsewhere, its types between the ends' names.
+def _relation_texts(relation: Record, name_of: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Each pair's description; where there is none (as in many mapped graphs), the types between the ends' names.
 
     Such an edge leads from subject to object, and several may join a pair; ours are one a pair, and described.
     """
-    found: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     columns = (relation[name] for name in ("source", "target", "types", "description"))
-    for source, target, types, said in zip(*columns, strict=True):
-        told = said or " ".join((name_of.get(source, source), *sorted(types), name_of.get(target, target)))
+    for source, target, types, description in zip(*columns, strict=True):
+        text = description or " ".join((name_of.get(source, source), *sorted(types), name_of.get(target, target)))
         pair = (source, target) if source < target else (target, source)
-        found[pair] = f"{found[pair]}; {told}" if pair in found else told
-    return found
+        texts[pair] = f"{texts[pair]}; {text}" if pair in texts else text
+    return texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +169,11 @@ def communities(
 
 
 def at_least(matrix: sparse.csr_array, minimum: float) -> sparse.csr_array:
-    """The entries of a matrix that are not smaller."""
-    kept = sparse.csr_array(matrix.copy())
-    kept.data[kept.data < minimum] = 0.0
-    kept.eliminate_zeros()
-    return kept
+    """The entries of a matrix that are at least `minimum`."""
+    result = sparse.csr_array(matrix.copy())
+    result.data[result.data < minimum] = 0.0
+    result.eliminate_zeros()
+    return result
 
 
 def _names_and_texts(
@@ -184,13 +184,13 @@ def _names_and_texts(
     for rows in members:
         inside = sparse.csr_array(related[rows][:, rows])
         strength = np.round(np.asarray(inside.sum(axis=1)).ravel(), 9)
-        strongest = [reader.name_of[graph.entities[rows[i]]] for i in np.lexsort((rows, -strength))[:TOLD_NAMES]]
+        strongest = [reader.name_of[graph.entities[rows[i]]] for i in np.lexsort((rows, -strength))[:MAX_NAMES]]
         pairs = _upper(inside)
         order = np.lexsort((pairs.col, pairs.row, -pairs.data))
         ends = [(graph.entities[rows[pairs.row[i]]], graph.entities[rows[pairs.col[i]]]) for i in order]
-        said = list(dict.fromkeys(worded.relations[pair] for pair in ends))[:TOLD_RELATIONS]
+        relations = list(dict.fromkeys(worded.relations[pair] for pair in ends))[:MAX_RELATIONS]
         names.append(strongest)
-        texts.append(". ".join([*strongest, *said]))
+        texts.append(". ".join([*strongest, *relations]))
     return names, texts
 
 

@@ -1,4 +1,4 @@
-"""The two levels of dual_level: chunks of entities, chunks of communities, and what led to each."""
+"""The two levels of dual_level: chunks of entities and of communities, and their provenance."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Step
 
 IN_COMMUNITY = "IN_COMMUNITY"  # the step from a community to its entity, which is no edge of the graph
-TOLD = 5  # entities and communities that the notes list
+NOTED = 5  # entities and communities that the notes list
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """One level's answer to a question: chunk rows, best first, each with the number of what led to it.
+    """One level's result for a question: chunk rows, best first, each with the entity or community that led to it.
 
-    `sources` are rows of entities or numbers of communities, nearest first, with `cosines`; `owners` point into them.
+    `sources` are rows of entities or numbers of communities, nearest first, with `cosines`; `owners` index them.
     """
 
     rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -80,8 +80,8 @@ def _entities_by_chunk(graph: Adjacency) -> sparse.csr_array:
     return by_chunk
 
 
-class Evidence:
-    """Writes down what led to a chunk."""
+class Provenance:
+    """The provenance of ranked chunks: steps to each, and notes."""
 
     def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
         self._index, self._graph, self._known = index, graph, known
@@ -118,8 +118,8 @@ class Evidence:
 
     def notes(self, local: Level, broad: Level) -> dict[str, object]:
         """The nearest entities and communities, by name, with their cosines."""
-        near = zip(local.sources[:TOLD].tolist(), local.cosines[:TOLD].tolist(), strict=True)
-        far = zip(broad.sources[:TOLD].tolist(), broad.cosines[:TOLD].tolist(), strict=True)
+        near = zip(local.sources[:NOTED].tolist(), local.cosines[:NOTED].tolist(), strict=True)
+        far = zip(broad.sources[:NOTED].tolist(), broad.cosines[:NOTED].tolist(), strict=True)
         names = self._known.names if self._known else ()
         return {
             "entities": [(self._graph.entities[row], cosine) for row, cosine in near],

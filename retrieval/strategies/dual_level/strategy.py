@@ -34,9 +34,9 @@ from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.dual_level.communities import Communities, Descriptions, communities, descriptions
 from hopbench.retrieval.strategies.dual_level.levels import (
-    Evidence,
     Floats,
     Level,
+    Provenance,
     Rows,
     chunks_of_communities,
     chunks_of_entities,
@@ -45,13 +45,13 @@ from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking
 
-NOTHING_SAID = Descriptions({}, {}, 0)
+NO_DESCRIPTIONS = Descriptions({}, {}, 0)
 BLOCK = 64  # questions compared with all entities at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
-    """A batch and what both levels read of it: the graph, its names and wording, and what each question asks for."""
+    """A batch with the inputs of both levels: the graph, its names and wording, and each question's keywords."""
 
     batch: Batch
     counters: Counters
@@ -114,10 +114,10 @@ class DualLevel(Strategy):
             far = self._global(task) if self.mode != "local" else None
         with stage(counters, "fusion"):
             initial = self.initial(batch)
-            evidence = Evidence(batch.index, task.graph, far[0] if far else None)
+            provenance = Provenance(batch.index, task.graph, far[0] if far else None)
             nothing = [Level()] * len(task.asked)
             levels = zip(near or nothing, far[1] if far else nothing, strict=True)
-            return [self._fused(batch, q, *pair, initial[q], evidence) for q, pair in enumerate(levels)]
+            return [self._fused(batch, q, *pair, initial[q], provenance) for q, pair in enumerate(levels)]
 
     def _task(self, batch: Batch, counters: Counters) -> _Task:
         reader = linker(batch, counters)
@@ -128,19 +128,19 @@ class DualLevel(Strategy):
             graph=adjacency(batch, counters),
             reader=reader,
             asked=question_keywords(batch, counters, reader),
-            worded=descriptions(batch, counters) if reads_wording else NOTHING_SAID,
+            worded=descriptions(batch, counters) if reads_wording else NO_DESCRIPTIONS,
         )
 
     def _local(self, task: _Task) -> list[Level]:
         graph, asked = task.graph, task.asked
-        questions, found = _text_vectors(task.batch, [one.low for one in asked]), []
+        questions, levels = _text_vectors(task.batch, [entity.low for entity in asked]), []
         for q, near in enumerate(_nearest(questions, self._entity_vectors(task), self.entities)):
-            named = [graph.entity_row[one] for one in asked[q].entities if one in graph.entity_row]
+            named = [graph.entity_row[entity] for entity in asked[q].entities if entity in graph.entity_row]
             sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
             level = chunks_of_entities(task.batch, q, graph.mentions, sources, values, self.local_order)
             task.counters.edges_touched += level.touched
-            found.append(level)
-        return found
+            levels.append(level)
+        return levels
 
     def _entity_vectors(self, task: _Task) -> Vectors:
         """Embeddings of the graph's entities, (m, d) in the adjacency's order, once per index."""
@@ -166,13 +166,13 @@ class DualLevel(Strategy):
                 resolution=self.resolution,
                 min_strength=self.min_strength,
             )
-        questions, found = _text_vectors(task.batch, [one.high for one in task.asked]), []
+        questions, levels = _text_vectors(task.batch, [one.high for one in task.asked]), []
         for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):
             best = self._passing(near, [], self.communities)
             level = chunks_of_communities(task.batch, q, known.chunks, *best)
             task.counters.edges_touched += level.touched
-            found.append(level)
-        return known, found
+            levels.append(level)
+        return known, levels
 
     def _passing(self, near: TopRows, named: Sequence[int], limit: int) -> tuple[Rows, Floats]:
         """The best `limit` of the near that have the minimum cosine and of the named, which have 1; ties by row.
@@ -188,10 +188,12 @@ class DualLevel(Strategy):
         best = sorted(values, key=lambda row: (-values[row], row))[:limit]
         return np.array(best, dtype=np.int64), np.array([values[row] for row in best])
 
-    def _fused(self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, evidence: Evidence) -> Ranking:
+    def _fused(
+        self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, provenance: Provenance
+    ) -> Ranking:
         """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if they found nothing."""
         question, ids = batch.questions[q].id, batch.index.chunks
-        notes = evidence.notes(local, broad)
+        notes = provenance.notes(local, broad)
         if not len(local.rows) and not len(broad.rows):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
@@ -209,7 +211,7 @@ class DualLevel(Strategy):
         others = {chunk: rank for rank, chunk in enumerate(lists["global"])}
         hits = []
         for chunk, score in ordered(scores)[:KEEP]:
-            path = evidence.path(chunk, local, places.get(chunk), broad, others.get(chunk))
+            path = provenance.path(chunk, local, places.get(chunk), broad, others.get(chunk))
             components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
             hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
         counts = {

@@ -21,54 +21,54 @@ SYNONYM = "SYNONYM"  # the step from a seed to its synonym, which is no edge of 
 
 @dataclass(slots=True)
 class Expanded:
-    """A question's entities: the seeds in their order, and how each other one was found: (edge, from, weight)."""
+    """A question's entities: its seeds in order, and the origin of each other one: (edge, from entity, weight)."""
 
     seeds: list[str]
-    ways: dict[str, tuple[str, str, float]] = field(default_factory=dict)
+    origins: dict[str, tuple[str, str, float]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.seeds) + len(self.ways)
+        return len(self.seeds) + len(self.origins)
 
     def __contains__(self, entity: str) -> bool:
-        return entity in self.ways or entity in self.seeds
+        return entity in self.origins or entity in self.seeds
 
     @property
     def entities(self) -> list[str]:
-        """All entities: seeds, then the others as they were found."""
-        return [*self.seeds, *self.ways]
+        """All entities: seeds, then the others in the order of their discovery."""
+        return [*self.seeds, *self.origins]
 
     @property
     def synonyms(self) -> list[str]:
         """The entities that stage 3 added."""
-        return [entity for entity, (edge, _, _) in self.ways.items() if edge == SYNONYM]
+        return [entity for entity, (edge, _, _) in self.origins.items() if edge == SYNONYM]
 
     def path(self, entity: str) -> tuple[Step, ...]:
         """The steps from a seed to an entity; none for a seed."""
-        if entity not in self.ways:
+        if entity not in self.origins:
             return ()
-        edge, source, weight = self.ways[entity]
+        edge, source, weight = self.origins[entity]
         return (*self.path(source), Step(edge, source, entity, weight, round(self.strength(entity), DECIMALS)))
 
     def strength(self, entity: str) -> float:
-        """The product of the weights on the way from a seed; 1 for a seed."""
-        if entity not in self.ways:
+        """The product of the weights along the path from a seed; 1 for a seed."""
+        if entity not in self.origins:
             return 1.0
-        _, source, weight = self.ways[entity]
+        _, source, weight = self.origins[entity]
         return weight * self.strength(source)
 
     def grow(self, frontier: Sequence[str], related: Mapping[str, Sequence[tuple[str, float]]]) -> list[str]:
         """Add the relations of the frontier, each new entity by its strongest; returns the new ones, sorted."""
-        found: dict[str, tuple[str, str, float]] = {}
+        added: dict[str, tuple[str, str, float]] = {}
         for source in sorted(frontier):  # equal strengths go to the smaller id
             for target, strength in related[source]:
-                if target not in self and (target not in found or strength > found[target][2]):
-                    found[target] = RELATED_TO, source, strength
-        self.ways |= {target: found[target] for target in sorted(found)}
-        return sorted(found)
+                if target not in self and (target not in added or strength > added[target][2]):
+                    added[target] = RELATED_TO, source, strength
+        self.origins |= {target: added[target] for target in sorted(added)}
+        return sorted(added)
 
 
 def expand(batch: Batch, counters: Counters, expanded: Sequence[Expanded], hops: int, min_strength: float) -> None:
-    """Stage 2: add what is related to the seeds within `hops`; a hop of the whole batch is one round trip."""
+    """Stage 2: add entities related to the seeds within `hops`; a hop of the whole batch is one round trip."""
     frontiers = [list(one.seeds) for one in expanded]
     related: dict[str, list[tuple[str, float]]] = {}
     for _ in range(hops):
@@ -106,7 +106,7 @@ def add_synonyms(
     for (q, seed, name), cosine in zip(pairs, cosines.tolist(), strict=True):
         entity = reader.resolve(name)
         if cosine >= needed and entity is not None and entity not in expanded[q]:
-            expanded[q].ways[entity] = SYNONYM, seed, cosine
+            expanded[q].origins[entity] = SYNONYM, seed, cosine
 
 
 def nearest_to_question(
@@ -114,11 +114,11 @@ def nearest_to_question(
 ) -> list[list[str]]:
     """Stage 4: each question's `limit` entities whose names are nearest to it, ties to the smaller id."""
     known = name_vectors(batch.index, reader, counters)
-    kept = []
-    for q, one in enumerate(expanded):
-        rows = np.array([known.row_of[entity] for entity in one.entities], dtype=np.int64)
+    nearest = []
+    for q, entities in enumerate(expanded):
+        rows = np.array([known.row_of[entity] for entity in entities.entities], dtype=np.int64)
         cosines = known.cosines(batch.vectors[q], rows)
         if keep_seeds:
-            cosines[: len(one.seeds)] += 2.0
-        kept.append([known.entities[rows[place]] for place in np.lexsort((rows, -cosines))[:limit]])
-    return kept
+            cosines[: len(entities.seeds)] += 2.0
+        nearest.append([known.entities[rows[place]] for place in np.lexsort((rows, -cosines))[:limit]])
+    return nearest

@@ -24,13 +24,13 @@ from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.entity_expansion.stages import Expanded, add_synonyms, expand, nearest_to_question
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.entity_chunks import (
+    EntityMentions,
     Floats,
     Ints,
     Matches,
-    Standing,
     inverse_frequency,
     matches,
-    read_standing,
+    read_mentions,
 )
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
@@ -82,20 +82,20 @@ class EntityExpansion(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """The four stages for the whole batch, then chunks by matched entities."""
-        expanded, kept = self._stages(batch, counters)
+        expanded, ranked = self._stages(batch, counters)
         with stage(counters, "chunks"):
-            standing = read_standing(batch, counters, sorted({entity for entities in kept for entity in entities}))
+            mentions = read_mentions(batch, counters, sorted({entity for entities in ranked for entity in entities}))
             initial = self.initial(batch)
-            return [self._ranking(batch, q, one, kept[q], standing, initial[q]) for q, one in enumerate(expanded)]
+            return [self._ranking(batch, q, one, ranked[q], mentions, initial[q]) for q, one in enumerate(expanded)]
 
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
         """Document 4's own query, for the entities that the four stages keep."""
-        _, kept = self._stages(batch, Counters())
-        parameters = {"namespace": batch.index.store.namespace, "entities": list(kept[0]), "top_k": KEEP}
-        return [(cypher.ENTITY_SEARCH, parameters)] if kept[0] else []
+        _, ranked = self._stages(batch, Counters())
+        parameters = {"namespace": batch.index.store.namespace, "entities": list(ranked[0]), "top_k": KEEP}
+        return [(cypher.ENTITY_SEARCH, parameters)] if ranked[0] else []
 
     def _stages(self, batch: Batch, counters: Counters) -> tuple[list[Expanded], list[list[str]]]:
-        """Stages 1-4: each question's entities and how they were found, and those of them that are searched for."""
+        """Stages 1-4: each question's entities with their origins, and those that chunks are searched for by."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
             expanded = [Expanded(list(seeds)) for seeds in question_entities(batch, counters, reader)]
@@ -108,18 +108,18 @@ class EntityExpansion(Strategy):
                 needed = self.synonym_threshold or batch.index.embedder.synonym_threshold
                 add_synonyms(batch, counters, reader, expanded, sparse, self.max_synonyms, needed)
         with stage(counters, "reranking"):
-            kept = [one.entities for one in expanded]
+            ranked = [one.entities for one in expanded]
             if self.semantic_reranking:
-                kept = nearest_to_question(batch, counters, reader, expanded, self.max_ranked, self.keep_seeds)
-        return expanded, kept
+                ranked = nearest_to_question(batch, counters, reader, expanded, self.max_ranked, self.keep_seeds)
+        return expanded, ranked
 
     def _ranking(
         self,
         batch: Batch,
         q: int,
         expanded: Expanded,
-        kept: Sequence[str],
-        standing: Mapping[str, Standing],
+        ranked: Sequence[str],
+        mentions: Mapping[str, EntityMentions],
         initial: Scored,
     ) -> Ranking:
         """Chunks by matched entities, then by cosine, then by id; the initial ranking where no entity was found."""
@@ -128,50 +128,57 @@ class EntityExpansion(Strategy):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             flag = f"the question names no entity: the {self.initial_ranking} ranking"
             return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], {"entities": [], "fallback": flag})
-        found = matches(batch, q, kept, [self._value(entity, expanded, standing, batch) for entity in kept], standing)
-        rows, scores = self._blended(batch, found, initial)
+        matched = matches(
+            batch, q, ranked, [self._value(entity, expanded, mentions, batch) for entity in ranked], mentions
+        )
+        rows, scores = self._blended(batch, matched, initial)
         hits = []
         for place in np.lexsort((rows, -scores))[:KEEP]:
             row = int(rows[place])
-            parts, path = _evidence(found, row, batch.index.chunks[row].id, expanded, kept)
+            parts, path = _evidence(matched, row, batch.index.chunks[row].id, expanded, ranked)
             hits.append(Hit(batch.index.chunks[row].id, float(scores[place]), "graph" if path else "seed", parts, path))
-        notes = {
-            "entities": expanded.seeds,
-            "related": len(expanded.ways) - len(expanded.synonyms),
-            "neighbours": [
-                {"entity": entity, "from": source, "strength": strength}
-                for entity, (edge, source, strength) in expanded.ways.items()
-                if edge == RELATED_TO
-            ],
-            "synonyms": expanded.synonyms,
-            "synonym_of": {
-                entity: {"seed": expanded.ways[entity][1], "cosine": expanded.ways[entity][2]}
-                for entity in expanded.synonyms
-            },
-            "matched_on": list(kept),
-            "found": len(found.owners),
-            "unique": len(found.rows),
-            "kept": sum(hit.origin == "graph" for hit in hits),
-        }
+        notes = _notes(expanded, ranked, matched, hits)
         return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
 
-    def _value(self, entity: str, expanded: Expanded, standing: Mapping[str, Standing], batch: Batch) -> float:
-        """What a matched entity adds to a chunk."""
+    def _value(self, entity: str, expanded: Expanded, mentions: Mapping[str, EntityMentions], batch: Batch) -> float:
+        """The value that a matched entity adds to a chunk."""
         if self.count == "entities":
             return 1.0
-        idf = inverse_frequency(standing[entity], len(batch.index.chunks))
+        idf = inverse_frequency(mentions[entity], len(batch.index.chunks))
         return idf if self.count == "idf" else idf * expanded.strength(entity)
 
-    def _blended(self, batch: Batch, found: Matches, initial: Scored) -> tuple[Ints, Floats]:
+    def _blended(self, batch: Batch, matched: Matches, initial: Scored) -> tuple[Ints, Floats]:
         """Rows with final scores: the matches' own, or their share of the best blended with the initial ranking's."""
         if not self.initial_weight:
-            return found.rows, np.round(found.scores, DECIMALS)
+            return matched.rows, np.round(matched.scores, DECIMALS)
         stretched = {batch.index.row_of[chunk]: score for chunk, score in min_max(initial).items()}
-        rows = np.union1d(found.rows, np.array(list(stretched), dtype=np.int64))
+        rows = np.union1d(matched.rows, np.array(list(stretched), dtype=np.int64))
         scores = self.initial_weight * np.array([stretched.get(row, 0.0) for row in rows.tolist()])
-        share = found.scores / found.scores.max(initial=1.0)
-        scores[np.searchsorted(rows, found.rows)] += (1.0 - self.initial_weight) * share
+        share = matched.scores / matched.scores.max(initial=1.0)
+        scores[np.searchsorted(rows, matched.rows)] += (1.0 - self.initial_weight) * share
         return rows, np.round(scores, DECIMALS)
+
+
+def _notes(expanded: Expanded, ranked: Sequence[str], matched: Matches, hits: Sequence[Hit]) -> dict[str, object]:
+    """The ranking's notes: the entities of each stage, what the chunks were matched on, and counts."""
+    related = {entity: origin for entity, origin in expanded.origins.items() if origin[0] == RELATED_TO}
+    return {
+        "entities": expanded.seeds,
+        "related": len(expanded.origins) - len(expanded.synonyms),
+        "neighbours": [
+            {"entity": entity, "from": source, "strength": strength}
+            for entity, (_, source, strength) in related.items()
+        ],
+        "synonyms": expanded.synonyms,
+        "synonym_of": {
+            entity: {"seed": expanded.origins[entity][1], "cosine": expanded.origins[entity][2]}
+            for entity in expanded.synonyms
+        },
+        "matched_on": list(ranked),
+        "found": len(matched.owners),
+        "unique": len(matched.rows),
+        "kept": sum(hit.origin == "graph" for hit in hits),
+    }
 
 
 def _mentioning(hits: Sequence[Hit], entities: Sequence[str]) -> list[str]:
@@ -181,18 +188,18 @@ def _mentioning(hits: Sequence[Hit], entities: Sequence[str]) -> list[str]:
 
 
 def _evidence(
-    found: Matches, row: int, chunk: str, expanded: Expanded, kept: Sequence[str]
+    matches: Matches, row: int, chunk: str, expanded: Expanded, ranked: Sequence[str]
 ) -> tuple[dict[str, float], tuple[Step, ...]]:
-    """The parts of a chunk's score, and per matched entity the way from its seed to the chunk.
+    """The parts of a chunk's score, and for each matched entity the path from its seed to the chunk.
 
     The score of a step to the chunk is the number of entities matched so far.
     """
-    place = int(np.searchsorted(found.rows, row))
-    if place == len(found.rows) or found.rows[place] != row:
+    place = int(np.searchsorted(matches.rows, row))
+    if place == len(matches.rows) or matches.rows[place] != row:
         return {"entity_count": 0.0}, ()
-    matched = found.matched(place)
+    entities = matches.matched(place)
     path: list[Step] = []
-    for count, (number, weight) in enumerate(matched, 1):
-        path += (*expanded.path(kept[number]), Step(MENTIONED_IN, kept[number], chunk, weight, float(count)))
-    parts = {"entity_count": float(len(matched)), "cosine": float(found.cosines[place])}
-    return parts | {"matched": round(float(found.values[place]), DECIMALS)}, tuple(path)
+    for count, (number, weight) in enumerate(entities, 1):
+        path += (*expanded.path(ranked[number]), Step(MENTIONED_IN, ranked[number], chunk, weight, float(count)))
+    parts = {"entity_count": float(len(entities)), "cosine": float(matches.cosines[place])}
+    return parts | {"matched": round(float(matches.values[place]), DECIMALS)}, tuple(path)

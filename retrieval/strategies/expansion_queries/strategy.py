@@ -22,7 +22,12 @@ from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.fusion import RRF_K, Scored, ordered, reciprocal_rank
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.strategies.expansion_queries.walk import ExpansionQuery, Walk, expand, expansion_queries
+from hopbench.retrieval.strategies.expansion_queries.neighbourhood import (
+    ExpansionQuery,
+    SeedNeighbourhood,
+    expand,
+    expansion_queries,
+)
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
@@ -33,7 +38,7 @@ NO_SEEDS = "no entity of the graph recognised in the question: the initial ranki
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryHit:
     """A chunk that an expansion query found, with their cosine."""
 
     chunk: str
@@ -77,83 +82,90 @@ class ExpansionQueries(Strategy):
             reader = linker(batch, counters)
             seeds = [list(dict.fromkeys(link.entity for link in reader.links(q.text))) for q in batch.questions]
         with stage(counters, "graph"):
-            walks = [[Walk(seed) for seed in each] for each in seeds]
-            expand(batch, counters, walks, self._depth(), self.min_strength, self.max_queries)
-            queries = [expansion_queries(each, self.max_queries, self.seed_queries) for each in walks]
+            neighbourhoods = [[SeedNeighbourhood(seed) for seed in each] for each in seeds]
+            expand(batch, counters, neighbourhoods, self._depth(), self.min_strength, self.max_queries)
+            queries = [expansion_queries(each, self.max_queries, self.seed_queries) for each in neighbourhoods]
         with stage(counters, "search"):
             texts = [query.text for each in queries for query in each]
             results = search_texts(batch, texts, self.per_query)
         rankings = []
         with stage(counters, "fusion"):
             for q, initial in enumerate(self.initial(batch)):
-                found = self._found(queries[q], results)
-                rankings.append(self._ranking(batch.questions[q].id, initial, queries[q], found))
-                told = _told(walks[q], queries[q], found, results)
-                rankings[-1].notes = {"entities": seeds[q], **told, **rankings[-1].notes}
+                query_hits = self._query_hits(queries[q], results)
+                rankings.append(self._ranking(batch.questions[q].id, initial, queries[q], query_hits))
+                notes = _notes(neighbourhoods[q], queries[q], query_hits, results)
+                rankings[-1].notes = {"entities": seeds[q], **notes, **rankings[-1].notes}
         return rankings
 
     def _depth(self) -> int:
         return self.depth if self.use_related else 0
 
-    def _found(self, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]) -> list[Found]:
+    def _query_hits(self, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]) -> list[QueryHit]:
         """Chunks in the order of the queries' ranking, each once, with the query that ranks it."""
-        found = [
-            Found(chunk, cosine, query) for query in queries for chunk, cosine in results[query.text] if cosine > 0
+        query_hits = [
+            QueryHit(chunk, cosine, query) for query in queries for chunk, cosine in results[query.text] if cosine > 0
         ]
         if self.order == "cosine":
-            found.sort(key=lambda one: (-one.cosine, one.chunk))
-        first: dict[str, Found] = {}
-        for one in found:
-            first.setdefault(one.chunk, one)
+            query_hits.sort(key=lambda hit: (-hit.cosine, hit.chunk))
+        first: dict[str, QueryHit] = {}
+        for hit in query_hits:
+            first.setdefault(hit.chunk, hit)
         return list(first.values())
 
     def _ranking(
-        self, question: str, initial: Scored, queries: Sequence[ExpansionQuery], found: Sequence[Found]
+        self, question: str, initial: Scored, queries: Sequence[ExpansionQuery], query_hits: Sequence[QueryHit]
     ) -> Ranking:
         seeds = [chunk for chunk, _ in initial[:SEEDS]]
         if not queries:
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             return Ranking(question, hits, seeds, {"fallback": NO_SEEDS})
         plain = reciprocal_rank([[chunk for chunk, _ in initial]], self.rrf_k)
-        graph = reciprocal_rank([[one.chunk for one in found]], self.rrf_k)
+        graph = reciprocal_rank([[query_hit.chunk for query_hit in query_hits]], self.rrf_k)
         total = {c: plain.get(c, 0.0) + self.graph_weight * graph.get(c, 0.0) for c in {**plain, **graph}}
-        by_chunk = {one.chunk: one for one in found}
+        by_chunk = {query_hit.chunk: query_hit for query_hit in query_hits}
         hits = []
         for chunk, score in ordered(total):
-            one = by_chunk.get(chunk)
+            query_hit = by_chunk.get(chunk)
             components = {self.initial_ranking: plain.get(chunk, 0.0), "graph": graph.get(chunk, 0.0)}
-            if one is not None:
-                components |= {"cosine": one.cosine, "proximity": one.query.proximity}
-            hits.append(Hit(chunk, score, "graph" if one else "seed", components, _steps(one) if one else ()))
+            if query_hit is not None:
+                components |= {"cosine": query_hit.cosine, "proximity": query_hit.query.proximity}
+            hits.append(
+                Hit(chunk, score, "graph" if query_hit else "seed", components, _steps(query_hit) if query_hit else ())
+            )
         return Ranking(question, hits, seeds, {"kept": sum(hit.origin == "graph" for hit in hits[:KEEP])})
 
 
-def _told(
-    walks: Sequence[Walk], queries: Sequence[ExpansionQuery], found: Sequence[Found], results: Mapping[str, Scored]
+def _notes(
+    neighbourhoods: Sequence[SeedNeighbourhood],
+    queries: Sequence[ExpansionQuery],
+    query_hits: Sequence[QueryHit],
+    results: Mapping[str, Scored],
 ) -> dict[str, object]:
-    """The neighbours with hops and strength, the queries in order, what each found, and which query ranks a chunk."""
+    """The neighbours with hops and strength, the queries in order, their hits, and the query that ranks each chunk."""
     if not queries:
         return {}
     hits = {query.text: [chunk for chunk, cosine in results[query.text] if cosine > 0] for query in queries}
     near = {
-        walk.seed: [
+        neighbourhood.seed: [
             {"entity": entity, "hops": n.hops, "strength": n.strength}
-            for entity, n in sorted(walk.reached.items(), key=lambda one: (one[1].hops, -one[1].strength, one[0]))
+            for entity, n in sorted(
+                neighbourhood.reached.items(), key=lambda hit: (hit[1].hops, -hit[1].strength, hit[0])
+            )
         ]
-        for walk in walks
+        for neighbourhood in neighbourhoods
     }
     return {
         "neighbours": near,
         "queries": [query.text for query in queries],
         "hits_of": hits,
-        "query_of": {one.chunk: one.query.text for one in found},
+        "query_of": {hit.chunk: hit.query.text for hit in query_hits},
         "found": sum(len(hits[query.text]) for query in queries),
-        "unique": len(found),
+        "unique": len(query_hits),
     }
 
 
 def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Scored]:
-    """The best `count` chunks by cosine for each text; what is not known yet is embedded in one call."""
+    """The best `count` chunks by cosine for each text; new texts are embedded in one call."""
     known: dict[str, Scored] = {} if batch.alone else batch.memo.get(("searches", count), dict)
     new = [text for text in dict.fromkeys(texts) if text not in known]
     if not new:
@@ -165,6 +177,6 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
     return known
 
 
-def _steps(one: Found) -> tuple[Step, ...]:
-    last = one.query.path[-1].target if one.query.path else one.query.seed
-    return (*one.query.path, Step(QUERY, last, one.chunk, one.cosine, one.cosine))
+def _steps(hit: QueryHit) -> tuple[Step, ...]:
+    last = hit.query.path[-1].target if hit.query.path else hit.query.seed
+    return (*hit.query.path, Step(QUERY, last, hit.chunk, hit.cosine, hit.cosine))

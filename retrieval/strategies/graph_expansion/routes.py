@@ -1,4 +1,4 @@
-"""The routes of document 1's expansion: what one hop's edges reach, and the edges that led there."""
+"""The routes of document 1's expansion: the chunks that one hop reaches, and the edges to them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.strategies.graph_expansion.edge_lists import EdgeLists, Floats, Ints, NodeScratch
 from hopbench.retrieval.types import Step
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class Reached:
-    """A chunk at its depth with the best that led to it; 0 and "" where nothing of that kind did.
+class ReachedChunk:
+    """A chunk at its depth with the best edges to it; 0 and "" where there is no edge of a kind.
 
     `similarity` is the last SIMILAR_TO edge's, from chunk `similar_to`; `path` the best entity route's score, through
     the related entity `entity`, reached from chunk `source` by its entity `via`. `carried` is the best product of
@@ -42,63 +38,8 @@ class Reached:
     carried_similarity: float = 0.0
 
 
-class Edges(NamedTuple):
-    """Edges of one kind by the number of the node they start from: node n has `targets[starts[n] : starts[n + 1]]`."""
-
-    starts: Ints
-    targets: Ints
-    weights: Floats
-
-    @classmethod
-    def make(cls, records: Sequence[Record | None], number_of: Mapping[str, int]) -> Edges:
-        """From a record per node (None: it has no such edges); `number_of` numbers the targets."""
-        sizes = [0 if record is None else len(record["target"]) for record in records]
-        known = [record for record in records if record is not None]
-        targets = [number_of[target] for record in known for target in record["target"]]
-        weights = [weight for record in known for weight in record["weight"]]
-        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        return cls(starts, np.array(targets, np.int64), np.array(weights, np.float64))
-
-    def above(self, least: float) -> Edges:
-        """Those with at least this weight."""
-        kept = self.weights >= least
-        starts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
-        return Edges(starts, self.targets[kept], self.weights[kept])
-
-    def of(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """The edges of some nodes, node by node: the node's index in `nodes`, and the edge's number."""
-        edges, owners = expand_ranges(self.starts[nodes], self.starts[nodes + 1])
-        return owners, edges
-
-
-class Marks:
-    """Room for a note on each of `size` nodes, used for one question after another: none pays for all the nodes."""
-
-    def __init__(self, size: int) -> None:
-        self._places = np.zeros(size, np.int64)
-        self._values = np.zeros(size, np.float64)
-
-    def firsts(self, nodes: Ints) -> Ints:
-        """Where each node stands first."""
-        places = np.arange(len(nodes))
-        self._places[nodes[::-1]] = places[::-1]  # of several values for a node the last one stays
-        return np.flatnonzero(self._places[nodes] == places)
-
-    def places(self, nodes: Ints, values: Ints, wanted: Ints) -> Ints:
-        """Of each wanted node the value that stands beside it in `nodes`, −1 where it is not there."""
-        self._places[wanted] = -1
-        self._places[nodes] = values
-        return self._places[wanted]
-
-    def values(self, nodes: Ints, values: Floats, wanted: Ints) -> Floats:
-        """As `places`, 0 where it is not there."""
-        self._values[wanted] = 0.0
-        self._values[nodes] = values
-        return self._values[wanted]
-
-
-class Ways(NamedTuple):
-    """A question's best way to each related entity, best first: from a frontier chunk (its place) by its entity.
+class EntityRoutes(NamedTuple):
+    """A question's best route to each related entity, best first: from a frontier chunk (its index) by its entity.
 
     `looked_up` counts the entities that the frontier's chunks mention, once for each chunk, `read` each entity once.
     """
@@ -112,8 +53,8 @@ class Ways(NamedTuple):
     read: int = 0
 
 
-class Found(NamedTuple):
-    """Chunks that one hop leads to from a frontier (`rows`, ascending), each with the best that led to it.
+class HopResult(NamedTuple):
+    """Chunks that one hop reaches from a frontier (`rows`, ascending), each with the best edges to it.
 
     `similarities` with the frontier chunk `similar_to` (a place; −1: none), and `carried_by` that of the best carried
     route; `paths` of the best entity way `ways` (a place among `routes`; −1: none), by the mention edge `mentions`.
@@ -127,22 +68,22 @@ class Found(NamedTuple):
     paths: Floats
     ways: Ints
     mentions: Ints
-    routes: Ways
+    routes: EntityRoutes
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class HopEdges:
     """One hop's edges of a whole batch. Chunks of the frontier and entities are numbered in the order of their ids."""
 
     chunks: Mapping[str, int]
     entities: Sequence[str]
-    similar: Edges
-    named: Edges
-    related: Edges
-    mentions: Edges
+    similar: EdgeLists
+    named: EdgeLists
+    related: EdgeLists
+    mentions: EdgeLists
 
     @classmethod
-    def read(cls, records: Sequence[Record], ids: Sequence[str], row_of: Mapping[str, int]) -> Hop:
+    def read(cls, records: Sequence[Record], ids: Sequence[str], row_of: Mapping[str, int]) -> HopEdges:
         """From the records of `cypher.EXPANSION_HOP` for these chunks."""
         kinds: dict[str, dict[str, Record]] = {kind: {} for kind in "SERM"}
         for record in records:
@@ -153,16 +94,16 @@ class Hop:
         return cls(
             {chunk: number for number, chunk in enumerate(ids)},
             entities,
-            Edges.make([kinds["S"].get(chunk) for chunk in ids], row_of),
-            Edges.make([kinds["E"].get(chunk) for chunk in ids], number_of),
-            Edges.make([kinds["R"].get(entity) for entity in entities], number_of),
-            Edges.make([kinds["M"].get(entity) for entity in entities], row_of),
+            EdgeLists.make([kinds["S"].get(chunk) for chunk in ids], row_of),
+            EdgeLists.make([kinds["E"].get(chunk) for chunk in ids], number_of),
+            EdgeLists.make([kinds["R"].get(entity) for entity in entities], number_of),
+            EdgeLists.make([kinds["M"].get(entity) for entity in entities], row_of),
         )
 
-    def above(self, min_similarity: float, min_strength: float) -> Hop:
-        """What the hop would have been, read with these thresholds."""
+    def above(self, min_similarity: float, min_strength: float) -> HopEdges:
+        """The hop as it would have been read with these thresholds."""
         similar, related = self.similar.above(min_similarity), self.related.above(min_strength)
-        return Hop(self.chunks, self.entities, similar, self.named, related, self.mentions)
+        return HopEdges(self.chunks, self.entities, similar, self.named, related, self.mentions)
 
     def edges(self, min_similarity: float, min_strength: float) -> int:
         """How many edges would have been read with these thresholds."""
@@ -173,31 +114,33 @@ class Hop:
         similar = int((self.similar.weights >= min_similarity).sum())
         return similar + len(self.named.targets) + len(related) + mentioned
 
-    def reach(self, frontier: Sequence[str], carried: Floats, product: bool, marks: tuple[Marks, Marks]) -> Found:
+    def reach(
+        self, frontier: Sequence[str], carried: Floats, product: bool, marks: tuple[NodeScratch, NodeScratch]
+    ) -> HopResult:
         """What one question reaches from its frontier, which it may have already; `marks` on chunks and on entities."""
         nodes = np.array([self.chunks[chunk] for chunk in frontier], np.int64)
-        ways = self._ways(nodes, carried if product else np.ones(len(nodes)), marks[1])
-        owners, edges = self.mentions.of(ways.entities)
+        routes = self._ways(nodes, carried if product else np.ones(len(nodes)), marks[1])
+        owners, edges = self.mentions.of(routes.entities)
         first = marks[0].firsts(self.mentions.targets[edges])  # the best way's
         owners, edges = owners[first], edges[first]
         mentioned = self.mentions.targets[edges]
         near, best, going = self._nearest(nodes, carried, marks[0])
         every = np.concatenate([mentioned, near])
         every = np.sort(every[marks[0].firsts(every)])
-        return Found(
+        return HopResult(
             every,
             marks[0].values(near, best[1], every),
             marks[0].places(near, best[0], every),
             marks[0].places(near, going[0], every),
             marks[0].values(near, going[1], every),
-            marks[0].values(mentioned, ways.paths[owners], every),
+            marks[0].values(mentioned, routes.paths[owners], every),
             marks[0].places(mentioned, owners, every),
             marks[0].places(mentioned, edges, every),
-            ways,
+            routes,
         )
 
     def _nearest(
-        self, nodes: Ints, carried: Floats, marks: Marks
+        self, nodes: Ints, carried: Floats, marks: NodeScratch
     ) -> tuple[Ints, tuple[Ints, Floats], tuple[Ints, Floats]]:
         """Similar chunks, and the frontier chunk (a place) and similarity of the nearest, and of the best carried."""
         sources, edges = self.similar.of(nodes)
@@ -210,8 +153,8 @@ class Hop:
         going = going[np.argsort(near[going])]
         return near[best], (sources[best], similarities[best]), (sources[going], similarities[going])
 
-    def _ways(self, nodes: Ints, carried: Floats, marks: Marks) -> Ways:
-        """The best way to each related entity; equal ones go to the smaller ids."""
+    def _ways(self, nodes: Ints, carried: Floats, marks: NodeScratch) -> EntityRoutes:
+        """The best route to each related entity; ties go to the smaller ids."""
         sources, edges = self.named.of(nodes)
         vias, looked_up = self.named.targets[edges], len(edges)
         order = np.argsort(-carried[sources], kind="stable")
@@ -225,13 +168,15 @@ class Hop:
         first = order[marks.firsts(entities[order])]
         first = first[np.lexsort((entities[first], -paths[first]))]
         own = owners[first]
-        return Ways(paths[first], entities[first], sources[own], vias[own], strengths[first], looked_up, len(best))
+        return EntityRoutes(
+            paths[first], entities[first], sources[own], vias[own], strengths[first], looked_up, len(best)
+        )
 
 
 def steps_to(
-    chunk: str, here: Reached, reached: Callable[[str], Reached], *, going_on: bool = False
+    chunk: str, here: ReachedChunk, reached: Callable[[str], ReachedChunk], *, going_on: bool = False
 ) -> tuple[Step, ...]:
-    """The edges from a seed to a chunk: the route that made its graph score, or the one from which hops go on."""
+    """The edges from a seed to a chunk: the route of its graph score, or the one that later hops continue."""
     if not here.depth:
         return ()
     similar = here.carried_from if going_on else here.similar_to if here.similarity >= here.path else ""

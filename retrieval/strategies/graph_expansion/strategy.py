@@ -20,7 +20,8 @@ from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, rank_shares
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.strategies.graph_expansion.walk import NEVER, Expansion, Walk, evidence, walked
+from hopbench.retrieval.strategies.graph_expansion.expansion import NEVER, Expansion, ExpansionLimits, evidence
+from hopbench.retrieval.strategies.graph_expansion.traversal import expand_batch
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Hit, Ranking
 
@@ -56,7 +57,7 @@ class GraphExpansion(Strategy):
         MENTIONED_IN: {"use_related": False},
     }
 
-    walk: ClassVar[tuple[str, ...]] = (
+    traversal_parameters: ClassVar[tuple[str, ...]] = (
         *("initial_ranking", "initial_k", "max_depth", "path_strength", "use_similar", "use_related"),
         *("min_similarity", "min_strength", "vector_scores"),
     )
@@ -88,6 +89,10 @@ class GraphExpansion(Strategy):
     )
     initial_weight: float = param(0.0, "share of the initial ranking in a reciprocal rank fusion with it", 0.0, 1.0)
 
+    def lowest_weights(self) -> Mapping[str, float]:
+        """The threshold on SIMILAR_TO, if it is followed."""
+        return {SIMILAR_TO: self.min_similarity} if self.use_similar else {}
+
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or RRF of vector and BM25)."""
         return batch.vector_rankings if self.initial_ranking == "vector" else hybrid_rankings(batch, fusion="rrf")
@@ -96,7 +101,7 @@ class GraphExpansion(Strategy):
         """Expand all questions of the batch together, a round trip a depth, then score each."""
         with stage(counters, "initial"):
             seeds = [[chunk for chunk, _ in scored[: self.initial_k]] for scored in self.initial(batch)]
-        walk = Walk(
+        limits = ExpansionLimits(
             depth=self.max_depth,
             min_similarity=self.min_similarity if self.use_similar else NEVER,
             min_strength=self.min_strength if self.use_related else NEVER,
@@ -104,7 +109,7 @@ class GraphExpansion(Strategy):
             enough=max(self.max_expanded, 0) if self.max_depth > 1 else min(self.max_expanded, 1),
         )
         with stage(counters, "expansion"):
-            expansions = walked(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), walk)
+            expansions = expand_batch(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), limits)
         with stage(counters, "scoring"):
             near = batch.memo.get(
                 ("cosines of seeds", self.initial_ranking, self.initial_k),
@@ -139,22 +144,22 @@ class GraphExpansion(Strategy):
         if self.initial_weight:
             initial = self.initial(batch)[q]
             scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
-        ways = expansion.ways(ids, np.array(kept, np.int64))
-        shown = dict(zip(ids, zip(ways, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
+        reached = expansion.provenance(ids, np.array(kept, np.int64))
+        shown = dict(zip(ids, zip(reached, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
         hits = []
         for chunk, score in ordered(scores):
             if chunk not in shown:
                 hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
                 continue
-            (way, steps), vector, graph = shown[chunk]
-            parts = {"vector": vector, "graph": graph, "similarity": way.similarity, "path": way.path}
-            parts["depth"] = way.depth
+            (chunk_route, steps), vector, graph = shown[chunk]
+            parts = {"vector": vector, "graph": graph, "similarity": chunk_route.similarity, "path": chunk_route.path}
+            parts["depth"] = chunk_route.depth
             hits.append(Hit(chunk, score, "graph", parts, steps))
         notes = {"kept": len(kept), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
-        return Ranking(batch.questions[q].id, hits, expansion.seeds, {**expansion.told(), **notes})
+        return Ranking(batch.questions[q].id, hits, expansion.seeds, {**expansion.notes(), **notes})
 
     def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
-        """The places of the best `max_expanded` expanded chunks with enough evidence; equal ones by id."""
+        """Indices of the best `max_expanded` expanded chunks with enough evidence; ties by id."""
         judged = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
         (places,) = np.nonzero(judged >= self.min_score)
         beyond = len(places) - self.max_expanded

@@ -1,4 +1,4 @@
-"""The chunks that one question looks at: its pool to begin with, then whatever edges lead to."""
+"""The candidate chunks of one question: its pool, then the targets of followed edges."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
-from hopbench.retrieval.strategies.hoprank.evidence import Evidence
-from hopbench.retrieval.strategies.hoprank.pool import Pool
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
+from hopbench.retrieval.strategies.hoprank.pool import CandidatePool
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct
 from hopbench.retrieval.support.csr import expand_ranges
@@ -23,19 +23,19 @@ class Candidates:
     The pool comes first: what its chunks have in common, features of all others are measured against.
     """
 
-    def __init__(self, seen: Evidence, question: ReadQuestion, vector: Vectors, pool: Pool) -> None:
+    def __init__(self, corpus: CorpusIndex, question: ReadQuestion, vector: Vectors, pool: CandidatePool) -> None:
         """`vector` (d,) is the question's."""
-        self.seen, self.question, self.vector, self.pool = seen, question, vector, pool
-        self.in_pool: Flags = np.zeros(seen.chunks, bool)
+        self.corpus, self.question, self.vector, self.pool = corpus, question, vector, pool
+        self.in_pool: Flags = np.zeros(corpus.chunks, bool)
         self.in_pool[pool.chunks] = True
         self.covered: Flags = np.zeros((0, len(question.numbers)), bool)
         self.base: Floats = np.zeros((0, len(BASE_FEATURES)))
-        self._row = np.full(seen.chunks, -1, np.int64)
+        self._row = np.full(corpus.chunks, -1, np.int64)
         self._together: Floats | None = None
         self.rows(pool.chunks)
 
     def rows(self, chunks: NDArray[Any]) -> Numbers:
-        """The rows of chunks; chunks that are no candidates yet become ones."""
+        """The rows of chunks; chunks that are no candidates yet are added."""
         new = distinct(chunks[self._row[chunks] < 0])
         if len(new):
             self._row[new] = len(self.base) + np.arange(len(new))
@@ -50,7 +50,7 @@ class Candidates:
         return self.base[rows]
 
     def _facts(self, chunks: Numbers) -> ChunkFacts:
-        words, question, pool = self.seen.words, self.question, self.pool
+        words, question, pool = self.corpus.words, self.question, self.pool
         begin, end = words.chunk_start[chunks], words.chunk_start[chunks + 1]
         sentence, _ = expand_ranges(begin, end)
         by_sentence = question.covered(words, *words.of_sentences(sentence))
@@ -62,7 +62,7 @@ class Candidates:
             question=question,
             scales=pool.scales,
             bm25=pool.bm25[chunks],
-            cosine=cosines(self.seen.vectors, chunks, self.vector),
+            cosine=cosines(self.corpus.vectors, chunks, self.vector),
             mass=pool.mass[chunks],
             link=pool.link[chunks],
             covered=covered,
@@ -73,10 +73,10 @@ class Candidates:
 
     def _title_found(self, chunks: Numbers) -> Floats:
         """Σ idf of the title's words that stand in the question / Σ idf of the title's words, stop words aside."""
-        words = self.seen.words
+        words = self.corpus.words
         position, owner = expand_ranges(*words.of_titles(chunks))
         number = words.numbers[position]
         idf = words.idf[number] * ~words.stop[number]
-        found = self.question.which(number) != UNKNOWN
+        asked = self.question.which(number) != UNKNOWN
         total = np.bincount(owner, idf, len(chunks))
-        return np.asarray(np.bincount(owner, idf * found, len(chunks)) / np.where(total > 0, total, 1.0))
+        return np.asarray(np.bincount(owner, idf * asked, len(chunks)) / np.where(total > 0, total, 1.0))

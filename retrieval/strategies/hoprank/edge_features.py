@@ -46,7 +46,7 @@ class EdgeFacts:
 
 def facts_of(candidates: Candidates, edges: Edges) -> EdgeFacts:
     """Look up what the features of edges are computed from; targets become candidates."""
-    mentions = candidates.seen.mentions
+    mentions = candidates.corpus.mentions
     anchor, target = candidates.rows(edges.anchor), candidates.rows(edges.target)
     around = _Surroundings(candidates, edges)
     residual, alike = _cosines(candidates, edges)
@@ -71,12 +71,12 @@ class _Surroundings:
     """Shares of the question's open words around the mentions of some edges."""
 
     def __init__(self, candidates: Candidates, edges: Edges) -> None:
-        mentions, words, question = candidates.seen.mentions, candidates.seen.words, candidates.question
+        mentions, words, question = candidates.corpus.mentions, candidates.corpus.words, candidates.question
         used = distinct(np.concatenate([edges.mention, edges.far]))
         used = used[used != NOWHERE]
         self._used = used = used[mentions.start[used] != NOWHERE]
         start, behind = mentions.start[used], mentions.start[used] + mentions.length[used]
-        home = candidates.seen.sentence[used]
+        home = candidates.corpus.sentence[used]
         sentence = distinct(home)
         which = sentence.searchsorted(home)
         begin, end = words.of_sentences(sentence)
@@ -105,14 +105,20 @@ class _Surroundings:
 
 def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
     """Each target's cosine with what of the question its anchor leaves over, and with the anchor itself."""
-    vectors, question = candidates.seen.vectors, candidates.vector
+    vectors, question = candidates.corpus.vectors, candidates.vector
     anchors, targets = distinct(edges.anchor), distinct(edges.target)
     anchor, target = anchors.searchsorted(edges.anchor), targets.searchsorted(edges.target)
-    known, found, asked = (one.astype(np.float64) for one in (vectors[anchors], vectors[targets], question))
+    anchor_vectors, target_vectors, question_vector = (
+        one.astype(np.float64) for one in (vectors[anchors], vectors[targets], question)
+    )
     # The products are exact (`arithmetic`), so what is left of the question is never made, but its cosines are:
     # (q − (a·q)a)·t = q·t − (a·q)(a·t), and its length is √(q·q − (a·q)²) for an anchor of length 1.
-    of_anchor, of_target, alike = known @ asked, found @ asked, known @ found.T
-    left = np.sqrt(np.maximum(asked @ asked - of_anchor * of_anchor, 0.0)) + TINY
+    of_anchor, of_target, alike = (
+        anchor_vectors @ question_vector,
+        target_vectors @ question_vector,
+        anchor_vectors @ target_vectors.T,
+    )
+    left = np.sqrt(np.maximum(question_vector @ question_vector - of_anchor * of_anchor, 0.0)) + TINY
     residual = ((of_target - of_anchor[:, None] * alike) / left[:, None]).round(COSINE_DECIMALS)
     return residual[anchor, target], alike.round(COSINE_DECIMALS)[anchor, target]
 
@@ -149,8 +155,8 @@ def together(facts: EdgeFacts) -> Floats:
 
 def rarity(facts: EdgeFacts) -> Floats:
     """(ln((n + 1)/df) + 1)/(ln(n + 1) + 1) of the entity."""
-    seen = facts.candidates.seen
-    return np.asarray(seen.rarity[facts.edges.entity] / (ln(seen.chunks + 1.0) + 1.0))
+    corpus = facts.candidates.corpus
+    return np.asarray(corpus.rarity[facts.edges.entity] / (ln(corpus.chunks + 1.0) + 1.0))
 
 
 def asked(facts: EdgeFacts) -> Floats:
@@ -176,7 +182,7 @@ def narrow(facts: EdgeFacts) -> Floats:
 
 def trust(facts: EdgeFacts) -> Floats:
     """The weight of the MENTIONED_IN edge, 1 for `same_title`."""
-    return _of_mention(facts.edges.mention, facts.candidates.seen.mentions.weight, 1.0)
+    return _of_mention(facts.edges.mention, facts.candidates.corpus.mentions.weight, 1.0)
 
 
 def far_window(facts: EdgeFacts) -> Floats:
@@ -191,9 +197,9 @@ def far_sentence(facts: EdgeFacts) -> Floats:
 
 def in_title(facts: EdgeFacts) -> Floats:
     """1 where the mention (for `shared` the target's) stands in a title."""
-    seen = facts.candidates.seen
+    corpus = facts.candidates.corpus
     deciding = np.where(facts.edges.far != NOWHERE, facts.edges.far, facts.edges.mention)
-    return _of_mention(deciding, seen.in_title, 0.0)
+    return _of_mention(deciding, corpus.in_title, 0.0)
 
 
 def residual(facts: EdgeFacts) -> Floats:

@@ -1,4 +1,4 @@
-"""The edges that leave some chunks, the anchors: each goes over an entity to a target chunk, in one of four ways.
+"""The edges from some chunks, the anchors: each leads over an entity to a target chunk, in one of four ways.
 
 A fifth, over a triple, is in `triple_edges`.
 """
@@ -63,13 +63,13 @@ class Edges:
 
 def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
     """All edges that leave the anchors; none leads back to its own anchor."""
-    found = Edges.joined(
+    edges = Edges.joined(
         _forward(anchors, mentions),
         _reverse(anchors, mentions),
         _shared(anchors, mentions, in_pool),
         _same_title(anchors, mentions),
     )
-    return found.where(found.anchor != found.target)
+    return edges.where(edges.anchor != edges.target)
 
 
 def _own_mentions(anchors: Numbers, mentions: Mentions) -> Numbers:
@@ -118,9 +118,9 @@ def _shared(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
     place, which = expand_ranges(begin[few], end[few])
     far = mentions.by_entity[place]
     fan = (end - begin)[few][which]
-    kept = (fan <= SHARED_FAN) | in_pool[mentions.chunk[far]]
-    near, far = mention[few][which][kept], far[kept]
-    return _edges(SHARED, mentions.chunk[near], mentions.chunk[far], mentions.entity[near], near, fan[kept], far)
+    followed = (fan <= SHARED_FAN) | in_pool[mentions.chunk[far]]
+    near, far = mention[few][which][followed], far[followed]
+    return _edges(SHARED, mentions.chunk[near], mentions.chunk[far], mentions.entity[near], near, fan[followed], far)
 
 
 def _same_title(anchors: Numbers, mentions: Mentions) -> Edges:

@@ -1,4 +1,4 @@
-"""Where the graph's entities stand in the text: every MENTIONED_IN edge as the word positions of its mentions.
+"""Positions of the graph's entities in the text: every MENTIONED_IN edge as the word positions of its mentions.
 
 The graph says which entity a chunk mentions; where, is read from the chunk's words by the entity's name and aliases.
 So any graph will do: built by rules, from triples, or elsewhere and mapped.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hopbench.retrieval.graph.extract.names import title_key
+from hopbench.retrieval.graph.extract.aliases import title_key
 from hopbench.retrieval.index import Linker
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.traversal.adjacency import Adjacency
@@ -85,12 +85,12 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
     rows = []
     for row in range(len(chunks)):
         edges = range(by_chunk.indptr[row], by_chunk.indptr[row + 1])
-        found = _Positions(words, row)
+        positions = _Positions(words, row)
         for edge in edges:
             entity = int(by_chunk.indices[edge])
             if entity != own[row]:
                 weight = float(by_chunk.data[edge])
-                rows += [(row, entity, *place, weight) for place in found.places(names[entity])]
+                rows += [(row, entity, *place, weight) for place in positions.places(names[entity])]
     table = np.array(rows, np.float64).reshape(-1, 5)
     chunk, entity, start, length = table[:, :4].T.astype(np.int64)
     order = np.lexsort((entity, np.where(start == NOWHERE, len(words.numbers), start), chunk))
@@ -115,7 +115,7 @@ def _numbered(names: Sequence[tuple[str, ...]], vocabulary: Mapping[str, int]) -
 
 
 class _Positions:
-    """Where the words of one chunk stand."""
+    """The positions of the words of one chunk."""
 
     def __init__(self, words: Words, row: int) -> None:
         starts = words.sentence_start[words.chunk_start[row] : words.chunk_start[row + 1] + 1].tolist()
@@ -128,13 +128,15 @@ class _Positions:
             self._of[number].append(position)
 
     def places(self, names: Sequence[Name]) -> list[tuple[int, int]]:
-        """(position, length) of every place where one of the names stands, the longest of each; else NOWHERE once."""
-        found: list[tuple[int, int]] = []
+        """(position, length) of each occurrence of a name, the longest name at each; NOWHERE once if there is none."""
+        kept_places: list[tuple[int, int]] = []
         places = {place for name in names for place in self._places(name)}
         for start, length in sorted(places, key=lambda place: (place[0], -place[1])):
-            if not found or start + length > sum(found[-1]):  # "Tulsa" within "Tulsa, Oklahoma" is no second mention
-                found.append((start, length))
-        return found or [(NOWHERE, 0)]
+            if not kept_places or start + length > sum(
+                kept_places[-1]
+            ):  # "Tulsa" within "Tulsa, Oklahoma" is no second mention
+                kept_places.append((start, length))
+        return kept_places or [(NOWHERE, 0)]
 
     def _places(self, name: Name) -> Iterator[tuple[int, int]]:
         length = len(name)

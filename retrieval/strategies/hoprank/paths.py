@@ -1,4 +1,4 @@
-"""How much the best paths into a chunk are worth: P(anchor) · P(edge), and what candidates are scored by."""
+"""Values of the best paths into chunks, P(anchor) · P(edge), and the path features of candidates."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Ranked:
         return weighted_sum(self.features, self.weights)
 
 
-class Reached:
+class EdgeTable:
     """The edges of every anchor that was asked for, with their features, each computed once."""
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
-        self._asked = np.zeros(candidates.seen.chunks, bool)
+        self._asked = np.zeros(candidates.corpus.chunks, bool)
         self.edges = Edges.none()
-        more = 0 if candidates.seen.relations is None else len(TRIPLE_FEATURES)
+        more = 0 if candidates.corpus.relations is None else len(TRIPLE_FEATURES)
         self.features: Floats = np.zeros((0, len(EDGE_FEATURES) + more))
 
     def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
@@ -69,8 +69,8 @@ class Reached:
         new = anchors[~self._asked[anchors]]
         if len(new):
             self._asked[new] = True
-            found, values = self._read(new)
-            self.edges = Edges.joined(self.edges, found)
+            edges, values = self._read(new)
+            self.edges = Edges.joined(self.edges, edges)
             self.features = np.concatenate([self.features, values])
         asked = np.zeros_like(self._asked)
         asked[anchors] = True
@@ -78,15 +78,15 @@ class Reached:
         return self.edges.where(chosen), self.features[chosen]
 
     def _read(self, anchors: Numbers) -> tuple[Edges, Floats]:
-        candidates, seen = self._candidates, self._candidates.seen
-        found = edges_from(anchors, seen.mentions, candidates.in_pool)
-        if seen.relations is not None:
-            found = Edges.joined(found, triple_edges(anchors, seen.mentions, seen.relations, candidates.in_pool))
-        facts = facts_of(candidates, found)
+        candidates, corpus = self._candidates, self._candidates.corpus
+        edges = edges_from(anchors, corpus.mentions, candidates.in_pool)
+        if corpus.relations is not None:
+            edges = Edges.joined(edges, triple_edges(anchors, corpus.mentions, corpus.relations, candidates.in_pool))
+        facts = facts_of(candidates, edges)
         values = columns([feature(facts) for feature in EDGE_FEATURES])
-        if seen.relations is None:
-            return found, values
-        return found, np.concatenate([values, triple_features(candidates, seen.relations, found)], axis=1)
+        if corpus.relations is None:
+            return edges, values
+        return edges, np.concatenate([values, triple_features(candidates, corpus.relations, edges)], axis=1)
 
 
 def anchor_probabilities(scores: Floats, anchors: int) -> tuple[Numbers, Floats]:
@@ -110,9 +110,9 @@ def sigmoid(x: Floats) -> Floats:
 
 
 def follow(
-    candidates: Candidates, reached: Reached, ranked: Ranked, models: tuple[EdgeModel, ...], anchors: int
+    candidates: Candidates, reached: EdgeTable, ranked: Ranked, models: tuple[EdgeModel, ...], anchors: int
 ) -> Paths:
-    """Paths from the best chunks ranked so far; what they lead to becomes a candidate."""
+    """Paths from the best chunks of a ranking; their targets become candidates."""
     first, probability = anchor_probabilities(ranked.scores, anchors)
     starting = ranked.chunks[first]
     edges, features = reached.leaving(starting)
@@ -120,7 +120,7 @@ def follow(
     for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
         logits[chosen] = models[kind].logit(features[chosen])
-    of_anchor = np.zeros(candidates.seen.chunks)
+    of_anchor = np.zeros(candidates.corpus.chunks)
     of_anchor[starting] = probability
     before = of_anchor[edges.anchor]
     value = before * sigmoid(logits)
@@ -129,7 +129,7 @@ def follow(
     best = np.full(len(chunks), NOWHERE, np.int64)
     order = len(value) - 1 - value[::-1].argsort(kind="stable")
     best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
-    described = path_features(edges, target, value, len(chunks), triples=candidates.seen.relations is not None)
+    described = path_features(edges, target, value, len(chunks), triples=candidates.corpus.relations is not None)
     return Paths(chunks, described, edges, before, value, best)
 
 
@@ -157,9 +157,9 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
 
 def _best(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:
     """The largest value in each cell, 0 without any; by cell numbers, which numpy takes ten times as fast as pairs."""
-    found = np.zeros(shape[0] * shape[1])
-    np.maximum.at(found, row * shape[1] + column, value)
-    return found.reshape(shape)
+    cells = np.zeros(shape[0] * shape[1])
+    np.maximum.at(cells, row * shape[1] + column, value)
+    return cells.reshape(shape)
 
 
 OVER_TRIPLES = ("path_triple", "log_path_triple")

@@ -1,4 +1,4 @@
-"""The chunks a question begins with: found by words, by meaning, by name, and by a short walk over the graph."""
+"""The candidate pool of a question: chunks by BM25, by cosine, by linked titles, and by a short random walk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import DECIMALS, RRF_K
 from hopbench.retrieval.strategies.hoprank.base_features import Scales
-from hopbench.retrieval.strategies.hoprank.evidence import Evidence
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 
@@ -18,7 +18,7 @@ WALK_SEEDS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class CandidatePool:
     """`chunks`, sorted, and for all n chunks of the corpus BM25, the walk's `mass` and the weight of a title's `link`.
 
     `touched` is how many edges the walk looked at.
@@ -32,14 +32,14 @@ class Pool:
     touched: int
 
 
-def pool_of(
-    seen: Evidence, question: ReadQuestion, batch: Batch, number: int, *, depth: int = 50, walked: int = 40
-) -> Pool:
+def candidate_pool(
+    corpus: CorpusIndex, question: ReadQuestion, batch: Batch, number: int, *, depth: int = 50, walked: int = 40
+) -> CandidatePool:
     """The pool of a batch's question: `depth` chunks by BM25 and by cosine, `walked` by the walk, and linked titles."""
     lexical, dense = batch.lexical[number], batch.dense[number]
     bm25 = batch.index.lexical.scores(batch.questions[number].text)
-    met, held, touched = seen.walk.mass(*_walk_seeds(seen, question, batch, number))
-    mass, link = np.zeros(seen.chunks), np.zeros(seen.chunks)
+    met, held, touched = corpus.walk.mass(*_walk_seeds(corpus, question, batch, number))
+    mass, link = np.zeros(corpus.chunks), np.zeros(corpus.chunks)
     mass[met] = held
     named = np.array(list(question.chunks), np.int64)
     link[named] = list(question.chunks.values())
@@ -48,7 +48,7 @@ def pool_of(
     parts = (lexical.rows[:depth], dense.rows[:depth], near, named[link[named] > 0])
     cosines = dense.scores[:depth]
     scales = Scales(*map(float, (bm25.max(), cosines[0], cosines[-1], held.max(initial=0.0))))
-    return Pool(distinct(np.concatenate(parts)), bm25, mass, link, scales, touched)
+    return CandidatePool(distinct(np.concatenate(parts)), bm25, mass, link, scales, touched)
 
 
 def _fused(*rankings: NDArray[np.intp]) -> tuple[Numbers, Floats]:
@@ -61,12 +61,12 @@ def _fused(*rankings: NDArray[np.intp]) -> tuple[Numbers, Floats]:
     return chunks[best], np.asarray(scores[best], np.float64)
 
 
-def _walk_seeds(seen: Evidence, question: ReadQuestion, batch: Batch, number: int) -> tuple[Numbers, Floats]:
+def _walk_seeds(corpus: CorpusIndex, question: ReadQuestion, batch: Batch, number: int) -> tuple[Numbers, Floats]:
     """Half the mass on the best chunks of RRF, half on the linked entities by rarity; all on one without the other."""
     chunks, scores = _fused(batch.dense[number].rows, batch.lexical[number].rows)
     linked = np.array(sorted(question.entities), np.int64)
-    rarity = seen.rarity[linked]
-    nodes = np.concatenate([linked, seen.walk.entities + chunks])
+    rarity = corpus.rarity[linked]
+    nodes = np.concatenate([linked, corpus.walk.entities + chunks])
     shares = np.concatenate([rarity / (rarity.sum() or 1.0), scores / (scores.sum() or 1.0)])
     order = nodes.argsort()
     return nodes[order], shares[order] / max(shares.sum(), 1.0)

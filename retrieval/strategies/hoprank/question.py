@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.index import Link, Linker
-from hopbench.retrieval.strategies.hoprank.evidence import Evidence
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import ln, shares, summed
 from hopbench.retrieval.support.csr import expand_ranges
@@ -65,12 +65,12 @@ class ReadQuestion:
         return self.column.take(numbers, mode="clip")  # the last column is no word
 
     def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
-        """Which question words stand in each of k ranges of word positions, (k, w)."""
+        """Which question words occur in each of k ranges of word positions, (k, w)."""
         positions, owner = expand_ranges(begin, end)
-        found = self.which(words.numbers[positions])
-        hit = np.flatnonzero(found != UNKNOWN)
+        word = self.which(words.numbers[positions])
+        hit = np.flatnonzero(word != UNKNOWN)
         inside = np.zeros((len(begin), len(self.numbers)), bool)
-        inside[owner[hit], found[hit]] = True
+        inside[owner[hit], word[hit]] = True
         return inside
 
     def share(self, covered: Flags) -> Floats:
@@ -82,25 +82,25 @@ class ReadQuestion:
         return np.asarray(covered @ self._open_shares)
 
 
-def read_question(text: str, seen: Evidence, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:
+def read_question(text: str, corpus: CorpusIndex, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:
     """Read a question against the corpus."""
-    said = tokens(text)
+    words_read = tokens(text)
     links = reader.links(text)
     inside = {place for link in links for place in range(link.start, link.end)}
     first: dict[str, int] = {}
-    for place, word in enumerate(said):
+    for place, word in enumerate(words_read):
         if word.folded not in STOP_WORDS:
             first.setdefault(word.folded, place)
     if not first:
-        first = {word.folded: place for place, word in enumerate(said)}
-    words = seen.words
+        first = {word.folded: place for place, word in enumerate(words_read)}
+    words = corpus.words
     numbers = np.array([words.vocabulary.get(word, UNKNOWN) for word in first], np.int64)
     known = numbers != UNKNOWN
-    named = {word.folded for word in said if word.capital}
-    idf, frequency = np.full(len(first), ln(float(max(seen.chunks, 2)))), np.zeros(len(first), np.int64)
+    named = {word.folded for word in words_read if word.capital}
+    idf, frequency = np.full(len(first), ln(float(max(corpus.chunks, 2)))), np.zeros(len(first), np.int64)
     idf[known], frequency[known] = words.idf[numbers[known]], words.frequency[numbers[known]]
     weights = dict(zip(first, idf.tolist(), strict=True))
-    entities, chunks = _linked(links, said, weights, seen, reader, row_of)
+    entities, chunks = _linked(links, words_read, weights, corpus, reader, row_of)
     return ReadQuestion(
         numbers,
         idf,
@@ -114,9 +114,9 @@ def read_question(text: str, seen: Evidence, reader: Linker, row_of: Mapping[str
 
 def _linked(
     links: Sequence[Link],
-    said: Sequence[Token],
+    words_read: Sequence[Token],
     idf: Mapping[str, float],
-    seen: Evidence,
+    corpus: CorpusIndex,
     reader: Linker,
     row_of: Mapping[str, int],
 ) -> tuple[dict[int, float], dict[int, float]]:
@@ -124,10 +124,10 @@ def _linked(
     entities: dict[int, float] = {}
     chunks: dict[int, float] = {}
     total = sum(idf.values()) + TINY
-    mentions = seen.mentions
+    mentions = corpus.mentions
     for link in links:
-        share = sum(idf.get(word.folded, 0.0) for word in said[link.start : link.end]) / total
-        entity = seen.graph.entity_row.get(link.entity)
+        share = sum(idf.get(word.folded, 0.0) for word in words_read[link.start : link.end]) / total
+        entity = corpus.graph.entity_row.get(link.entity)
         if entity is not None:
             entities[entity] = max(entities.get(entity, 0.0), share * link.weight)
         rows = [row_of[chunk] for chunk in link.chunks]

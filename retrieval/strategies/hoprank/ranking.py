@@ -1,4 +1,4 @@
-"""Scored candidates as hits: each with what every feature contributed to its score, and the best path into it."""
+"""Scored candidates as hits, each with the contributions of its features and the best path into it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hopbench.retrieval.strategies.hoprank.words import Floats
 from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
-Passed = Sequence[tuple[Ranked, Paths | None]]
+Passes = Sequence[tuple[Ranked, Paths | None]]
 
 
-def ranking(question: Question, candidates: Candidates, passed: Passed, index: Index, anchors: int) -> Ranking:
+def ranking(question: Question, candidates: Candidates, passed: Passes, index: Index, anchors: int) -> Ranking:
     """The last pass's best chunks, the first `EXPLAINED` with their paths.
 
     Seeds are the anchors of the first pass: the best of the pool by words alone.
@@ -35,19 +35,19 @@ def ranking(question: Question, candidates: Candidates, passed: Passed, index: I
     column = {name: number for number, name in enumerate(score_names()[: last.features.shape[1]])}
     shares = (last.features[best] * last.weights).round(DECIMALS)
     led = np.zeros(len(best), bool) if paths is None else paths.best[best] != NOWHERE
-    ways = _Ways(candidates, passed, index, seeds)
+    finder = _PathFinder(candidates, passed, index, seeds)
     hits: list[Hit] = []
     rows = zip(last.chunks[best].tolist(), scores[best].tolist(), led.tolist(), shares, strict=True)
     for chunk, score, reached, share in rows:
-        path = ways.to(chunk) if len(hits) < EXPLAINED else ()
+        path = finder.steps_to(chunk) if len(hits) < EXPLAINED else ()
         origin = "graph" if reached and chunk not in seeds else "seed"
-        hits.append(Hit(index.chunks[chunk].id, score, origin, Shares(column, share), path))
-    named = [candidates.seen.graph.entities[entity] for entity in candidates.question.entities]
-    return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], _told(named, passed, hits))
+        hits.append(Hit(index.chunks[chunk].id, score, origin, Contributions(column, share), path))
+    named = [candidates.corpus.graph.entities[entity] for entity in candidates.question.entities]
+    return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], _notes(named, passed, hits))
 
 
-def _told(entities: Sequence[str], passed: Passed, hits: Sequence[Hit]) -> dict[str, object]:
-    """The entities the question names, and what was followed: edges of all passes, the chunks they reach, the pool."""
+def _notes(entities: Sequence[str], passed: Passes, hits: Sequence[Hit]) -> dict[str, object]:
+    """The ranking's notes: linked entities, edges of all passes, chunks that they reach, and the pool's size."""
     paths = [each for _, each in passed if each is not None]
     return {
         "entities": list(entities),
@@ -58,8 +58,8 @@ def _told(entities: Sequence[str], passed: Passed, hits: Sequence[Hit]) -> dict[
     }
 
 
-class Shares(Mapping[str, float]):
-    """What each feature contributed to a hit's score, (f,) read by name: most hits are never asked for it."""
+class Contributions(Mapping[str, float]):
+    """Each feature's contribution to a hit's score, by name; computed on access, since few hits are read."""
 
     __slots__ = ("_column", "_values")
 
@@ -79,14 +79,14 @@ class Shares(Mapping[str, float]):
         return repr(dict(self))
 
 
-class _Ways:
-    """The best paths into chunks, back to a seed where one pass went on from what another had reached."""
+class _PathFinder:
+    """Finds the best path into a chunk, across passes back to a seed."""
 
-    def __init__(self, candidates: Candidates, passed: Passed, index: Index, seeds: Sequence[int]) -> None:
-        self._seen, self._index, self._seeds = candidates.seen, index, seeds
+    def __init__(self, candidates: Candidates, passed: Passes, index: Index, seeds: Sequence[int]) -> None:
+        self._seen, self._index, self._seeds = candidates.corpus, index, seeds
         self._paths = [paths for _, paths in passed if paths is not None]
 
-    def to(self, chunk: int, before: int | None = None) -> tuple[Step, ...]:
+    def steps_to(self, chunk: int, before: int | None = None) -> tuple[Step, ...]:
         """The steps of the best path of the last pass (of the pass `before`) into a chunk; none without an edge."""
         paths = self._paths[:before]
         if not paths:
@@ -95,7 +95,7 @@ class _Ways:
         if edge == NOWHERE:
             return ()
         anchor = int(paths[-1].edges.anchor[edge])
-        earlier = () if anchor in self._seeds else self.to(anchor, len(paths) - 1)
+        earlier = () if anchor in self._seeds else self.steps_to(anchor, len(paths) - 1)
         if chunk in map(self._index.row_of.get, (step.source for step in earlier)):
             earlier = ()  # a way back and forth explains nothing
         return (*earlier, *self._steps(anchor, chunk, paths[-1], edge))

@@ -1,4 +1,4 @@
-"""Relations that triples state, beside those that rules guess: which entity leads to which, in what words."""
+"""Relations stated by triples, with their wording; relations guessed by rules are left out."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Relations:
         rows = []
         columns = (record[name] for name in ("source", "target", "types", "weight"))
         for source, target, types, strength in zip(*columns, strict=True):
-            said = [kind for kind in types if kind not in RULE_RELATIONS]
-            spelled = {word.folded for kind in said for word in tokens(kind)}
+            stated = [kind for kind in types if kind not in RULE_RELATIONS]
+            spelled = {word.folded for kind in stated for word in tokens(kind)}
             known = sorted(words.vocabulary[word] for word in spelled if word in words.vocabulary)
             ends = graph.entity_row[source], graph.entity_row[target]
             rows += [(first, second, strength, known) for first, second in (ends, ends[::-1])]
@@ -54,7 +54,7 @@ class Relations:
 
 
 def relations(batch: Batch, counters: Counters, graph: Adjacency, words: Words) -> Relations | None:
-    """What triples state in the batch's graph, None where nothing does; read once per index, charged to each batch."""
+    """The relations that triples state, None without any; read once per index, charged to each batch."""
 
     def read() -> Relations | None:
         (record,) = batch.index.store.read(cypher.RELATIONS, usual=list(RULE_RELATIONS)) or [{"source": ()}]

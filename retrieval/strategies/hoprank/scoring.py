@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, Reached, follow
+from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.weights import Weights
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
@@ -24,10 +24,10 @@ def with_paths(candidates: Candidates, paths: Paths) -> Floats:
 
 
 def passes(
-    candidates: Candidates, weights: Weights, anchors: int, reached: Reached | None = None
+    candidates: Candidates, weights: Weights, anchors: int, reached: EdgeTable | None = None
 ) -> Iterator[tuple[Ranked, Paths | None]]:
     """The pool's ranking, then the ranking after each pass with its paths; none is made without anchors."""
-    reached = reached or Reached(candidates)
+    reached = reached or EdgeTable(candidates)
     ranked = pool_ranking(candidates, weights.first)
     yield ranked, None
     for learned in weights.passes if anchors else ():

@@ -13,8 +13,8 @@ from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.evidence import evidence
-from hopbench.retrieval.strategies.hoprank.pool import pool_of
+from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
+from hopbench.retrieval.strategies.hoprank.pool import candidate_pool
 from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import ranking
 from hopbench.retrieval.strategies.hoprank.scoring import passes
@@ -25,7 +25,7 @@ from hopbench.retrieval.types import Counters, Ranking
 
 @dataclass(frozen=True, kw_only=True)
 class HopRank(Strategy):
-    """Scores chunks by what they say and by the best paths into them, with learned weights."""
+    """Scores chunks by their words and by the best paths into them, with learned weights."""
 
     name: ClassVar[str] = "hoprank"
     summary: ClassVar[str] = "learned evidence of a chunk's words and of the paths into it"
@@ -64,16 +64,16 @@ class HopRank(Strategy):
 
     def candidates(self, batch: Batch, counters: Counters) -> Iterator[Candidates]:
         """Each question's pool with its base features."""
-        seen, reader = evidence(batch, counters)
+        corpus, reader = corpus_index(batch, counters)
         if not self.triples:
-            seen = replace(seen, relations=None)
+            corpus = replace(corpus, relations=None)
         for number, question in enumerate(batch.questions):
-            read = read_question(question.text, seen, reader, batch.index.row_of)
-            pool = pool_of(seen, read, batch, number, depth=self.depth, walked=self.walked)
-            yield Candidates(seen, read, batch.vectors[number], pool)
+            read = read_question(question.text, corpus, reader, batch.index.row_of)
+            pool = candidate_pool(corpus, read, batch, number, depth=self.depth, walked=self.walked)
+            yield Candidates(corpus, read, batch.vectors[number], pool)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        """Score the candidates of each question; the paths of the last pass stand beside the hits."""
+        """Score the candidates of each question; hits carry the paths of the last pass."""
         learned = load(self.weights)
         rankings = []
         pools = self.candidates(batch, counters)

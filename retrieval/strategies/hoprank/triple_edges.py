@@ -32,10 +32,10 @@ def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_
     few = np.flatnonzero(fan <= TRIPLE_FAN_IN_POOL)
     place, named = expand_ranges(begin[few], end[few])
     named, far = few[named], mentions.by_entity[place]
-    kept = (fan[named] <= TRIPLE_FAN) | in_pool[mentions.chunk[far]]
-    named, far = named[kept], far[kept]
+    followed = (fan[named] <= TRIPLE_FAN) | in_pool[mentions.chunk[far]]
+    named, far = named[followed], far[followed]
     both = np.concatenate([title, named])
-    found = Edges(
+    edges = Edges(
         anchor[both],
         np.concatenate([mentions.titled[titled], mentions.chunk[far]]),
         np.full(len(both), TRIPLE),
@@ -45,7 +45,7 @@ def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_
         np.maximum(fan[both], 1),
         relation[both],
     )
-    return found.where(found.anchor != found.target)
+    return edges.where(edges.anchor != edges.target)
 
 
 def _near_ends(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers, Numbers]:
@@ -64,26 +64,26 @@ def _near_ends(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers, 
 
 @dataclass(frozen=True, eq=False)
 class TripleFacts:
-    """Facts about e edges over triples: their `said` (e,), the share of open words in the relation's wording."""
+    """Facts about e edges over triples: their `wording` (e,), the share of open words in the relation's wording."""
 
     candidates: Candidates
     relations: Relations
     edges: Edges
-    said: Floats
+    wording: Floats
 
 
 def triple_features(candidates: Candidates, relations: Relations, edges: Edges) -> Floats:
     """The features that only edges over triples have, (e, 5); 0 for edges of other kinds."""
-    found = np.zeros((len(edges), len(TRIPLE_FEATURES)))
+    values = np.zeros((len(edges), len(TRIPLE_FEATURES)))
     chosen = np.flatnonzero(edges.kind == TRIPLE)
     facts = TripleFacts(
-        candidates, relations, edges.where(chosen), _said(candidates, relations, edges.relation[chosen])
+        candidates, relations, edges.where(chosen), _wording_share(candidates, relations, edges.relation[chosen])
     )
-    found[chosen] = np.stack([feature(facts) for feature in TRIPLE_FEATURES], axis=1)
-    return found
+    values[chosen] = np.stack([feature(facts) for feature in TRIPLE_FEATURES], axis=1)
+    return values
 
 
-def _said(candidates: Candidates, relations: Relations, relation: Numbers) -> Floats:
+def _wording_share(candidates: Candidates, relations: Relations, relation: Numbers) -> Floats:
     distinct, which = np.unique(relation, return_inverse=True)
     place, owner = expand_ranges(relations.word_start[distinct], relations.word_start[distinct + 1])
     numbers = candidates.question.numbers
@@ -95,7 +95,7 @@ def _said(candidates: Candidates, relations: Relations, relation: Numbers) -> Fl
 
 def said(facts: TripleFacts) -> Floats:
     """idf share of the open question words in the relation's wording."""
-    return facts.said
+    return facts.wording
 
 
 def strength(facts: TripleFacts) -> Floats:
@@ -105,7 +105,7 @@ def strength(facts: TripleFacts) -> Floats:
 
 def from_asked(facts: TripleFacts) -> Floats:
     """1 where the question names the relation's near end."""
-    edges, mentions = facts.edges, facts.candidates.seen.mentions
+    edges, mentions = facts.edges, facts.candidates.corpus.mentions
     near = near_entities(edges, mentions)
     return np.isin(near, list(facts.candidates.question.entities)).astype(np.float64)
 
@@ -121,10 +121,10 @@ def to_title(facts: TripleFacts) -> Floats:
 
 
 def near_entities(edges: Edges, mentions: Mentions) -> Numbers:
-    """The entity that each edge leaves its anchor by: the one mentioned there, or the anchor's title."""
+    """The near entity of each edge: the one mentioned in the anchor, or the anchor's title."""
     near = mentions.own[edges.anchor]
-    told = edges.mention != NOWHERE
-    near[told] = mentions.entity[edges.mention[told]]
+    mentioned = edges.mention != NOWHERE
+    near[mentioned] = mentions.entity[edges.mention[mentioned]]
     return near
 
 

@@ -48,7 +48,7 @@ class Weights:
 
 @cache
 def feature_names() -> dict[str, Sequence[str]]:
-    """What each number of a weights file belongs to, in order."""
+    """The names of features by group, in the order of the numbers in a weights file."""
     from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
     from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
     from hopbench.retrieval.strategies.hoprank.edges import KINDS
@@ -108,8 +108,10 @@ def from_json(text: str, name: str) -> Weights:
         schema, features = content["schema"], content["features"]
         weights = Weights(
             np.array(content["first"], np.float64),
-            tuple(EdgeModel(np.array(one["weights"], np.float64), float(one["bias"])) for one in content["edges"]),
-            tuple(np.array(one, np.float64) for one in content["passes"]),
+            tuple(
+                EdgeModel(np.array(entry["weights"], np.float64), float(entry["bias"])) for entry in content["edges"]
+            ),
+            tuple(np.array(entry, np.float64) for entry in content["passes"]),
             content["provenance"],
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -127,8 +129,8 @@ def _difference(schema: object, features: Any) -> str:
     other = next(
         (group for group in known if not isinstance(features, dict) or features.get(group) != known[group]), ""
     )
-    found = features.get(other) if isinstance(features, dict) else features
-    return f"other {other} features, {found}; this version computes {known[other] if other else sorted(known)}"
+    given = features.get(other) if isinstance(features, dict) else features
+    return f"other {other} features, {given}; this version computes {known[other] if other else sorted(known)}"
 
 
 def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
@@ -137,14 +139,14 @@ def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
     kinds = [edge + len(names["triple"]) * (kind == "triple") for kind in names["kinds"]]
     full = len(score_names())
     lists = [weights.first, *(model.weights for model in weights.edges), *weights.passes]
-    sizes = [one.size for one in lists]
+    sizes = [weights_of.size for weights_of in lists]
     wanted = [base, *kinds, *[full] * len(weights.passes)]
     if not weights.passes:
         raise InputError(f"{name} holds the weights of no pass, one at least is needed: {remedy}")
     if sizes != wanted:
         raise InputError(f"{name} holds {sizes} numbers per model, {wanted} are needed: {remedy}")
-    if any(one.ndim != 1 for one in lists):
+    if any(weights_of.ndim != 1 for weights_of in lists):
         raise InputError(f"{name} holds lists in lists of numbers, plain lists are needed: {remedy}")
     biases = np.array([model.bias for model in weights.edges])
-    if not all(np.isfinite(one).all() for one in [*lists, biases]):
+    if not all(np.isfinite(weights_of).all() for weights_of in [*lists, biases]):
         raise InputError(f"{name} holds a number that is not finite: {remedy}")

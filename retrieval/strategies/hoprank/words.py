@@ -1,4 +1,4 @@
-"""The corpus as one long row of word numbers: what a question's words are looked up in, sentence by sentence."""
+"""The corpus as one array of word numbers, with offsets of sentences and chunks."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class Words:
         return self.sentence_start[sentence], self.sentence_start[sentence + 1]
 
     def sentence_of(self, position: NDArray[Any]) -> Numbers:
-        """The sentence in which a word stands."""
+        """The sentence of the word at each position."""
         return np.searchsorted(self.sentence_start, position, "right") - 1
 
 
 def _frequency(numbers: Numbers, start: Numbers, size: int) -> Numbers:
-    """In how many chunks each word stands."""
+    """The number of chunks that contain each word."""
     chunk = np.repeat(np.arange(len(start) - 1), np.diff(start))
     distinct = np.unique(chunk * max(size, 1) + numbers)
     return np.bincount(distinct % max(size, 1), minlength=size)

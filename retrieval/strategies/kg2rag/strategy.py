@@ -31,7 +31,7 @@ import numpy as np
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import COSINE_DECIMALS
-from hopbench.retrieval.search.fusion import RRF_K, Scored, ordered
+from hopbench.retrieval.search.fusion import Scored, ordered, rank_shares
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.kg2rag.expansion import Expansion, Limits, expand, path_to
@@ -91,19 +91,19 @@ class KG2RAG(Strategy):
             initial = self.initial(batch)
             rows = [[batch.index.row_of[chunk] for chunk, _ in scored[: self.seed_k]] for scored in initial]
             limits = Limits(self.hops, self.max_fan, self.max_chunks, self.inherit)
-            reached = [expand(batch, q, seeds, graph, triples, limits) for q, seeds in enumerate(rows)]
-            counters.edges_touched += sum(one.touched for one in reached)
+            expansions = [expand(batch, q, seeds, graph, triples, limits) for q, seeds in enumerate(rows)]
+            counters.edges_touched += sum(expansion.touched for expansion in expansions)
         with stage(counters, "trees"):
-            forests = [_forest(triples, one) for one in reached]
+            forests = [_forest(triples, expansion) for expansion in expansions]
         with stage(counters, "ordering"):
-            scores = self._relevances(batch, counters, forests, reached)
+            scores = self._relevances(batch, counters, forests, expansions)
             return [
-                self._ranking(batch, q, forests[q], scores[q], reached[q], initial[q], graph, triples)
+                self._ranking(batch, q, forests[q], scores[q], expansions[q], initial[q], graph, triples)
                 for q in range(len(forests))
             ]
 
     def _relevances(
-        self, batch: Batch, counters: Counters, forests: Sequence[Sequence[Tree]], reached: Sequence[Expansion]
+        self, batch: Batch, counters: Counters, forests: Sequence[Sequence[Tree]], expansions: Sequence[Expansion]
     ) -> list[list[float]]:
         reranker = batch.index.services.tree_relevance
         if reranker is not None:
@@ -116,8 +116,8 @@ class KG2RAG(Strategy):
             return [[float(next(scores)) for _ in trees] for trees in forests]
         if self.relevance == "best":
             return [
-                [max(one.weights[row] for row in tree.chunks) for tree in trees]
-                for trees, one in zip(forests, reached, strict=True)
+                [max(expansion.weights[row] for row in tree.chunks) for tree in trees]
+                for trees, expansion in zip(forests, expansions, strict=True)
             ]
         return [[_text_relevance(batch, q, tree) for tree in trees] for q, trees in enumerate(forests)]
 
@@ -127,7 +127,7 @@ class KG2RAG(Strategy):
         q: int,
         trees: Sequence[Tree],
         scores: Sequence[float],
-        found: Expansion,
+        expansion: Expansion,
         initial: Scored,
         graph: Adjacency,
         triples: Triples,
@@ -139,52 +139,51 @@ class KG2RAG(Strategy):
             flag = f"the seeds state no triple: the {self.initial_ranking} ranking"
             return Ranking(question, hits, seeds, {"trees": 0, "fallback": flag})
         order = sorted(range(len(trees)), key=lambda number: (-scores[number], number))
-        tree_of: dict[int, int] = {}
-        whole = 0
-        for rank, number in enumerate(order, 1):
-            for row in trees[number].chunks:
-                tree_of.setdefault(row, rank)
-            if self.arrange == "walk" or (self.arrange == "trees" and whole == rank - 1 and len(tree_of) <= self.top_k):
-                whole = rank
-        arranged = [row for row, rank in tree_of.items() if rank <= whole]
-        others = [row for row, rank in tree_of.items() if rank > whole]
-        arranged += sorted(others, key=lambda row: (-found.weights[row], row))
+        arranged, tree_of, whole = self._arranged([trees[number] for number in order], expansion.weights)
+        fused = rank_shares([ids[row].id for row in arranged], [chunk for chunk, _ in initial], self.initial_weight)
         hits = []
-        for chunk, score in ordered(self._fused([ids[row].id for row in arranged], initial))[:KEEP]:
+        for chunk, score in ordered(fused)[:KEEP]:
             row = batch.index.row_of[chunk]
             components: dict[str, float] = {}
             if row in tree_of:
                 rank = tree_of[row]
-                components = {"weight": found.weights[row], "tree": rank, "relevance": scores[order[rank - 1]]}
-            path = path_to(row, found, graph, triples, batch.index) if row in tree_of else ()
+                components = {"weight": expansion.weights[row], "tree": rank, "relevance": scores[order[rank - 1]]}
+            path = path_to(row, expansion, graph, triples, batch.index) if row in tree_of else ()
             hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
         notes: dict[str, Any] = {
             "trees": len(trees),
             "whole_trees": whole,
             "tree_sizes": [len(trees[number].chunks) for number in order],
-            "expanded": len(found.chunks),
-            "filtered_out": len(found.weights) - len(tree_of),
+            "expanded": len(expansion.chunks),
+            "filtered_out": len(expansion.weights) - len(tree_of),
             "kept": sum(hit.origin == "graph" for hit in hits),
         }
         return Ranking(question, hits, seeds, notes)
 
-    def _fused(self, arranged: Sequence[str], initial: Scored) -> dict[str, float]:
-        """61/(60 + rank): 1 for the first; the order of the trees alone unless the initial ranking has a share."""
-        share = self.initial_weight
-        scores = {chunk: (1.0 - share) * (RRF_K + 1) / (RRF_K + rank) for rank, chunk in enumerate(arranged, 1)}
-        if share:
-            for rank, (chunk, _) in enumerate(initial, 1):
-                scores[chunk] = scores.get(chunk, 0.0) + share * (RRF_K + 1) / (RRF_K + rank)
-        return scores
+    def _arranged(self, trees: Sequence[Tree], weights: Mapping[int, float]) -> tuple[list[int], dict[int, int], int]:
+        """Chunks in reading order, the rank of each chunk's tree (from 1), and how many trees are read whole.
+
+        `trees` come best first; a chunk of several trees belongs to the first.
+        """
+        tree_of: dict[int, int] = {}
+        whole = 0
+        for rank, tree in enumerate(trees, 1):
+            for row in tree.chunks:
+                tree_of.setdefault(row, rank)
+            if self.arrange == "walk" or (self.arrange == "trees" and whole == rank - 1 and len(tree_of) <= self.top_k):
+                whole = rank
+        arranged = [row for row, rank in tree_of.items() if rank <= whole]
+        others = [row for row, rank in tree_of.items() if rank > whole]
+        return [*arranged, *sorted(others, key=lambda row: (-weights[row], row))], tree_of, whole
 
 
 def _triples(index: Index, graph: Adjacency, min_strength: float) -> Triples:
     return index.memo.get(("triples", min_strength), lambda: stated_triples(graph, min_strength))
 
 
-def _forest(triples: Triples, found: Expansion) -> list[Tree]:
-    rows = np.array(sorted(found.weights), dtype=np.int64)
-    return spanning_trees(triples, rows, np.array([found.weights[row] for row in rows.tolist()]))
+def _forest(triples: Triples, expansion: Expansion) -> list[Tree]:
+    rows = np.array(sorted(expansion.weights), dtype=np.int64)
+    return spanning_trees(triples, rows, np.array([expansion.weights[row] for row in rows.tolist()]))
 
 
 def _text_relevance(batch: Batch, q: int, tree: Tree) -> float:

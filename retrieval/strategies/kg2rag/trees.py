@@ -71,9 +71,9 @@ def stated_triples(graph: Adjacency, min_strength: float = 0.0) -> Triples:
     known, strengths = known[strengths >= min_strength], strengths[strengths >= min_strength]
     mentioned = sparse.csr_array(graph.mentions.T)
     mentioned.sort_indices()
-    found = [_pairs(mentioned, begin, min(begin + BLOCK, chunks), known) for begin in range(0, chunks, BLOCK)]
-    places = np.concatenate([place for place, _ in found]) if found else np.zeros(0, np.int64)
-    stated = np.concatenate([chunk for _, chunk in found]) if found else np.zeros(0, np.int64)
+    pairs = [_pairs(mentioned, begin, min(begin + BLOCK, chunks), known) for begin in range(0, chunks, BLOCK)]
+    places = np.concatenate([place for place, _ in pairs]) if pairs else np.zeros(0, np.int64)
+    stated = np.concatenate([chunk for _, chunk in pairs]) if pairs else np.zeros(0, np.int64)
     keys = known[places]
     return Triples(keys // max(entities, 1), keys % max(entities, 1), stated, strengths[places], (entities, chunks))
 
@@ -121,8 +121,8 @@ def spanning_trees(triples: Triples, chunks: Rows, weights: Floats) -> list[Tree
     _, first = np.unique(head * len(ends) + tail, return_index=True)
     # Ranks in place of weights: all different, so the smallest-rank tree is the one maximum tree.
     ranks = sparse.csr_array((first + 1.0, (head[first], tail[first])), shape=(len(ends), len(ends)))
-    kept = np.sort(csgraph.minimum_spanning_tree(ranks).data.astype(np.int64)) - 1
-    return _walked(triples, numbers[kept].tolist())
+    in_tree = np.sort(csgraph.minimum_spanning_tree(ranks).data.astype(np.int64)) - 1
+    return _walked(triples, numbers[in_tree].tolist())
 
 
 def _walked(triples: Triples, numbers: Sequence[int]) -> list[Tree]:

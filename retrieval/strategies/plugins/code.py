@@ -1,4 +1,4 @@
-"""Whose code a strategy is: the distributions behind a plug-in, their versions, and the content of their files.
+"""The code of plug-ins: the distributions behind a strategy, their versions, and digests of their files.
 
 A trial's name holds what `plugin_code` finds, so that a plug-in that was changed and installed again is another one,
 however its author counts versions. Files are read as they are, not as the installer recorded them.
@@ -61,8 +61,8 @@ def plugin_code(kind: type[Any], point: EntryPoint | None = None) -> tuple[Plugi
     if offered is not None:
         groups[offered.name] = offered, []
     for module in dict.fromkeys(modules):
-        found = _distribution(module, offered, point)
-        groups.setdefault(found.name if found else module.partition(".")[0], (found, []))[1].append(module)
+        owner = _distribution(module, offered, point)
+        groups.setdefault(owner.name if owner else module.partition(".")[0], (owner, []))[1].append(module)
     return tuple(_code(name, *groups[name]) for name in sorted(groups))
 
 
@@ -80,11 +80,11 @@ def _distribution(module: str, offered: Distribution | None, point: EntryPoint |
     return distribution(names[0]) if names else None
 
 
-def _code(name: str, found: Distribution | None, modules: Sequence[str]) -> PluginCode:
-    files, unreadable = _digests(plugin_files(found, modules))
+def _code(name: str, owner: Distribution | None, modules: Sequence[str]) -> PluginCode:
+    files, unreadable = _digests(plugin_files(owner, modules))
     if not files:  # typed at a prompt, or made by other code
         unreadable["its source"] = "no file holds it"
-    return PluginCode(name, found.version if found is not None else "", files, unreadable)
+    return PluginCode(name, owner.version if owner is not None else "", files, unreadable)
 
 
 def _digests(files: Mapping[str, Found]) -> tuple[dict[str, str], dict[str, str]]:
@@ -109,11 +109,11 @@ def _content(place: Found) -> bytes:
 
 
 def unreadable_lines(codes: Iterable[PluginCode]) -> list[str]:
-    """What to warn of plug-ins with files that cannot be read."""
-    told = (
+    """Warnings about plug-ins with unreadable files."""
+    lines = (
         f"plug-in {code.name}: {name} cannot be read ({reason}), so whether the plug-in has changed cannot be known: "
         "its trials are done anew each time. Make the file readable, or install the plug-in again"
         for code in codes
         for name, reason in code.unreadable.items()
     )
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(lines))

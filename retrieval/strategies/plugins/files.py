@@ -22,14 +22,14 @@ class Found(Protocol):
     def read_bytes(self) -> bytes: ...  # noqa: D102
 
 
-def plugin_files(found: Distribution | None, modules: Sequence[str]) -> Mapping[str, Found]:
+def plugin_files(owner: Distribution | None, modules: Sequence[str]) -> Mapping[str, Found]:
     """The files of a distribution, and of `modules` where its record does not list them, by name from their root.
 
     What an installer writes for itself is left out, and bytecode: equal code has equal names and contents wherever and
     however it is installed. An editable installation records only a `.pth` file: there the packages of the modules
     count, and whatever these import from the same source folder.
     """
-    files = dict(_recorded(found)) if found is not None else {}
+    files = dict(_recorded(owner)) if owner is not None else {}
     recorded = {place.resolve() for place in files.values() if isinstance(place, Path)}
     loose: list[tuple[Path, str]] = []
     for module in modules:
@@ -41,15 +41,15 @@ def plugin_files(found: Distribution | None, modules: Sequence[str]) -> Mapping[
             files |= {name: path for name, path in _inside(root, top) if path.suffix == ".py" and name not in files}
         else:
             loose.append((root, top))
-    return {**files, **_sources(loose, _project(found))}
+    return {**files, **_sources(loose, _project(owner))}
 
 
-def _recorded(found: Distribution) -> Iterator[tuple[str, Found]]:
-    for one in found.files or ():
-        first = one.parts[0]
+def _recorded(owner: Distribution) -> Iterator[tuple[str, Found]]:
+    for record in owner.files or ():
+        first = record.parts[0]
         ours = first == ".." or first.endswith((*_RECORDS, ".pth", ".egg-link")) or first.startswith("__editable__")
-        if not ours and "__pycache__" not in one.parts:
-            yield one.as_posix(), found.locate_file(one)  # type: ignore[misc]  # a Path, or a zipfile.Path
+        if not ours and "__pycache__" not in record.parts:
+            yield record.as_posix(), owner.locate_file(record)  # type: ignore[misc]  # a Path, or a zipfile.Path
 
 
 def _file_of(module: str) -> Path | None:
@@ -74,7 +74,7 @@ def _root(module: str, place: Path) -> tuple[Path, str]:
 def _sources(begun: Iterable[tuple[Path, str]], project: Path | None) -> dict[str, Path]:
     """The files of these packages, and of what they import from their own root or the same project."""
     places = _places([root for root, _ in begun], project)
-    found: dict[str, Path] = {}
+    sources: dict[str, Path] = {}
     left, seen = list(begun), set()
     while left:
         root, top = left.pop()
@@ -82,11 +82,11 @@ def _sources(begun: Iterable[tuple[Path, str]], project: Path | None) -> dict[st
             continue
         seen.add((root, top))
         for name, path in _inside(root, top):
-            found[name] = path
+            sources[name] = path
             if path.suffix == ".py":
                 wanted = {one for one in _imports(path) if one not in _PROJECT}
                 left += [(place, part) for place in places for part in _parts(place, wanted)]
-    return found
+    return sources
 
 
 def _places(roots: Iterable[Path], project: Path | None) -> list[Path]:
@@ -124,11 +124,11 @@ def _imports(source: Path) -> set[str]:
     return tops - sys.stdlib_module_names
 
 
-def _project(found: Distribution | None) -> Path | None:
+def _project(owner: Distribution | None) -> Path | None:
     """The source folder of an editable installation."""
     try:
-        told = json.loads((found.read_text("direct_url.json") if found is not None else None) or "{}")
-        editable = told.get("dir_info", {}).get("editable")
-        return Path(url2pathname(urlsplit(told["url"]).path)) if editable else None
+        origin = json.loads((owner.read_text("direct_url.json") if owner is not None else None) or "{}")
+        editable = origin.get("dir_info", {}).get("editable")
+        return Path(url2pathname(urlsplit(origin["url"]).path)) if editable else None
     except (OSError, ValueError, KeyError, AttributeError):
         return None

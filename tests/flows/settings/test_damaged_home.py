@@ -191,7 +191,7 @@ def test_a_damaged_note_of_a_graph_is_told_and_written_again(tmp_path: Path, cap
 @pytest.mark.parametrize("harm", ["changed", "cut", "a table gone", "sums gone"])
 def test_a_damaged_stage_is_done_again(tmp_path: Path, capsys: Caught, harm: str) -> None:
     stage, made = Staging(tmp_path / "key"), {"one": pd.DataFrame({"x": [1.0, 2.0]}), "two": pd.DataFrame({"y": ["a"]})}
-    stage.kept("similar", lambda: made)
+    stage.load_or_compute("similar", lambda: made)
     file = tmp_path / "key" / "similar" / "one.parquet"
     match harm:
         case "changed":
@@ -202,9 +202,9 @@ def test_a_damaged_stage_is_done_again(tmp_path: Path, capsys: Caught, harm: str
             file.unlink()
         case _:
             (tmp_path / "key" / "similar" / "sums.json").unlink()
-    pd.testing.assert_frame_equal(made["one"], stage.kept("similar", lambda: made)["one"])
+    pd.testing.assert_frame_equal(made["one"], stage.load_or_compute("similar", lambda: made)["one"])
     assert 1 == len(said(capsys))
-    found = stage.kept("similar", lambda: pytest.fail("it is kept"))
+    found = stage.load_or_compute("similar", lambda: pytest.fail("it is kept"))
     assert ["one", "two"] == sorted(found)
 
 
@@ -237,7 +237,7 @@ def home(tmp_path: Path) -> Home:
     store_of_graph = KgliteStore(home.graphs, "small")
     build_graph(plan_of(WORLD), store_of_graph, home.root / "staging", lambda _, work: work())
     held_content(store_of_graph, home.graphs)
-    Staging(home.root / "staging" / "key").kept("similar", lambda: {"one": pd.DataFrame({"x": [1.0]})})
+    Staging(home.root / "staging" / "key").load_or_compute("similar", lambda: {"one": pd.DataFrame({"x": [1.0]})})
     return home
 
 

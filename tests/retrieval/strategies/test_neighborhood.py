@@ -14,7 +14,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import Hybrid
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.support.errors import ParameterError
-from hopbench.retrieval.traversal.surroundings import Way, graph_score, mention_boost, neighbors
+from hopbench.retrieval.traversal.surroundings import ShortestPath, graph_score, mention_boost, neighbors
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 NAMES = {"e:auth": "Auth Service", "e:oauth": "OAuth Provider", "e:user": "User Model", "e:login": "Login Flow"}
@@ -76,14 +76,14 @@ def test_the_weakest_relation_of_a_path_counts_wherever_it_stands() -> None:
 
 def test_equal_bottlenecks_go_over_the_smaller_id() -> None:
     related = {"a": {"z": 0.5, "b": 0.5}, "z": {"t": 0.9}, "b": {"t": 0.9}}
-    assert neighbors("a", related, 2)["t"] == Way(5.0, 2, "b")
+    assert neighbors("a", related, 2)["t"] == ShortestPath(5.0, 2, "b")
 
 
 def test_a_shorter_way_wins_over_a_stronger_one_and_the_best_bottleneck_among_equals() -> None:
     related = {"a": {"b": 0.9, "c": 0.3, "d": 0.8}, "b": {"c": 0.9, "e": 0.4}, "d": {"e": 0.5}}
     ways = neighbors("a", related, 2)
-    assert ways["c"] == Way(3.0, 1, "a")
-    assert ways["e"] == Way(5.0, 2, "d")  # min(8, 5) over d beats min(9, 4) over b
+    assert ways["c"] == ShortestPath(3.0, 1, "a")
+    assert ways["e"] == ShortestPath(5.0, 2, "d")  # min(8, 5) over d beats min(9, 4) over b
     assert "a" not in ways
 
 

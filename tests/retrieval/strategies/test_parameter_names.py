@@ -14,8 +14,7 @@ from hopbench.retrieval.strategies.base import param
 from hopbench.retrieval.strategies.baselines import Vector
 from hopbench.retrieval.strategies.naming import aliases, field_named
 from hopbench.retrieval.strategies.registry import canonical_label, make, registry, resolve
-from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
-from hopbench.retrieval.support.spelling import meant
+from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError, closest_name
 
 # Every parameter that a document names, and the field that has it; where both have one name, there is no alias.
 DOCUMENTS = {
@@ -153,7 +152,7 @@ def test_a_sweep_with_one_parameter_by_two_names_is_refused(tmp_path: Path) -> N
     ],
 )
 def test_a_suggestion_is_a_spelling_of_the_same_name(name: str, known: list[str], expected: str | None) -> None:
-    assert expected == meant(name, known)
+    assert expected == closest_name(name, known)
 
 
 def test_an_unknown_parameter_without_a_likeness_lists_the_names() -> None:

@@ -16,7 +16,7 @@ from hopbench.eval.files import write_atomically
 from hopbench.flows.cli.faults import plain, refuse_unreadable_words
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
-from hopbench.retrieval.support.resources import exhausted, exhausted_as_told
+from hopbench.retrieval.support.resources import exhausted, exhausted_by_message
 
 GOES_ON = "What is finished is kept, and the same command goes on"
 LACKS = [
@@ -69,8 +69,8 @@ def test_what_a_path_cannot_be_is_bad_input(tmp_path: Path) -> None:
 
 def test_the_words_of_another_process_are_understood() -> None:
     log = "sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) database or disk is full\n[SQL: CREATE TABLE x]"
-    assert "the disk is full for /d" in str(exhausted_as_told(log, "/d"))
-    assert exhausted_as_told("all is well") is None
+    assert "the disk is full for /d" in str(exhausted_by_message(log, "/d"))
+    assert exhausted_by_message("all is well") is None
 
 
 def test_a_full_disk_is_no_bad_input(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ _TYPE = re.compile(r"\btype\((\w+)\)")
 
 @dataclass(frozen=True)
 class Property:
-    """What a property is called; stored values times `scale` are ours."""
+    """The name of a property in the mapped graph; stored values times `scale` are ours."""
 
     name: str
     scale: float = 1.0
@@ -83,7 +83,7 @@ class GraphMapping:
                 if column not in known_columns:
                     raise UnknownNameError(f"property of {owner} in the mapping", column, known_columns)
         used = [*self.labels.values(), *self._types.values(), *filter(None, [self.namespace_property])]
-        used += [found.name for columns in self.properties.values() for found in columns.values()]
+        used += [property_.name for columns in self.properties.values() for property_ in columns.values()]
         for name in used:
             if not isinstance(name, str) or not NAME.match(name):
                 raise InputError(f"mapping: {name!r} is no name of a label, type or property (letters, digits and _)")
@@ -122,7 +122,7 @@ class GraphMapping:
         return "|".join(f"`{name}`" for name in names)
 
     def _end(self, match: re.Match[str]) -> str:
-        """The far end of a directed or symmetric edge gets its label where the type does not tell the kind of edge."""
+        """Add the label of an edge's far end where its type alone does not identify our edge type."""
         far = EDGE_ENDS[match[1]][1]
         return f"{match[0][:-1]}:{far})" if self._shared(match[1]) else match[0]
 
@@ -145,9 +145,11 @@ class GraphMapping:
         if len(set(values.values())) == 1 and len(known) == len(owners) and not self._any_shared(known):
             return next(iter(values.values()))
         if owners[0] in NODE_COLUMNS:
-            cases = " ".join(f"WHEN {variable}:`{self._label(owner)}` THEN {one}" for owner, one in values.items())
+            cases = " ".join(
+                f"WHEN {variable}:`{self._label(owner)}` THEN {expression}" for owner, expression in values.items()
+            )
             return f"CASE {cases} END"
-        cases = " ".join(f"WHEN {self._is(variable, owner)} THEN {one}" for owner, one in values.items())
+        cases = " ".join(f"WHEN {self._is(variable, owner)} THEN {expression}" for owner, expression in values.items())
         return f"CASE {cases} END" if cases else "null"
 
     def _is(self, variable: str, kind: str) -> str:
@@ -162,8 +164,8 @@ class GraphMapping:
         return any(owner in EDGE_COLUMNS and self._shared(owner) for owner in owners)
 
     def _one(self, variable: str, owner: str, column: str) -> str:
-        found = self._column(owner, column)
-        value = f"{variable}.`{found.name}`" + (f" * {found.scale!r}" if found.scale != 1.0 else "")
+        stored = self._column(owner, column)
+        value = f"{variable}.`{stored.name}`" + (f" * {stored.scale!r}" if stored.scale != 1.0 else "")
         value = f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
         return f"([] + {value})" if column == "types" else value  # one text is a list of one
 

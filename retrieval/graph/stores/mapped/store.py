@@ -43,7 +43,7 @@ class MappedStore:
         self._inner.reference()
 
     def record(self) -> Mapping[str, Any]:
-        """What the graph holds now. Raises InputError where it has no chunks, or chunks that the corpus has not."""
+        """The record of the graph's content. Raises InputError if it has no chunks, or chunks not in the corpus."""
         return self._record
 
     @cached_property
@@ -62,7 +62,7 @@ class MappedStore:
 
     def _check(self, tables: GraphTables) -> None:
         ids = tables.nodes[CHUNK]["id"].tolist()
-        strange = sorted(str(found) for found in ids if found not in self._chunks)
+        strange = sorted(str(chunk) for chunk in ids if chunk not in self._chunks)
         if not ids:
             raise InputError("--mapping: the graph has no chunks by these names: check labels.Chunk and the namespace")
         if strange:
@@ -76,7 +76,7 @@ class MappedStore:
         raise InputError("a graph that is read through --mapping is never written: leave --mapping out to build one")
 
     def stamp(self) -> None:
-        """None: a server does not tell cheaply whether somebody changed a graph."""
+        """None: a server has no cheap way to detect changes."""
 
     def drop(self) -> NoReturn:
         """Refused."""

@@ -1,4 +1,4 @@
-"""How to reach a Neo4j server, and what its failures mean to the user.
+"""The connection to a Neo4j server, and its failures as errors a user can act on.
 
 Retries are the driver's own: a managed transaction that fails for a passing reason (a lost connection, a server that
 restarts, a deadlock) is run again after .05 s · 2^attempt, for `RETRY_SECONDS` at most.
@@ -95,7 +95,7 @@ class Connection:
 
 
 def _check(uri: str) -> None:
-    """Refuse what the driver would take for another protocol, or find out only when it connects."""
+    """Refuse addresses that the driver would reject only on connecting, or take for another protocol."""
     parts = urlsplit(uri)
     if parts.scheme not in SCHEMES:
         raise ValueError(f"its scheme is {parts.scheme!r}; known: {', '.join(SCHEMES)}")
@@ -121,7 +121,7 @@ def _read(file: Path) -> dict[str, str]:
 
 @contextmanager
 def explained(connection: Connection) -> Iterator[None]:
-    """Turn the driver's errors into one sentence that names the variable to look at and the remedy."""
+    """Turn the driver's errors into one sentence that names the variable and the remedy."""
     from neo4j.exceptions import DriverError, Neo4jError
 
     try:
@@ -135,15 +135,15 @@ def explanation(connection: Connection, error: Exception) -> HopBenchError:
     from neo4j.exceptions import Neo4jError
 
     code = str(getattr(error, "code", None) or type(error).__name__)
-    said = " ".join(str(error.message if isinstance(error, Neo4jError) else error).split())[:300]
+    message = " ".join(str(error.message if isinstance(error, Neo4jError) else error).split())[:300]
     if connection.password:
-        said = said.replace(connection.password, "***")
+        message = message.replace(connection.password, "***")
     where = f"Neo4j at {connection.uri}"
     for mark, kind, text in _MEANINGS:
         if mark in code:
             names = {"where": where, "c": connection, "database": connection.database or "the home database"}
-            return kind(f"{text.format(**names)} ({said})")
-    return StoreError(f"{where} refused a query: {code}: {said}")
+            return kind(f"{text.format(**names)} ({message})")
+    return StoreError(f"{where} refused a query: {code}: {message}")
 
 
 # The server's code or the driver's class → what it means. The first that fits is taken.

@@ -63,7 +63,7 @@ class Neo4jStore:
         return self._transaction("execute_read", lambda tx: [dict(row) for row in tx.run(query, bound)])
 
     def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
-        """See `GraphStore.write`. What an interrupted write of the same build left is completed, else replaced."""
+        """See `GraphStore.write`. An interrupted write of the same build is completed, other content replaced."""
         key = str(record.get("build_key", ""))
         left = self.read(texts.INTERRUPTED)
         if not key or not left or left[0]["key"] != key:
@@ -89,16 +89,16 @@ class Neo4jStore:
         return json.loads(rows[0]["record"]) if rows else None
 
     def stamp(self) -> None:
-        """None: a server does not tell cheaply whether somebody changed a graph."""
+        """None: a server has no cheap way to detect changes."""
 
     def drop(self) -> None:
-        """See `GraphStore.drop`. The record goes first, so that what is left of an interrupted drop is no graph."""
+        """See `GraphStore.drop`. The record goes first, so that the rest of an interrupted drop is no graph."""
         self._run(texts.UNFINISH)
         while self._run(texts.DELETE_SOME, limit=DELETE_ROWS)[0]["deleted"]:
             pass
 
     def reference(self) -> None:
-        """One round trip of a fixed computation, by the driver alone: a yardstick for the server's pace."""
+        """One round trip of a fixed computation by the driver alone: a reference for the server's speed."""
         from neo4j import RoutingControl
 
         with explained(self.connection):

@@ -9,16 +9,14 @@ from hypothesis import given
 from tests.support.graphs import corpora
 
 from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table, title_key
 from hopbench.retrieval.graph.extract.names import (
-    AliasTable,
     Named,
     ReadChunk,
-    alias_table,
     keep_returning_phrases,
     mention_counts,
     named_entities,
     read_chunk,
-    title_key,
 )
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.types import Chunk, Passage

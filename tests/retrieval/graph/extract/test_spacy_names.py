@@ -15,7 +15,8 @@ from tests.support.graphs import plain, plan_of
 
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.build.builder import build_graph
-from hopbench.retrieval.graph.extract.names import ReadChunk, alias_table, read_chunk
+from hopbench.retrieval.graph.extract.aliases import alias_table
+from hopbench.retrieval.graph.extract.names import ReadChunk, read_chunk
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.extract.spacy_names import MODEL_VARIABLE, SpacyNames, recogniser
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN

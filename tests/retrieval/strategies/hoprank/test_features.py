@@ -139,7 +139,7 @@ KNOWN = (TWO + 2 * ONE) / OPEN  # directed, 1994 and film of the open words
 
 
 def edge_facts(candidates: Candidates, kind: int, anchor: int, target: int) -> EdgeFacts:
-    found = edges_from(np.array([anchor]), candidates.seen.mentions, candidates.in_pool)
+    found = edges_from(np.array([anchor]), candidates.corpus.mentions, candidates.in_pool)
     return facts_of(candidates, found.where((found.kind == kind) & (found.target == target)))
 
 
@@ -236,7 +236,7 @@ def test_edges_of_every_kind(tmp_path: Path) -> None:
         Passage("d", "Bo Marn", "He knew Ada Krell and nobody else."),
     ]
     candidates = asked(built_index(plan_of(passages), tmp_path), "Who?")
-    found = edges_from(np.array([0, 2]), candidates.seen.mentions, candidates.in_pool)
+    found = edges_from(np.array([0, 2]), candidates.corpus.mentions, candidates.in_pool)
 
     assert {
         (FORWARD, 0, 2),  # the poet's passage names Ada Krell
@@ -267,7 +267,7 @@ def test_an_edge_knows_its_target_s_own_scores(index: Index) -> None:
 
 def test_no_edges_have_no_features(index: Index) -> None:
     candidates = asked(index, BORN)
-    nothing = edges_from(np.zeros(0, np.int64), candidates.seen.mentions, candidates.in_pool)
+    nothing = edges_from(np.zeros(0, np.int64), candidates.corpus.mentions, candidates.in_pool)
 
     assert isinstance(nothing, Edges)
     assert [(0,)] * len(EDGE_FEATURES) == [feature(facts_of(candidates, nothing)).shape for feature in EDGE_FEATURES]

@@ -15,11 +15,11 @@ from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora,
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
-from hopbench.retrieval.strategies.hoprank.evidence import Evidence, evidence
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
-from hopbench.retrieval.strategies.hoprank.walk import Walk
+from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.pagerank import power_iteration, transitions
@@ -34,8 +34,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return built_index(plan_of(WORLD), tmp_path_factory.mktemp("world"))
 
 
-def seen_of(index: Index) -> Evidence:
-    return evidence(Batch(index, []), Counters())[0]
+def seen_of(index: Index) -> CorpusIndex:
+    return corpus_index(Batch(index, []), Counters())[0]
 
 
 def ranked(index: Index, *texts: str, label: str = "hoprank") -> list[Ranking]:
@@ -54,7 +54,7 @@ def test_words_count_chunks_and_know_sentences() -> None:
     assert [0, 1, 2, 4] == words.sentence_of(np.array([1, 3, 5, 7])).tolist()
 
 
-def places(seen: Evidence, chunk: int) -> list[tuple[str, str]]:
+def places(seen: CorpusIndex, chunk: int) -> list[tuple[str, str]]:
     """Each mention of a chunk: the entity, and the words that stand there."""
     spelled = list(seen.words.vocabulary)
     rows = np.flatnonzero(seen.mentions.chunk == chunk)
@@ -94,7 +94,7 @@ def test_a_walk_that_drops_nothing_is_the_power_iteration(
     nodes = len(whole.entities) + len(graph.chunks)
     seeds = np.random.default_rng(seed).dirichlet(np.ones(nodes))
 
-    met, held, _ = Walk.over(whole).mass(np.arange(nodes), seeds, restart=0.3, steps=5, least=0.0)
+    met, held, _ = RandomWalk.over(whole).mass(np.arange(nodes), seeds, restart=0.3, steps=5, least=0.0)
 
     expected = power_iteration(transitions(whole, 1.0, 0.0, 0.0), seeds[:, None], 0.3, 5)[:, 0]
     assert expected[len(whole.entities) :].tolist() == pytest.approx(held.tolist(), abs=1e-12)
@@ -102,7 +102,7 @@ def test_a_walk_that_drops_nothing_is_the_power_iteration(
 
 
 def test_a_walk_touches_at_most_one_edge_per_least_mass(index: Index) -> None:
-    walk = Walk.over(adjacency(Batch(index, []), Counters()))
+    walk = RandomWalk.over(adjacency(Batch(index, []), Counters()))
     seeds = np.array([walk.entities])
 
     for least in (1e-3, 0.05, 0.3):

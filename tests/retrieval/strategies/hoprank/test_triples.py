@@ -23,7 +23,7 @@ from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Reached, path_features
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeTable, path_features
 from hopbench.retrieval.strategies.hoprank.relations import Relations
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
 from hopbench.retrieval.strategies.hoprank.weights import EdgeModel, shipped, to_json
@@ -56,12 +56,12 @@ def ranked(index: Index, text: str, strategy: HopRank | None = None) -> Ranking:
 
 
 def told(candidates: Candidates) -> Relations:
-    assert candidates.seen.relations is not None
-    return candidates.seen.relations
+    assert candidates.corpus.relations is not None
+    return candidates.corpus.relations
 
 
 def edges_of(candidates: Candidates, *anchors: int) -> Edges:
-    return triple_edges(np.array(anchors), candidates.seen.mentions, told(candidates), candidates.in_pool)
+    return triple_edges(np.array(anchors), candidates.corpus.mentions, told(candidates), candidates.in_pool)
 
 
 def tables(*triples: Triple) -> dict[str, pd.DataFrame]:
@@ -96,7 +96,7 @@ def test_a_triple_may_use_an_alias(tmp_path: Path) -> None:
     index = index_of(tmp_path, [Triple("y", "Tolva", "is far from", "Vell")], passages)
     relations = told(asked(index, "Tolva?"))
 
-    graph = asked(index, "Tolva?").seen.graph
+    graph = asked(index, "Tolva?").corpus.graph
     assert ["e:tolva", "e:vell norland"] == sorted(graph.entities[entity] for entity in relations.other)
 
 
@@ -167,9 +167,9 @@ def test_without_triples_the_kind_is_absent(tmp_path_factory: pytest.TempPathFac
     """Whatever the weights of triples are; and a graph with triples is ranked without them when told to."""
     index = built_index(plan_of(passages), tmp_path_factory.mktemp("rules"))
     candidates = asked(index, "Where was Ada Krell born?")
-    edges, features = Reached(candidates).leaving(candidates.pool.chunks)
+    edges, features = EdgeTable(candidates).leaving(candidates.pool.chunks)
 
-    assert candidates.seen.relations is None
+    assert candidates.corpus.relations is None
     assert (TRIPLE not in edges.kind, 17) == (True, features.shape[1])
     for hit in ranked(index, "Where was Ada Krell born?").hits:
         assert not set(OVER_TRIPLES) & set(hit.components)
@@ -180,7 +180,7 @@ def test_triples_can_be_left_aside(tmp_path: Path) -> None:
 
     (left,) = HopRank(triples=False).candidates(Batch(index, [Question("q", "Ada Krell?")]), Counters())
 
-    assert left.seen.relations is None
+    assert left.corpus.relations is None
     assert told(asked(index, "Ada Krell?")).strength.tolist() == [0.5, 0.5]
 
 

@@ -1,4 +1,4 @@
-"""All that hoprank knows of a corpus before a question is asked, made once per index."""
+"""The data of a corpus and its graph that hoprank computes once per index."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index import Batch, Linker
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
+from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
-from hopbench.retrieval.strategies.hoprank.walk import Walk
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import log
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
@@ -20,12 +20,12 @@ from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class CorpusIndex:
     """A corpus of n chunks and its graph; `rarity` (m,) is each entity's ln((n + 1)/df) + 1."""
 
     words: Words
     mentions: Mentions
-    walk: Walk
+    walk: RandomWalk
     vectors: Vectors
     rarity: Floats
     graph: Adjacency
@@ -38,27 +38,27 @@ class Evidence:
 
     @cached_property
     def sentence(self) -> Numbers:
-        """In which sentence each mention stands, (r,); meaningless for one without a place."""
+        """The sentence of each mention, (r,); meaningless for a mention without a position."""
         return self.words.sentence_of(self.mentions.start)
 
     @cached_property
     def in_title(self) -> Floats:
-        """1 for each mention that stands in a title, (r,)."""
+        """1 for each mention in a title, (r,)."""
         titles = self.sentence == self.words.chunk_start[self.mentions.chunk]
         return np.asarray(titles & (self.mentions.start != NOWHERE), np.float64)
 
 
-def evidence(batch: Batch, counters: Counters) -> tuple[Evidence, Linker]:
-    """The evidence of the batch's index, and the linker; the graph is read from the store in three round trips."""
+def corpus_index(batch: Batch, counters: Counters) -> tuple[CorpusIndex, Linker]:
+    """The corpus index of the batch, and the linker; the graph is read from the store in three round trips."""
     graph, reader = adjacency(batch, counters), linker(batch, counters)
 
-    def made() -> Evidence:
+    def made() -> CorpusIndex:
         chunks = batch.index.chunks
         words = Words.read(chunks)
         rarity = log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
         located = locate(chunks, words, graph, reader)
         stated = relations(batch, Counters(), graph, words)
-        return Evidence(words, located, Walk.over(graph), batch.index.vectors, rarity, graph, stated)
+        return CorpusIndex(words, located, RandomWalk.over(graph), batch.index.vectors, rarity, graph, stated)
 
     known = batch.index.memo.get("hoprank", made)
     relations(batch, counters, graph, known.words)

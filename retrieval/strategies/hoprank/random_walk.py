@@ -1,4 +1,4 @@
-"""A short random walk with restart that stays where its mass is: candidates far from the question's own words.
+"""A short, local random walk with restart: it finds candidates that share no words with the question.
 
 The walk of `pagerank` over mention edges, but a node passes its mass on only while it has at least `least` of it per
 edge. A step so touches at most `1/least` edges, however large the corpus (the rule of Andersen, Chung and Lang,
@@ -21,8 +21,8 @@ RESTART, STEPS, LEAST = 0.3, 8, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
-    """Transitions over m entities, then n chunks, by column: what each node passes on."""
+class RandomWalk:
+    """Transitions over m entities, then n chunks, by column: the share that each node passes to its neighbours."""
 
     start: Numbers
     target: Numbers
@@ -30,7 +30,7 @@ class Walk:
     entities: int
 
     @classmethod
-    def over(cls, graph: Adjacency) -> Walk:
+    def over(cls, graph: Adjacency) -> RandomWalk:
         """The walk over a graph's mention edges, each weighing its entity's idf/√df."""
         columns = sparse.csc_array(transitions(graph, 1.0, 0.0, 0.0))
         columns.sort_indices()

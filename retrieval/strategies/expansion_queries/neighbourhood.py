@@ -29,7 +29,7 @@ class Neighbour(NamedTuple):
 
 
 @dataclass(slots=True)
-class Walk:
+class SeedNeighbourhood:
     """The breadth-first neighbourhood of one seed entity; `frontier` is what the last hop reached."""
 
     seed: str
@@ -42,21 +42,21 @@ class Walk:
         self.frontier = [self.seed]
 
     def visited(self) -> list[str]:
-        """The seed and all reached."""
+        """The seed and all entities reached."""
         return sorted({self.seed, *self.reached})
 
-    def take(self, record: Record) -> None:
+    def add_hop(self, record: Record) -> None:
         """Add one hop's edges: of several routes to a neighbour the strongest, ties to the smaller parent id."""
-        found: dict[str, tuple[float, str, float]] = {}
+        best: dict[str, tuple[float, str, float]] = {}
         for parent, target, edge in zip(record["source"], record["target"], record["weight"], strict=True):
             before = self.reached[parent].strength if parent in self.reached else 1.0
-            way = (-round(before * edge, DECIMALS), parent, edge)
-            if target not in found or way < found[target]:
-                found[target] = way
+            route = (-round(before * edge, DECIMALS), parent, edge)
+            if target not in best or route < best[target]:
+                best[target] = route
         self.names.update(zip(record["target"], record["name"], strict=True))
         hops = self.reached[self.frontier[0]].hops + 1 if self.frontier[0] in self.reached else 1
-        self.reached |= {target: Neighbour(hops, -lost, edge, parent) for target, (lost, parent, edge) in found.items()}
-        self.frontier = sorted(found)
+        self.reached |= {target: Neighbour(hops, -lost, edge, parent) for target, (lost, parent, edge) in best.items()}
+        self.frontier = sorted(best)
 
     def path(self, entity: str) -> tuple[Step, ...]:
         """The edges from the seed to a neighbour, each with the proximity after it."""
@@ -79,54 +79,77 @@ class ExpansionQuery:
 
 
 def expand(
-    batch: Batch, counters: Counters, walks: Sequence[Sequence[Walk]], depth: int, min_strength: float, enough: int
+    batch: Batch,
+    counters: Counters,
+    neighbourhoods: Sequence[Sequence[SeedNeighbourhood]],
+    depth: int,
+    min_strength: float,
+    enough: int,
 ) -> None:
-    """Walk from all seeds of all questions together, a round trip a hop.
+    """Grow the neighbourhoods of all seeds of all questions together, one round trip a hop.
 
-    `walks` has a list per question, and a question that has `enough` pairs goes no further: nearer pairs come first, so
-    farther ones would be cut off anyway. The seeds' names come with the first hop (depth 0 reads only them).
+    `neighbourhoods` has a list per question. A question with `enough` pairs goes no further: nearer pairs come first,
+    so farther ones would be cut off anyway. The seeds' names come with the first hop (depth 0 reads only them).
     """
     for hop in range(max(depth, 1)):
-        going = [walk for each in walks if hop == 0 or len(_pairs(each)) < enough for walk in each if walk.frontier]
+        unfilled = (each for each in neighbourhoods if hop == 0 or len(_pairs(each)) < enough)
+        going = [neighbourhood for each in unfilled for neighbourhood in each if neighbourhood.frontier]
         if not going:
             return
-        rows = [{"q": number, "ids": walk.frontier, "visited": walk.visited()} for number, walk in enumerate(going)]
+        rows = [
+            {"q": number, "ids": neighbourhood.frontier, "visited": neighbourhood.visited()}
+            for number, neighbourhood in enumerate(going)
+        ]
         least = min_strength if depth else 2.0
         records = batch.read(counters, cypher.ENTITY_NEIGHBOURS, frontier=rows, min_strength=least)
         reached = {record["q"] for record in records if record["part"] == "edges" and record["target"]}
         for record in records:
-            walk = going[record["q"]]
+            neighbourhood = going[record["q"]]
             if record["part"] == "names":
-                walk.names.update(zip(record["source"], record["name"], strict=True))
+                neighbourhood.names.update(zip(record["source"], record["name"], strict=True))
             else:
                 counters.edges_touched += len(record["target"])
-                walk.take(record)
-        for number, walk in enumerate(going):
-            walk.frontier = walk.frontier if number in reached else []
+                neighbourhood.add_hop(record)
+        for number, neighbourhood in enumerate(going):
+            neighbourhood.frontier = neighbourhood.frontier if number in reached else []
 
 
-def _pairs(walks: Sequence[Walk]) -> set[frozenset[str]]:
-    return {frozenset((walk.seed, entity)) for walk in walks for entity in walk.reached}
+def _pairs(neighbourhoods: Sequence[SeedNeighbourhood]) -> set[frozenset[str]]:
+    return {
+        frozenset((neighbourhood.seed, entity)) for neighbourhood in neighbourhoods for entity in neighbourhood.reached
+    }
 
 
-def expansion_queries(walks: Sequence[Walk], limit: int, seeds_alone: bool) -> list[ExpansionQuery]:
+def expansion_queries(
+    neighbourhoods: Sequence[SeedNeighbourhood], limit: int, seeds_alone: bool
+) -> list[ExpansionQuery]:
     """The "seed neighbour" queries of one question, then its seeds' names alone.
 
     Nearest first, then strongest, then by text; each unordered pair of entities once; at most `limit` pairs.
     """
-    by_seed = {walk.seed: walk for walk in walks}
+    by_seed = {neighbourhood.seed: neighbourhood for neighbourhood in neighbourhoods}
     pairs: dict[frozenset[str], ExpansionQuery] = {}
-    for hops, lost, text, seed, entity in sorted(_candidates(walks)):
+    for hops, lost, text, seed, entity in sorted(_candidates(neighbourhoods)):
         pair = frozenset((seed, entity))
         if len(pairs) == limit:
             break
         if pair not in pairs:
             pairs[pair] = ExpansionQuery(text, seed, proximity(hops), -lost, by_seed[seed].path(entity))
-    alone = [ExpansionQuery(walk.names[walk.seed], walk.seed) for walk in walks if walk.seed in walk.names]
+    alone = [
+        ExpansionQuery(neighbourhood.names[neighbourhood.seed], neighbourhood.seed)
+        for neighbourhood in neighbourhoods
+        if neighbourhood.seed in neighbourhood.names
+    ]
     return [*pairs.values(), *(alone if seeds_alone else [])]
 
 
-def _candidates(walks: Sequence[Walk]) -> Iterator[tuple[int, float, str, str, str]]:
-    for walk in walks:
-        for entity, here in walk.reached.items():
-            yield here.hops, -here.strength, f"{walk.names[walk.seed]} {walk.names[entity]}", walk.seed, entity
+def _candidates(neighbourhoods: Sequence[SeedNeighbourhood]) -> Iterator[tuple[int, float, str, str, str]]:
+    for neighbourhood in neighbourhoods:
+        for entity, here in neighbourhood.reached.items():
+            yield (
+                here.hops,
+                -here.strength,
+                f"{neighbourhood.names[neighbourhood.seed]} {neighbourhood.names[entity]}",
+                neighbourhood.seed,
+                entity,
+            )

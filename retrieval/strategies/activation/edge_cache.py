@@ -1,4 +1,4 @@
-"""Document 3's edges for the trials of a sweep: each node's are read once, down to the lowest thresholds of all."""
+"""Document 3's edges for the trials of a sweep: read once per node, down to the lowest thresholds of all trials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ShelfEdges:
+class CachedEdges:
     """Edges as they were read: those of node n are `begins[n]` to `ends[n]`, the tags of edge e the `tag_counts[e]`
     before `tag_ends[e]`. Nodes, kinds and tags are numbers."""
 
@@ -37,10 +37,10 @@ class ShelfEdges:
     tag_ends: Ints
 
 
-class EdgeShelf:
-    """Nodes that trials asked for and their edges; `chunks` are those chunks of them that exist.
+class EdgeCache:
+    """Nodes that trials have read, with their edges; `chunks` are the chunks among them that exist.
 
-    `names` and `numbers` are of nodes, of these and of those that edges lead to. Threads may share a shelf.
+    `names` and `numbers` are of nodes, of these and of those that edges lead to. Safe for threads.
     """
 
     def __init__(self, min_similarity: float, min_strength: float) -> None:
@@ -53,9 +53,9 @@ class EdgeShelf:
         self.tags: dict[str, int] = {}
         self._tag_names: list[str] = []
         nothing = np.zeros(0, np.int64)
-        self._edges = ShelfEdges(nothing, nothing, nothing, nothing, np.zeros(0), nothing, nothing, nothing)
+        self._edges = CachedEdges(nothing, nothing, nothing, nothing, np.zeros(0), nothing, nothing, nothing)
 
-    def read(self, store: GraphStore, rows: Sequence[Mapping[str, Any]]) -> ShelfEdges:
+    def read(self, store: GraphStore, rows: Sequence[Mapping[str, Any]]) -> CachedEdges:
         """The edges, with those of the frontier rows' nodes among them."""
         with self._lock:
             new = {
@@ -69,8 +69,8 @@ class EdgeShelf:
 
     def _add(self, nodes: Sequence[str], records: Sequence[Record]) -> None:
         self.chunks.update(chain.from_iterable(record["source"] for record in records if record["part"] == "chunks"))
-        found = [record for record in records if record["part"] == "edges"]
-        column = {name: list(chain.from_iterable(record[name] for record in found)) for name in COLUMNS}
+        edge_records = [record for record in records if record["part"] == "edges"]
+        column = {name: list(chain.from_iterable(record[name] for record in edge_records)) for name in COLUMNS}
         sources = self._numbered([*nodes, *column["source"]])[len(nodes) :]
         targets = self._numbered(column["target"])
         order = np.argsort(sources, kind="stable")
@@ -83,7 +83,7 @@ class EdgeShelf:
         known = np.flatnonzero(old.begins < old.ends)
         begins[known], ends[known] = old.begins[known], old.ends[known]
         tag_numbers = (self.tags.setdefault(tag, len(self.tags)) for tag in chain.from_iterable(tags))
-        self._edges = ShelfEdges(
+        self._edges = CachedEdges(
             begins,
             ends,
             np.concatenate([old.kinds, kinds[order]]),
@@ -96,17 +96,17 @@ class EdgeShelf:
         self._read.update(nodes)
         self._tag_names = list(self.tags)
 
-    def spelled(self, edges: ShelfEdges, edge: int) -> list[str]:
+    def tags_of(self, edges: CachedEdges, edge: int) -> list[str]:
         """The tags of an edge."""
         end = edges.tag_ends[edge]
         return [self._tag_names[tag] for tag in edges.tags[end - edges.tag_counts[edge] : end].tolist()]
 
     def _numbered(self, names: Iterable[str]) -> Ints:
         """The numbers of nodes, new ones at the end."""
-        found = []
+        numbers = []
         for name in names:
             number = self.numbers.setdefault(name, len(self.names))
             if number == len(self.names):
                 self.names.append(name)
-            found.append(number)
-        return np.array(found, np.int64)
+            numbers.append(number)
+        return np.array(numbers, np.int64)

@@ -1,0 +1,70 @@
+"""The edges of one hop as arrays, and scratch arrays over nodes that questions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.csr import expand_ranges
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class EdgeLists(NamedTuple):
+    """Edges of one kind in CSR layout: node n has `targets[starts[n] : starts[n + 1]]`, `weights` likewise."""
+
+    starts: Ints
+    targets: Ints
+    weights: Floats
+
+    @classmethod
+    def make(cls, records: Sequence[Record | None], number_of: Mapping[str, int]) -> EdgeLists:
+        """From a record per node (None: it has no such edges); `number_of` numbers the targets."""
+        sizes = [0 if record is None else len(record["target"]) for record in records]
+        known = [record for record in records if record is not None]
+        targets = [number_of[target] for record in known for target in record["target"]]
+        weights = [weight for record in known for weight in record["weight"]]
+        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        return cls(starts, np.array(targets, np.int64), np.array(weights, np.float64))
+
+    def above(self, least: float) -> EdgeLists:
+        """Those with at least this weight."""
+        strong = self.weights >= least
+        starts = np.concatenate([[0], np.cumsum(strong)])[self.starts]
+        return EdgeLists(starts, self.targets[strong], self.weights[strong])
+
+    def of(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """The edges of some nodes, node by node: the node's index in `nodes`, and the edge's number."""
+        edges, owners = expand_ranges(self.starts[nodes], self.starts[nodes + 1])
+        return owners, edges
+
+
+class NodeScratch:
+    """Arrays over `size` nodes, reused from question to question, so that none of them allocates for all nodes."""
+
+    def __init__(self, size: int) -> None:
+        self._places = np.zeros(size, np.int64)
+        self._values = np.zeros(size, np.float64)
+
+    def firsts(self, nodes: Ints) -> Ints:
+        """The indices of first occurrences in `nodes`."""
+        places = np.arange(len(nodes))
+        self._places[nodes[::-1]] = places[::-1]  # of several values for a node the last one stays
+        return np.flatnonzero(self._places[nodes] == places)
+
+    def places(self, nodes: Ints, values: Ints, wanted: Ints) -> Ints:
+        """For each wanted node its value, −1 if it is not among `nodes`."""
+        self._places[wanted] = -1
+        self._places[nodes] = values
+        return self._places[wanted]
+
+    def values(self, nodes: Ints, values: Floats, wanted: Ints) -> Floats:
+        """As `places`, but 0 if it is not among `nodes`."""
+        self._values[wanted] = 0.0
+        self._values[nodes] = values
+        return self._values[wanted]

@@ -1,0 +1,48 @@
+"""The base class: its example works, and what strategies say of themselves is true of their parameters."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+from tests.support.graphs import WORLD, built_index, plan_of
+
+from hopbench.retrieval.graph.schema import SIMILAR_TO
+from hopbench.retrieval.strategies import base
+from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.registry import make, registry
+
+
+def test_the_example_of_a_subclass_works(tmp_path: Path) -> None:
+    (example,) = doctest.DocTestFinder(recurse=False).find(
+        Strategy, "Strategy", base, extraglobs={"index": built_index(plan_of(WORLD), tmp_path)}
+    )
+    output: list[str] = []
+    outcome = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=output.append)
+
+    assert outcome.attempted > 5
+    assert 0 == outcome.failed, "".join(output)
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("graph_expansion[min_similarity=.4]", {SIMILAR_TO: 0.4}),
+        ("activation[min_similarity=.8]", {SIMILAR_TO: 0.8}),
+        ("activation[min_similarity=.8,use_similar=false]", {}),
+        ("bm25", {}),
+    ],
+)
+def test_a_strategy_tells_the_lowest_weight_that_it_follows(label: str, expected: dict[str, float]) -> None:
+    assert expected == make(label).lowest_weights()
+
+
+@pytest.mark.parametrize("name", registry().names())
+def test_what_a_class_names_are_parameters_and_edge_types_of_its_own(name: str) -> None:
+    strategy = registry().get(name)
+    named = {*strategy.traversal_parameters, *strategy.thresholds, *strategy.fitted_fields}
+
+    assert named <= set(strategy.parameters())
+    assert set(strategy.ablations) <= set(strategy.edges)
+    assert make(name).lowest_weights().keys() <= set(strategy.edges)
