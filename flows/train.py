@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.benchmarks.fitted import hashes_of
 from hopbench.eval.files import refuse_unwritable, write_atomically
-from hopbench.flows.orchestration.progress import Report
+from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions
@@ -44,7 +44,7 @@ class Trained:
     numbers: int
 
 
-def train(options: TrainOptions, report: Report) -> Trained:
+def train(options: TrainOptions, progress: Progress) -> Trained:
     """Learn hoprank's weights and write them; bad input is refused before any graph is built."""
     home = Home.resolve()
     home.apply_environment()
@@ -70,11 +70,11 @@ def train(options: TrainOptions, report: Report) -> Trained:
         lesson
         for name, benchmark in zip(options.datasets, benchmarks, strict=True)
         for graph in _graphs(name, triples.get(benchmark.name))
-        for lesson in _lessons(graph, benchmark, options.embedders, home, report)
+        for lesson in _lessons(graph, benchmark, options.embedders, home, progress)
     ]
-    figures = cross_validated(trainer, group, options.folds, report.begin) if options.folds else []
-    figures += left_out(trainer, group, report.begin)
-    report.begin("the weights")
+    figures = cross_validated(trainer, group, options.folds, progress.begin) if options.folds else []
+    figures += left_out(trainer, group, progress.begin)
+    progress.begin("the weights")
     weights = trainer.fit(group)
     if options.out is not None:
         provenance = _provenance(options, benchmarks, triples, group, figures)
@@ -119,7 +119,7 @@ def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
 
 
 def _lessons(
-    graph: GraphOptions, benchmark: Benchmark, embedders: Sequence[str], home: Home, report: Report
+    graph: GraphOptions, benchmark: Benchmark, embedders: Sequence[str], home: Home, progress: Progress
 ) -> list[Lesson]:
     """The lessons of one graph with every embedder; no mention depends on it, so one graph serves all."""
     from hopbench.eval.training.lessons import lessons
@@ -127,14 +127,14 @@ def _lessons(
     from hopbench.retrieval.index.index import Index
     from hopbench.retrieval.strategies.hoprank import HopRank
 
-    report.begin(f"graph of {benchmark.name}")
+    progress.begin(f"graph of {benchmark.name}")
     options = replace(graph, embedder=embedders[0])
     plan = options.graph_plan(benchmark, home)
     first = open_index(options, plan, home)
     built_graph(plan, first, home, plain_steps)
     found = list(lessons(benchmark, first, HopRank()))
     for embedder in embedders[1:]:
-        report.begin(f"{benchmark.name} with {embedder}")
+        progress.begin(f"{benchmark.name} with {embedder}")
         other = replace(options, embedder=embedder).open_embedder(home)
         found += lessons(benchmark, Index.build(first.chunks, first.store, other), HopRank())
     return found

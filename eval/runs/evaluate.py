@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.answering.reading import Read, Reading, read
@@ -14,8 +14,8 @@ from hopbench.eval.metrics import primary_metric, ragas_metrics, score, summaris
 from hopbench.eval.runs.targets import Target
 from hopbench.eval.trials.graph_reach import expansion_factors, reach_columns
 from hopbench.eval.trials.latency import measure_paced
-from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
-from hopbench.eval.trials.unfinished import Unfinished, trial_key
+from hopbench.eval.trials.trial import Trial, TrialOutcome, batches
+from hopbench.eval.trials.unfinished import trial_key
 from hopbench.eval.trials.version import code_version, plugin_settings
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
@@ -95,6 +95,10 @@ class Plan:
     def _hashes(self) -> frozenset[str]:
         return frozenset(question_hash(question.text) for question in self.benchmark.questions)
 
+    def trial(self, label: str) -> Trial:
+        """The label's trial, ready to run: it ranks all questions and then times single calls."""
+        return Trial(label, self.strategies[label], self.parts, self.budget, partial(measured_calls, self, label))
+
     def key_of(self, label: str) -> str:
         """Names everything that decides a label's trial."""
         strategy = self.strategies[label]
@@ -136,35 +140,15 @@ class Evaluation:
     beside: Sequence[Comparison] = ()
 
 
-Ranker: TypeAlias = "Callable[[Plan, Unfinished, Steps], tuple[Mapping[str, TrialOutcome], float]]"
-"""Every label's trial, and the seconds of what they shared; what is kept already is not done again."""
+def evaluate(plan: Plan, trials: Mapping[str, TrialOutcome], shared_seconds: float, steps: Steps) -> Evaluation:
+    """Score all labels' trials, have the models read and judge them, and compare; `steps` runs each of the three.
 
-
-def evaluate(plan: Plan, kept: Unfinished, steps: Steps, rank: Ranker | None = None) -> Evaluation:
-    """Run what is not in `kept` yet, a step a trial unless `rank` does it otherwise, and score it all."""
-    trials, shared = (rank or in_turn)(plan, kept, steps)
+    `shared_seconds` is what the trials shared: question vectors, BM25 and dense candidates.
+    """
     ranked = dict(trials)
     rows = steps("score", lambda: _rows(plan, ranked))
-    said = read(plan.reading, plan.benchmark, ranked, rows, steps)
-    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared, said))
-
-
-def in_turn(plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
-    """One trial after another in this process: a `Ranker`."""
-    shared = steps("candidates", lambda: prepare(plan.parts))
-    trials = {}
-    for label, strategy in plan.strategies.items():
-        key = plan.key_of(label)
-        outcome = kept.get(key)
-        if outcome is None:
-            outcome = steps(f"trial {label}", lambda: _trial(plan, label, strategy))  # noqa: B023 - called at once
-            kept.put(key, outcome)
-        trials[label] = outcome
-    return trials, shared
-
-
-def _trial(plan: Plan, label: str, strategy: Strategy) -> TrialOutcome:
-    return measured(plan, label, run_trial(label, strategy, plan.parts, plan.budget))
+    answered = read(plan.reading, plan.benchmark, ranked, rows, steps)
+    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared_seconds, answered))
 
 
 def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
@@ -189,14 +173,14 @@ def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFr
 
 
 def _compared_all(
-    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, said: Read
+    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, answered: Read
 ) -> Evaluation:
     chunks = plan.budget.chunks
     summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
     comparison = _compared(plan, rows, summaries)
     beside = _beside(plan, rows, comparison)
     intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
-    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said, beside)
+    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, answered, beside)
 
 
 def _compared(

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags.graph import Dataset
-from hopbench.flows.cli.flags.groups import takes
+from hopbench.flows.cli.flags.groups import with_flags
 from hopbench.flows.cli.flags.panels import NIGHT, OUTPUT, option
 from hopbench.flows.cli.flags.run import RunFlags, estimate
-
-if TYPE_CHECKING:
-    from hopbench.flows.nightly.options import NightlyOptions
-    from hopbench.flows.settings.options import RunOptions
-
 
 EVERYTHING = "all,all:tuned"
 """Like beside like: every strategy as its source documents it, and as it was tuned."""
 
 
-@takes(RunFlags, strategies=EVERYTHING)
+@with_flags(RunFlags, strategies=EVERYTHING)
 def nightly_command(
-    flags: RunFlags,
     dataset: Dataset = "hopworld",
     out: Annotated[
         Path | None, option(OUTPUT, help="Folder for the files of this night (default: under home).")
@@ -43,19 +37,17 @@ def nightly_command(
     accept: Annotated[
         bool, option(NIGHT, "--accept", help="Take tonight as the new baseline, whatever it shows.")
     ] = False,
+    **flags: Any,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
     from hopbench.flows.nightly.options import NightlyOptions
 
+    given = RunFlags(**flags)
     night = NightlyOptions(keep=keep, latency_factor=latency_factor, webhook=webhook, accept=accept)
-    options = flags.options("nightly", dataset=dataset, out=out or Path())
-    if flags.dry_run:
+    options = given.options("nightly", dataset=dataset, out=out or Path())
+    if given.dry_run:
         estimate(options)
         return
-    _execute(options, night, out)
-
-
-def _execute(options: RunOptions, night: NightlyOptions, out: Path | None) -> None:
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.cli.printing.table import print_finished
     from hopbench.flows.nightly.run import nightly

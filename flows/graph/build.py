@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hopbench.eval.files import write_atomically
-from hopbench.flows.orchestration.steps import Steps
+from hopbench.flows.orchestration.progress import Progress, ProgressSteps
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.chunking import chunk_passages
@@ -51,6 +53,17 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
         f"{str(record['fingerprint'])[:12]} was written. Build it again with: hopbench graph build --force"
     )
     return {**record, **held}, [*warnings, warning]
+
+
+def build_flow(
+    plan: GraphPlan, index: Index, home: Home, runtime: PrefectRuntime | None, progress: Progress
+) -> tuple[Mapping[str, Any], list[str]]:
+    """`built_graph` as the flow `build_graph`: on Prefect where `runtime` is given, and with its steps reported."""
+
+    def body(steps: Steps) -> tuple[Mapping[str, Any], list[str]]:
+        return built_graph(plan, index, home, ProgressSteps(steps, progress, announce=True))
+
+    return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
 
 
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.graph_quality.extraction import Agreement, agreement
 from hopbench.eval.graph_quality.linking_recall import LinkingRecall, linking_recall
 from hopbench.flows.graph.build import built_graph, open_index
-from hopbench.flows.orchestration.progress import Report, ReportedSteps
+from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.settings.home import Home
@@ -58,7 +58,7 @@ class Built:
 def build(
     options: GraphOptions,
     home: Home,
-    report: Report,
+    progress: Progress,
     *,
     force: bool = False,
     prefect: bool = True,
@@ -81,7 +81,7 @@ def build(
             index.store.drop()
 
         def body(steps: Steps) -> Built:
-            record, warnings = built_graph(plan, index, home, ReportedSteps(steps, report))
+            record, warnings = built_graph(plan, index, home, ProgressSteps(steps, progress))
             found = agreement(export(index.store), wanted) if wanted else None
             return Built(record, [*notes, *warnings], models.calls(), found)
 

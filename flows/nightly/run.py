@@ -13,7 +13,7 @@ from hopbench.flows.nightly.nights import unfinished
 from hopbench.flows.nightly.notify import post
 from hopbench.flows.nightly.options import NightlyOptions
 from hopbench.flows.orchestration.pages import REPORT
-from hopbench.flows.orchestration.progress import Report
+from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.run.completeness import MAX_FAILED, Finished, missed, refuse_missed
 from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.home import Home
@@ -54,7 +54,7 @@ class Nightly:
 
 
 def nightly(
-    options: RunOptions, night: NightlyOptions, report: Report | None = None, out: Path | None = None
+    options: RunOptions, night: NightlyOptions, progress: Progress | None = None, out: Path | None = None
 ) -> Nightly:
     """Run, judge and record one night; `out` is where its files go (default: its folder in the home).
 
@@ -63,7 +63,7 @@ def nightly(
     home = Home.resolve().prepare()
     with only_nightly(home.nights / LOCK_FILE, options.dataset) as left:
         try:
-            return _night(options, night, report, home, out, left)
+            return _night(options, night, progress, home, out, left)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             _tell(night.webhook, {"outcome": "failed", "dataset": options.dataset, "reason": reason[:2000]})
@@ -71,7 +71,12 @@ def nightly(
 
 
 def _night(
-    options: RunOptions, night: NightlyOptions, report: Report | None, home: Home, out: Path | None, left: str | None
+    options: RunOptions,
+    night: NightlyOptions,
+    progress: Progress | None,
+    home: Home,
+    out: Path | None,
+    left: str | None,
 ) -> Nightly:
     from hopbench.flows.nightly.publish import lines
     from hopbench.flows.nightly.verdict import as_dict
@@ -98,7 +103,7 @@ def _night(
     notes = [left] if left else []
     unwritten: TrackingError | None = None
     try:
-        run(options, "nightly", report, watch.remark)
+        run(options, "nightly", progress, watch.remark)
     except TrackingError as error:  # the night's own files are complete: its verdict stands
         if watch.verdict is None:
             raise

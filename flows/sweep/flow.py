@@ -14,7 +14,7 @@ from hopbench.eval.benchmarks.fitted import fitted_on
 from hopbench.eval.files import write_atomically
 from hopbench.eval.trials.version import code_version, plugin_code, plugin_warnings
 from hopbench.eval.types import Benchmark
-from hopbench.flows.orchestration.progress import Report, ReportedSteps, Silent
+from hopbench.flows.orchestration.progress import NoProgress, Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.settings.home import Home
@@ -67,7 +67,7 @@ def sweep(
     *,
     prefect: bool = True,
     champion: bool = False,
-    report: Report | None = None,
+    progress: Progress | None = None,
     spread: Spread = Spread(),  # noqa: B008 - frozen
 ) -> Swept:
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
@@ -90,8 +90,8 @@ def sweep(
     if spread.runner:
         Pool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
     sweep_id = Identity(out / SWEEP).hold({**identity(plan, benchmarks), "batch": spread.batch})
-    report = report or Silent()
-    report.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
+    progress = progress or NoProgress()
+    progress.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
         tracker = stack.enter_context(Tracker.start(home, EXPERIMENT))
@@ -101,7 +101,7 @@ def sweep(
         drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
         stack.callback(drainer.close)
         models = stack.enter_context(open_models(models_named, embedders[0], home))
-        run = _Run(plan, home, out, ledger, drainer, report, runtime, models, champion, spread)
+        run = _Run(plan, home, out, ledger, drainer, progress, runtime, models, champion, spread)
         swept = run_flow(
             "sweep",
             lambda steps: run.whole(benchmarks, steps),
@@ -122,7 +122,7 @@ class _Run:
     out: Path
     ledger: Ledger
     drainer: Drainer
-    report: Report
+    progress: Progress
     runtime: PrefectRuntime | None
     models: Models
     champion: bool
@@ -134,12 +134,12 @@ class _Run:
         from hopbench.eval.sweep.search import search_of
         from hopbench.eval.sweep.selection import selection
 
-        steps = ReportedSteps(flow_steps, self.report)
+        steps = ProgressSteps(flow_steps, self.progress)
         content = self.plan.content
         identity = Identity(self.out / SWEEP)
-        arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.report, identity, self.models)
+        arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.progress, identity, self.models)
         arenas.batch = self.spread.batch
-        trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.report, self.spread)
+        trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.progress, self.spread)
         search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
         while (turn := search.ask()).candidates:
             results = trials.round(turn, self.plan.datasets, steps)

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hopbench.eval.types import Benchmark
-from hopbench.flows.orchestration.progress import Report, ReportedSteps
+from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.orchestration.steps import Steps
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions, Spread
 from hopbench.flows.sweep.identity import Identity
@@ -42,7 +42,7 @@ class Arenas:
     benchmarks: Mapping[str, Benchmark]
     home: Home
     runtime: PrefectRuntime | None
-    report: Report
+    progress: Progress
     identity: Identity
     models: Models
     batch: int | None = None
@@ -79,21 +79,17 @@ class Arenas:
         return self._kept[place]
 
     def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
-        from hopbench.flows.graph.build import built_graph, open_index
+        from hopbench.flows.graph.build import build_flow, open_index
 
         option, graph = self.graph(dataset, build)
         graph = option.with_reader(graph, self.models.reading.reader)
-        self.report.expect(1)
+        self.progress.expect(1)
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
         self.models.serve(index)
         index.floors.update(self.plan.floors)
 
-        def body(inner: Steps) -> tuple[str, list[str]]:
-            record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report, announce=True))
-            return str(record["fingerprint"]), warnings
-
-        shown = {"graph": graph.namespace}
-        fingerprint, warnings = run_flow("build_graph", body, runtime=self.runtime, parameters=shown)
+        record, warnings = build_flow(graph, index, self.home, self.runtime, self.progress)
+        fingerprint = str(record["fingerprint"])
         self.warnings += warnings
         self.identity.hold({f"graph of {self.benchmarks[dataset].name} ({build})": fingerprint})
         return index, fingerprint
@@ -107,7 +103,7 @@ class Trials:
     arenas: Arenas
     ledger: Ledger
     drainer: Drainer
-    report: Report
+    progress: Progress
     spread: Spread = field(default_factory=Spread)
     done: int = 0
     reused: int = 0
@@ -120,7 +116,7 @@ class Trials:
         best = [one.candidate for one in results if one.dropped_at is None][:count]
         if count is None or not self.plan.content.read:
             return list(results)
-        self.report.expect(len(best) * self.plan.each)
+        self.progress.expect(len(best) * self.plan.each)
         read = {one.candidate.key: one for one in self.round(Round(best), datasets, steps, read=True)}
         return [read.get(one.candidate.key, one) for one in results]
 
@@ -145,7 +141,7 @@ class Trials:
         from hopbench.eval.sweep.results import Result
 
         cell = self._cells(dataset)[0]
-        self.report.expect(1)
+        self.progress.expect(1)
         arena = self.arenas.open(dataset, winner.build, cell, None, steps, read=True)
         return Result(winner, {cell: self._records(dataset, arena, cell, {0: winner}, steps, "report")[0]})
 
@@ -226,7 +222,7 @@ class Trials:
                 self.ledger.put(record)
         elif record is not None:
             self.reused += 1
-            self.report.end()
+            self.progress.end()
         if record is None:
             return None
         return replace(record, questions=record.questions.drop(columns="ranked_ids", errors="ignore"))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScaledOut:
-    """Ranks on the runner that the options name: an `hopbench.eval.runs.evaluate.Ranker`."""
+    """Ranks on the runner that the options name: what `RunSession.execute` does label after label."""
 
     options: RunOptions
     home: Home

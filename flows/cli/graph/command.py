@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags.graph import Config, Dataset, NoPrefect, StoredGraphFlags
-from hopbench.flows.cli.flags.groups import takes
+from hopbench.flows.cli.flags.groups import with_flags
 from hopbench.flows.cli.flags.panels import EXECUTION, OUTPUT, option
 from hopbench.flows.cli.graph.copy import copy_command
 from hopbench.flows.cli.graph.list import list_command
@@ -19,9 +19,8 @@ app = typer.Typer(
 
 
 @app.command("build")
-@takes(StoredGraphFlags)
+@with_flags(StoredGraphFlags)
 def build_command(
-    flags: StoredGraphFlags,
     dataset: Dataset = "hopworld",
     reference: Annotated[
         Path | None, option(OUTPUT, help="Triples (JSONL) to compare the graph with: precision and recall.")
@@ -29,6 +28,7 @@ def build_command(
     force: Annotated[bool, option(EXECUTION, "--force", help="Build it again even if it is there.")] = False,
     no_prefect: NoPrefect = False,
     config: Config = None,
+    **flags: Any,
 ) -> None:
     """Build the graph of a benchmark; an interrupted build goes on where it stopped."""
     from hopbench.flows.cli.graph.info import graph_lines
@@ -36,7 +36,7 @@ def build_command(
     from hopbench.flows.graph.commands import build
     from hopbench.flows.settings.home import Home
 
-    options = flags.graph_options(dataset=dataset)
+    options = StoredGraphFlags(**flags).graph_options(dataset=dataset)
     with terminal_progress() as progress:
         built = build(options, Home.resolve(), progress, force=force, prefect=not no_prefect, reference=reference)
     record = built.record
@@ -47,14 +47,14 @@ def build_command(
 
 
 @app.command("info")
-@takes(StoredGraphFlags)
-def info_command(flags: StoredGraphFlags, dataset: Dataset = "hopworld", config: Config = None) -> None:
+@with_flags(StoredGraphFlags)
+def info_command(dataset: Dataset = "hopworld", config: Config = None, **flags: Any) -> None:
     """Print a graph's fingerprint, counts, degrees, similarities and isolated chunks."""
     from hopbench.flows.cli.graph.info import print_info
     from hopbench.flows.graph.commands import inspect
     from hopbench.flows.settings.home import Home
 
-    print_info(inspect(flags.graph_options(dataset=dataset), Home.resolve()))
+    print_info(inspect(StoredGraphFlags(**flags).graph_options(dataset=dataset), Home.resolve()))
 
 
 app.command("copy")(copy_command)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags import complete
 from hopbench.flows.cli.flags.graph import Config, Dataset, GraphFlags
-from hopbench.flows.cli.flags.groups import takes
+from hopbench.flows.cli.flags.groups import with_flags
 from hopbench.flows.cli.flags.panels import DATA, option
 from hopbench.retrieval.support.errors import InputError
 
@@ -18,10 +18,8 @@ From = Annotated[
 To = Annotated[str, option(DATA, "--to", help="The store to copy it to.", complete=complete.stores)]
 
 
-@takes(GraphFlags)
-def copy_command(
-    flags: GraphFlags, source: From, target: To, dataset: Dataset = "hopworld", config: Config = None
-) -> None:
+@with_flags(GraphFlags)
+def copy_command(source: From, target: To, dataset: Dataset = "hopworld", config: Config = None, **flags: Any) -> None:
     """Copy a built graph to another store and verify counts and fingerprint."""
     from hopbench.flows.settings.home import Home
     from hopbench.flows.settings.options import check_store, open_store
@@ -32,7 +30,7 @@ def copy_command(
     for engine in (source, target):
         check_store(engine, home)
     home.apply_environment()
-    options = flags.graph_options(dataset=dataset, store=source)
+    options = GraphFlags(**flags).graph_options(dataset=dataset, store=source)
     plan = options.graph_plan(options.benchmark(), home.prepare())
     from hopbench.retrieval.graph.stores.copy import copy_graph
 

@@ -68,7 +68,7 @@ def sweep_command(
     from hopbench.flows.sweep.flow import sweep
 
     with terminal_progress() as progress:
-        swept = sweep(plan, out, prefect=not no_prefect, champion=champion, report=progress, spread=spread)
+        swept = sweep(plan, out, prefect=not no_prefect, champion=champion, progress=progress, spread=spread)
     print_swept(swept)
     if swept.incomplete:
         raise IncompleteError(

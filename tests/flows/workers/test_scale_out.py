@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.flows.cli.conftest import write_benchmark
+from tests.support.trials import trials_of
 
 from hopbench.eval.trials.batch_work import Unit, UnitOutcome, merged, shared_seconds
 from hopbench.eval.trials.trial import TrialOutcome
@@ -101,9 +102,10 @@ def evaluated(home: Home, dataset: Path, prefect_runtime: PrefectRuntime, tmp_pa
         record, _ = built_graph(graph, index, home, plain_steps)
         plan = Plan(benchmark, index, record, resolve(LABELS), batch=2)
         kept = kept or Unfinished(tmp_path / f"kept-{runner or 'plain'}".replace(":", "-"))
-        rank = ScaledOut(options, home) if runner else None
+        if not runner:
+            return evaluate(plan, trials_of(plan), 0.0, plain_steps), kept
         with prefect_runtime.flow_settings():
-            return evaluate(plan, kept, plain_steps, rank), kept
+            return evaluate(plan, *ScaledOut(options, home)(plan, kept, plain_steps), plain_steps), kept
 
     return run
 
