@@ -1,19 +1,19 @@
-"""`hopbench run`."""
+"""`hopbench run`, and `hopbench report DIR`, which makes a run's report again from its other files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
 
-from hopbench.flows.cli.flags.graph import Dataset
-from hopbench.flows.cli.flags.groups import with_flags
-from hopbench.flows.cli.flags.panels import OUTPUT, option
-from hopbench.flows.cli.flags.run import RunFlags, estimate
+import typer
+
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, argument, option, with_flags
+from hopbench.flows.cli.flags.run import RunFlags, estimate, run_options
+from hopbench.flows.settings.graph_options import GraphOptions
 
 
-@with_flags(RunFlags)
+@with_flags(GraphOptions, RunFlags)
 def run_command(
-    dataset: Dataset,
     out: Annotated[Path, option(OUTPUT, help="Folder for results.json, questions.parquet and report.html.")],
     force: Annotated[
         bool, option(OUTPUT, "--force", help="Replace another benchmark's finished run in --out.")
@@ -21,9 +21,8 @@ def run_command(
     **flags: Any,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
-    given = RunFlags(**flags)
-    options = given.options("run", dataset=dataset, out=out)
-    if given.dry_run:
+    options = run_options("run", out, flags)
+    if flags["dry_run"]:
         estimate(options)
         return
     from hopbench.flows.cli.printing.progress import terminal_progress
@@ -36,3 +35,19 @@ def run_command(
     print_finished(finished, options.out)
     refuse_incomplete(finished)
     refuse_missed(finished)
+
+
+def report_command(
+    folder: Annotated[Path, argument(metavar="DIR", help="The --out folder of a run.")],
+    dataset: Annotated[
+        str | None, option(DATA, help="Where the run's benchmark is now (default: where it was).")
+    ] = None,
+) -> None:
+    """Make a run's report.html again, from results.json, questions.parquet and details.json.gz."""
+    from hopbench.eval.report import read_run, write_report
+    from hopbench.flows.run.folder import RunFolder
+
+    benchmark = RunFolder.read(folder).benchmark(dataset)
+    target = folder / "report.html"
+    write_report(read_run(folder, benchmark), target)
+    typer.echo(f"report  {target}")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.panels import DATA, EXECUTION, OUTPUT, option
+from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, option
 
 if TYPE_CHECKING:
-    from hopbench.flows.train import Trained
+    from hopbench.flows.studies.training import Trained
 
 app = typer.Typer(help="Learn the weights of a strategy from questions with gold passages.", no_args_is_help=True)
 
@@ -49,8 +49,8 @@ def hoprank_command(
 ) -> None:
     """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""
     from hopbench.flows.cli.printing.progress import terminal_progress
-    from hopbench.flows.train import TrainOptions
-    from hopbench.flows.train import train as run
+    from hopbench.flows.studies.training import TrainOptions
+    from hopbench.flows.studies.training import train as run
 
     options = TrainOptions(
         datasets=dataset,

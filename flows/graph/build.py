@@ -12,8 +12,8 @@ from hopbench.eval.files import write_atomically
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
@@ -83,7 +83,7 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
 
 
 def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
-    """What was noted of the file of this stamp; None where nothing was, or the note is damaged, which is told."""
+    """What the note says of the file with this stamp; None without a note, or, with a notice, for a damaged one."""
     try:
         known = noted(note) if note.is_file() else {}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -17,9 +17,9 @@ from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, open_models
-from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
@@ -95,7 +95,7 @@ def inspect(options: GraphOptions, home: Home) -> GraphInfo:
     plan = options.graph_plan(benchmark, home)
     record = options.open_store(plan, home).record()
     if record is None:
-        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {build_command(options)}")
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {options.build_command()}")
     index = open_index(options, plan, home)
     return _described(index.store, record, linking_recall(benchmark, index))
 

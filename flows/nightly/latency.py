@@ -1,4 +1,4 @@
-"""Whether a label has become slower, or only the machine busier.
+"""Decides whether a label became slower or the machine was only busier.
 
 A label's pace is its time beside a yardstick that ran between its calls (`trials.latency`). Tonight's pace over
 that of the last good night is what the machine does not explain. With several yardsticks (a graph on a server has its
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.nights import Night
+from hopbench.flows.nightly.history import Night
 
 LEAST_MS = 0.25
 """A label slower by less of its own time than this is not called slower, whatever the factor."""

@@ -1,4 +1,4 @@
-"""How a verdict is told: in lines for terminal and report, and to Prefect as an artifact and an event."""
+"""Publishes a verdict: as lines for terminal and report, and to Prefect as an artifact and an event."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lines(verdict: Verdict) -> list[str]:
 
 
 def _ragas(verdict: Verdict) -> list[str]:
-    """What RAGAS's metrics say beside the verdict: who is worse or better, or that nobody is."""
+    """Lines about RAGAS's metrics: each label that is worse or better, or one line if none is."""
     if not verdict.ragas:
         return []
     told = [

@@ -84,7 +84,7 @@ def run_flow(
     """Run `body` as a Prefect flow, or plainly when `runtime` is None; its result and exceptions are unchanged.
 
     `parameters` and `tags` are what Prefect shows of the run; they are not passed to `body`. A flow inside a flow
-    becomes a subflow. Waits for the API first. A tag names this process, so that a killed one's runs can be told.
+    becomes a subflow. Waits for the API first. A tag names this process, to recognise the runs of one that was killed.
     """
     if runtime is None:
         return body(plain_steps)

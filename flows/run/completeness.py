@@ -1,4 +1,4 @@
-"""Whether a run is complete: what failed, what no model answered, and when that is too much."""
+"""Whether a run is complete: failures, missing answers and judgements, and how many are too many."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Finished:
 
 
 def warnings_of(evaluation: Evaluation) -> list[str]:
-    """What failed, was not answered, not judged or not measured, each label in its own words."""
+    """A line for each label and kind of gap: failed, not answered, not judged, or not measured."""
     failed = [
         f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
         for label, trial in evaluation.trials.items()
@@ -52,7 +52,7 @@ def warnings_of(evaluation: Evaluation) -> list[str]:
 
 
 def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
-    """Label, metric and coverage of what a reader or a judge could not tell of every question."""
+    """Label, metric and coverage of the answer and judge metrics that miss some questions."""
     said = [*all_metrics("answer"), *all_metrics("judge")]
     return [
         (label, metric, summary["measured"][metric])
@@ -72,7 +72,7 @@ def incomplete_labels(evaluation: Evaluation) -> list[str]:
 
 
 def missed(finished: Finished) -> list[str]:
-    """The targets that the run's figures miss, in words."""
+    """A line for each target that the run's figures miss."""
     from hopbench.eval.runs.results import results
 
     evaluation = finished.evaluation

@@ -169,7 +169,7 @@ class RunSession:
         steps = ProgressSteps(flow_steps, self.progress)
         plan, warnings = self._plan()
         if self.options.runner and self.runtime is not None:
-            from hopbench.flows.workers.scale_out import ScaledOut
+            from hopbench.flows.run.scale_out import ScaledOut
 
             trials, shared_seconds = ScaledOut(self.options, self.home)(plan, self.unfinished, steps)
         else:
@@ -218,7 +218,7 @@ class RunSession:
     ) -> Finished:
         """Score and compare the trials, have `remark` look at them, write files and log to MLflow."""
         from hopbench.eval.runs.evaluate import evaluate
-        from hopbench.flows.run.record import tracking_key
+        from hopbench.flows.run.payloads import tracking_key
 
         steps = ProgressSteps(flow_steps, self.progress)
         evaluation = evaluate(plan, trials, shared_seconds, steps)
@@ -243,7 +243,7 @@ class RunSession:
     def _record(self, finished: Finished, remarks: Remarks, steps: ProgressSteps) -> None:
         """Write the run's files and hand them to the tracker."""
         from hopbench.eval.runs.results import write_results
-        from hopbench.flows.run.record import run_facts, tracked_run, tracked_trials
+        from hopbench.flows.run.payloads import run_facts, tracked_run, tracked_trials
 
         evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)

@@ -1,4 +1,4 @@
-"""A finished run's folder, as commands that start from one need it."""
+"""Reads a finished run's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hopbench.eval.files import read_table
 from hopbench.eval.report.data import RESULTS_SCHEMA
 from hopbench.eval.report.folder import DETAILS_FILE
 from hopbench.eval.types import Benchmark
-from hopbench.flows.settings.options import BUILD_NUMBERS, GraphOptions
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class RunFolder:
 
     @property
     def place(self) -> str:
-        """Where it is, the same however it was written."""
+        """The absolute path."""
         return str(self.folder.resolve())
 
     @property
@@ -104,17 +104,10 @@ class RunFolder:
 
     def options(self, dataset: str | None = None) -> GraphOptions:
         """The benchmark and graph settings of the run; `dataset` says where the benchmark is now."""
-        found = dataset or self.settings.get("dataset")
-        if not found:
+        place = dataset or self.settings.get("dataset")
+        if not place:
             raise InputError(f"{self.folder} does not say where its benchmark is: name it with --dataset")
-        names = ("store", "embedder", "extractor", "limit", "neo4j_vector_index")
-        chosen = {name: self.settings[name] for name in names if name in self.settings}
-        files: dict[str, Any] = {
-            name: Path(self.settings[name]) for name in ("triples", "mapping") if self.settings.get(name)
-        }
-        read = {name: self.settings[name] for name in ("llm", "gleaning") if self.settings.get(name)}
-        numbers: dict[str, Any] = {name: self.settings.get(name) for name in BUILD_NUMBERS}
-        return GraphOptions(dataset=found, **files, **chosen, **numbers, **read)
+        return GraphOptions.from_settings(self.settings, place)
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
         """The benchmark that was run, refused when it is another one by now."""

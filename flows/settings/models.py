@@ -33,7 +33,7 @@ class ModelOptions:
     budget: float | None = None
 
     def check(self, answered: bool | None = None) -> None:
-        """Refuse what cannot be used, before any work begins; a reader answers unless told otherwise."""
+        """Raise InputError for unusable settings; `answered`: whether a reader answers (default: if one is named)."""
         self.endpoints()
         if self.judge_profile not in PROFILES:
             raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
@@ -120,7 +120,7 @@ class ModelOptions:
         return (labels + 1 if self.llm is not None else 0) + (self.judge is not None)
 
     def warnings(self, answered: bool | None = None) -> list[str]:
-        """What a user may not expect of the models that were named; a reader answers unless told otherwise."""
+        """Warnings about the named models; `answered`: whether a reader answers (default: if one is named)."""
         if not self.endpoints():
             return []
         from hopbench.retrieval.llm import price_of

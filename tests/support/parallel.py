@@ -37,7 +37,7 @@ LONGEST = (
     "tests/retrieval/graph/stores/test_neo4j_store.py",
     "tests/flows/run/test_end_to_end.py",
     "tests/flows/sweep/test_spread.py",
-    "tests/flows/workers/test_scale_out.py",
+    "tests/flows/run/test_scale_out.py",
     "tests/flows/nightly/test_flow.py",
     "tests/flows/sweep/test_sweep.py",
     "tests/flows/tracking/test_tracking.py",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
+from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
 from hopbench.flows.cli.printing.output import add_row, console, number, print_json, table
 from hopbench.retrieval.support.errors import InputError
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hopbench.flows.tracking.reader import TrackedRun, TrackingReader
+from hopbench.flows.tracking.names import Tag
 
 CHAMPION = "champion"
 
@@ -129,7 +130,7 @@ class Sources:
     def _run(self, run_id: str) -> tuple[Source, str]:
         """A parent run: all its labels; a child: its label; a sweep's child: the ledger's trial."""
         run = self.tracked.run(run_id)
-        if trial := run.tags.get("trial_id"):
+        if trial := run.tags.get(Tag.TRIAL_ID):
             return self._trial(trial, run.name, run_id[:8])
         if run.parent:
             return self._tracked(self.tracked.run(run.parent)), run.name

@@ -1,4 +1,4 @@
-"""The checks of `hopbench doctor`. None leaves a file behind, shows a secret, or asks a server that nobody named."""
+"""The checks of `hopbench doctor`. None leaves files, shows a secret, or contacts an unconfigured server."""
 
 from __future__ import annotations
 

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.graph import Config, StoredGraphFlags
-from hopbench.flows.cli.flags.groups import with_flags
-from hopbench.flows.cli.flags.panels import DATA, OUTPUT, STRATEGIES, argument, option
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, Config, argument, option, with_flags
+from hopbench.flows.settings.graph_options import GraphOptions
 
 
-@with_flags(StoredGraphFlags)
+@with_flags(GraphOptions, without=("dataset",))
 def explain_command(
     question: Annotated[str, argument(metavar="QUESTION", help="A question's id, or any question in words.")],
     strategy: Annotated[
@@ -52,7 +51,7 @@ def explain_command(
     from hopbench.retrieval.strategies.registry import canonical_label
 
     strategy, against = canonical_label(strategy), against and canonical_label(against)
-    asked = StoredGraphFlags(**flags).graph_options(dataset=dataset or "hopworld")
+    asked = GraphOptions(dataset=dataset or "hopworld", **flags)
     target = open_target(question, asked, run, dataset)
     with with_model(target, asked.llm) as model:
         if cypher:

@@ -24,8 +24,8 @@ from hopbench.eval.files import write_atomically
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.graph.build import open_index
 from hopbench.flows.run.folder import RunFolder
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.index.index import Batch, Index
 from hopbench.retrieval.strategies.kinds import kind_of
@@ -127,7 +127,7 @@ def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: s
     found = find_question(question, benchmark)
     plan = options.graph_plan(benchmark, home)
     if options.open_store(plan, home).record() is None:
-        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {build_command(options)}")
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {options.build_command()}")
     return Target(benchmark, found, open_index(options, plan, home), folder)
 
 

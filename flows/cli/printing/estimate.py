@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hopbench.flows.cli.printing.output import add_row, console, table
 
 if TYPE_CHECKING:
-    from hopbench.flows.estimate.run import Estimate, Priced
+    from hopbench.flows.run.estimate import Estimate, Priced
 
 NUMBERS = ("calls", "tokens in", "tokens out", "USD", "minutes")
 
