@@ -70,7 +70,7 @@ def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: in
                 screen.print(
                     f"{one.passages:,} passages: index {one.index_seconds:.1f} s, graph {one.graph_seconds:.1f} s"
                 )
-    _print_costs([one for one in found if not isinstance(one, Built)], wanted)
+    _print_costs([item for item in found if not isinstance(item, Built)], wanted)
 
 
 def _trials(dataset: str, home: Home) -> None:

@@ -46,14 +46,22 @@ def _print(checked: Checked) -> None:
 
     costs = ("prompt tokens", "calls", "seconds", "faster")
     rows = table("metric", "samples", *costs, "Spearman", "mean difference", "failed", right=("samples", *costs))
-    for one in checked.agreements:
-        full, compact = one.full, one.compact
+    for agreement in checked.agreements:
+        full, compact = agreement.full, agreement.compact
         pairs = [(full.tokens_in, compact.tokens_in), (full.calls, compact.calls), (full.seconds, compact.seconds)]
         cells = [f"{a:,.0f} → {b:,.0f}" for a, b in pairs]
         faster = f"{full.seconds / compact.seconds:.1f} ×" if compact.seconds else "–"
-        of = f" ({one.ranked} of {len(checked.agreements) - 1})" if one.metric == "all" else ""
-        agreed = [_interval(one.spearman) + of, _interval(one.difference)]
-        add_row(rows, one.metric, str(one.samples), *cells, faster, *agreed, f"{full.failures} → {compact.failures}")
+        of = f" ({agreement.ranked} of {len(checked.agreements) - 1})" if agreement.metric == "all" else ""
+        agreed = [_interval(agreement.spearman) + of, _interval(agreement.difference)]
+        add_row(
+            rows,
+            agreement.metric,
+            str(agreement.samples),
+            *cells,
+            faster,
+            *agreed,
+            f"{full.failures} → {compact.failures}",
+        )
     screen = console()
     screen.print(f"full → compact, judge {checked.judge}, answers by {checked.reader}", markup=False, soft_wrap=True)
     screen.print(rows)

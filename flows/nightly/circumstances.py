@@ -44,19 +44,19 @@ def changed(
     `replaced` names what a label was known as then. What the earlier night did not record is left out.
     """
     known_as = replaced or {}
-    found = [line for label in labels if (line := _spec(label, known_as.get(label, label), now, then))]
-    found += _graph(now, then)
-    found += _code("the code", now.get("code", {}), then.get("code", {}))
-    found += _plugin_code(now, then, labels)
+    changes = [line for label in labels if (line := _spec(label, known_as.get(label, label), now, then))]
+    changes += _graph(now, then)
+    changes += _code("the code", now.get("code", {}), then.get("code", {}))
+    changes += _plugin_code(now, then, labels)
     for name in ("embedder", "store", "seed"):
         if name in then and then[name] != now[name]:
-            found.append(f"the {name} ({then[name]} → {now[name]})")
+            changes.append(f"the {name} ({then[name]} → {now[name]})")
     packages = _differences(now.get("packages", {}), then.get("packages", {})) if then.get("packages") else []
     if packages:
-        found.append(f"packages ({', '.join(packages)})")
+        changes.append(f"packages ({', '.join(packages)})")
     if "machine" in then and then["machine"] != now["machine"]:
-        found.append(f"the machine ({then['machine']} → {now['machine']})")
-    return found
+        changes.append(f"the machine ({then['machine']} → {now['machine']})")
+    return changes
 
 
 def _spec(label: str, known_as: str, now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
@@ -89,12 +89,12 @@ def _plugins(strategy: str) -> dict[str, Any]:
     from hopbench.retrieval.strategies.registry import registry  # loads scipy
 
     found = registry().code_named(strategy)
-    return {one.distribution: {"version": one.version, "files": dict(one.files)} for one in found}
+    return {item.distribution: {"version": item.version, "files": dict(item.files)} for item in found}
 
 
 def _plugin_code(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
     """The plug-ins of these labels whose code is not what it was, each once."""
-    told = []
+    lines = []
     for label in labels:
         before = then.get("plugins", {}).get(label, {})
         for name, plugin in now.get("plugins", {}).get(label, {}).items():
@@ -103,8 +103,8 @@ def _plugin_code(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequen
                 continue
             version, was = plugin["version"], old["version"]
             shown = version if version == was else f"{was} → {version}"
-            told += _code(f"the code of plug-in {name} {shown}".rstrip(), plugin["files"], old["files"])
-    return list(dict.fromkeys(told))
+            lines += _code(f"the code of plug-in {name} {shown}".rstrip(), plugin["files"], old["files"])
+    return list(dict.fromkeys(lines))
 
 
 def _differences(after: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:

@@ -58,8 +58,8 @@ class Night:
     @property
     def labels(self) -> Mapping[str, Mapping[str, Any]]:
         """Label → mean of the primary metric, p50 latency, pace beside the yardstick."""
-        found: Mapping[str, Mapping[str, Any]] = self.content["labels"]
-        return found
+        result: Mapping[str, Mapping[str, Any]] = self.content["labels"]
+        return result
 
     @property
     def selection(self) -> list[str] | None:
@@ -69,8 +69,8 @@ class Night:
     @property
     def circumstances(self) -> Mapping[str, Any]:
         """See `suspects.circumstances`."""
-        found: Mapping[str, Any] = self.content["circumstances"]
-        return found
+        result: Mapping[str, Any] = self.content["circumstances"]
+        return result
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -92,8 +92,8 @@ class Night:
 
 def nights(folder: Path, digest: str | None = None) -> list[Night]:
     """The nights kept in `folder`, newest first; only those of one benchmark where `digest` is given."""
-    found = [night for night in _read(folder) if digest is None or night.digest == digest]
-    return sorted(found, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
+    results = [night for night in _read(folder) if digest is None or night.digest == digest]
+    return sorted(results, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
 
 
 def damaged_records(folder: Path) -> list[Path]:
@@ -172,12 +172,12 @@ def started_as(night: str) -> str:
 
 def unfinished(folder: Path, benchmark: str) -> Path | None:
     """The newest folder of a night of this benchmark that was interrupted and kept finished trials."""
-    found = [
+    results = [
         kept.parent
         for kept in folder.glob(f"{glob.escape(benchmark)}-{STAMP}/.unfinished")
         if not (kept.parent / NIGHT_RECORD).exists() and any(kept.iterdir())
     ]
-    return max(found, key=lambda path: path.name, default=None)
+    return max(results, key=lambda path: path.name, default=None)
 
 
 def remove(night: Night) -> None:

@@ -113,14 +113,14 @@ def _grown(now: Pace, then: Pace) -> float:
 
 def lines(latencies: Latencies) -> list[str]:
     """What to say of latency beside the regressions."""
-    found = []
+    results = []
     if latencies.busy:
-        shown = ", ".join(f"{one.label} {one.then:g} → {one.now:g} ms" for one in latencies.busy)
-        most = max(one.growth for one in latencies.busy)
-        found.append(
+        shown = ", ".join(f"{slow.label} {slow.then:g} → {slow.now:g} ms" for slow in latencies.busy)
+        most = max(slow.growth for slow in latencies.busy)
+        results.append(
             f"warning: the machine was busier than then: p50 latency {shown}; beside the yardstick they took at most "
             f"{most:g} times as long, so the code is not to blame"
         )
     for reason, labels in latencies.unknown.items():
-        found.append(f"latency not compared, since {reason}: {', '.join(labels)}")
-    return found
+        results.append(f"latency not compared, since {reason}: {', '.join(labels)}")
+    return results

@@ -151,12 +151,12 @@ class NightReview:
 
 def _latency(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     """Each label's p50 latency and pace; measured again where a trial of an interrupted night kept no pace."""
-    found = {}
+    result = {}
     for label, trial in evaluation.trials.items():
         if trial.latency_ms:
             p50 = round(float(np.percentile(list(trial.latency_ms.values()), 50)), 3)
-            found[label] = {WALL: p50, PACE: trial.pace or measured_calls(evaluation.plan, label)[1]}
-    return found
+            result[label] = {WALL: p50, PACE: trial.pace or measured_calls(evaluation.plan, label)[1]}
+    return result
 
 
 def _rows(evaluation: Evaluation) -> pd.DataFrame:

@@ -186,12 +186,12 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "missing": list(verdict.found.missing),
         "regressions": verdict.regressions,
         "comparisons": [_pair(pair) for pair in pairs],
-        "ragas": {one.metric: [_pair(pair) for pair in one.pairs] for one in verdict.ragas},
+        "ragas": {comparison.metric: [_pair(pair) for pair in comparison.pairs] for comparison in verdict.ragas},
         "champion": None
         if drift is None
         else {"trial": drift.champion, "same_spec": drift.same_spec, **_pair(drift.pair)},
-        "slower": [_slower(one) for one in verdict.latency.slower],
-        "busy": [_slower(one) for one in verdict.latency.busy],
+        "slower": [_slower(slow) for slow in verdict.latency.slower],
+        "busy": [_slower(slow) for slow in verdict.latency.busy],
         "incomplete": list(verdict.incomplete),
         "changed": list(verdict.changed),
     }

@@ -40,7 +40,7 @@ def warnings_of(evaluation: Evaluation) -> list[str]:
     unsaid = [
         f"{label}: {failures} of {len(answers)} questions have no answer"
         for label, answers in evaluation.read.answers.items()
-        if (failures := sum(one.failure is not None for one in answers.values()))
+        if (failures := sum(answer.failure is not None for answer in answers.values()))
     ]
     unjudged = [f"{label}: {metric} covers {share:.1%} of the questions" for label, metric, share in _gaps(evaluation)]
     cached = [
@@ -79,7 +79,7 @@ def missed(finished: Finished) -> list[str]:
     if not evaluation.plan.targets:
         return []
     found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
-    return [one.words for one in found if not one.passed]
+    return [item.words for item in found if not item.passed]
 
 
 def refuse_missed(finished: Finished) -> None:

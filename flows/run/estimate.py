@@ -62,7 +62,7 @@ class Estimate:
     @property
     def usd(self) -> float | None:
         """The sum of all prices; None where one is not known."""
-        prices = [one.usd for one in self.lines]
+        prices = [line.usd for line in self.lines]
         return None if None in prices else sum(price for price in prices if price is not None)
 
 
@@ -90,12 +90,12 @@ def priced(lines: Sequence[Line], models: ModelOptions, home: Home, warnings: Se
     endpoints = models.endpoints()
     speeds = {role: _speed(home, endpoint) for role, endpoint in endpoints.items()}
     prices = {role: price_of(endpoint.model) for role, endpoint in endpoints.items()}
-    found = []
+    results = []
     for line in lines:
         price = prices[line.role]
         usd = None if price is None else price.of(round(line.tokens_in), 0, round(line.tokens_out))
-        found.append(Priced(line, usd, speeds[line.role].of(line, Settings().concurrency)))
-    return Estimate(found, speeds, endpoints, [*models.warnings(), *warnings])
+        results.append(Priced(line, usd, speeds[line.role].of(line, Settings().concurrency)))
+    return Estimate(results, speeds, endpoints, [*models.warnings(), *warnings])
 
 
 def _lines(

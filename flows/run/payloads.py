@@ -198,19 +198,19 @@ def _targets_tag(evaluation: Evaluation) -> dict[str, str]:
     if not evaluation.plan.targets:
         return {}
     found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
-    return {Tag.TARGETS: "pass" if all(one.passed for one in found) else "fail"}
+    return {Tag.TARGETS: "pass" if all(item.passed for item in found) else "fail"}
 
 
 def _target_tags(targets: Sequence[TargetResult], label: str) -> dict[str, str]:
     """`targets`: pass or fail of all of a label's targets; `target.METRIC` of each, with limit and value."""
-    own = [one for one in targets if one.label == label]
+    own = [target for target in targets if target.label == label]
     if not own:
         return {}
-    told: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for one in own:
-        told.setdefault(target_tag(one.target.metric), []).append(one.words.partition(": ")[2])
+        lines.setdefault(target_tag(one.target.metric), []).append(one.words.partition(": ")[2])
     verdict = "pass" if all(one.passed for one in own) else "fail"
-    return {Tag.TARGETS: verdict} | {name: "; ".join(words) for name, words in told.items()}
+    return {Tag.TARGETS: verdict} | {name: "; ".join(words) for name, words in lines.items()}
 
 
 def plugin_tags(plugins: Mapping[str, str] | None) -> dict[str, str]:

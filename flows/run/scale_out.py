@@ -48,7 +48,7 @@ class ScaledOut:
 
     def _all(self, plan: Plan, kept: Unfinished, units: Sequence[Unit]) -> dict[Unit, UnitOutcome]:
         names = {unit: f"{plan.key_of(unit.label)}-{unit.part}of{len(plan.parts)}" for unit in units}
-        found = {unit: done for unit in units if (done := kept.get_unit(names[unit])) is not None}
+        result = {unit: done for unit in units if (done := kept.get_unit(names[unit])) is not None}
         job = RunJob(
             secrets.token_hex(8),
             self.options.absolute(),
@@ -60,12 +60,12 @@ class ScaledOut:
         share_context(job.token, RunContext(plan.benchmark, plan.index, self.options))
 
         def keep(unit: Unit, done: UnitOutcome) -> None:
-            found[unit] = done
+            result[unit] = done
             kept.put_unit(names[unit], done)
 
         try:
             pool = TaskPool(self.options.runner, self.options.workers, self.home)
-            pool.run(job, [unit for unit in units if unit not in found], keep)
+            pool.run(job, [unit for unit in units if unit not in result], keep)
         finally:
             drop_context(job.token)
-        return found
+        return result

@@ -196,4 +196,4 @@ class GraphOptions:
 def graph_fields() -> dict[str, Setting]:
     """The settings of a graph by name, in the order of their declaration."""
     hints = get_type_hints(GraphOptions, include_extras=True)
-    return {one.name: get_args(hints[one.name])[1] for one in fields(GraphOptions)}
+    return {field.name: get_args(hints[field.name])[1] for field in fields(GraphOptions)}

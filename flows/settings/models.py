@@ -65,19 +65,19 @@ class ModelOptions:
             return {}
         from hopbench.retrieval.llm import Endpoint
 
-        found = {}
+        result = {}
         if self.llm is not None:
-            found["llm"] = Endpoint.parse(self.llm, "llm")
+            result["llm"] = Endpoint.parse(self.llm, "llm")
         if self.judge is not None:
-            found["judge"] = Endpoint.parse(self.judge, "judge")
-        return found
+            result["judge"] = Endpoint.parse(self.judge, "judge")
+        return result
 
     def reach(self, home: Home) -> list[str]:
         """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
 
         A model that answered earlier may have all its replies in the cache: there it is only told, as a warning.
         """
-        told = []
+        lines = []
         for role, endpoint in self.endpoints().items():
             from hopbench.retrieval.llm import CallLedger
             from hopbench.retrieval.llm.reach import refusal
@@ -91,8 +91,8 @@ class ModelOptions:
                     raise IncompleteError(
                         f"{what}. Start the model's server or correct the address; the same command goes on"
                     )
-            told.append(f"{what}; only what it said earlier is known, from the cache")
-        return told
+            lines.append(f"{what}; only what it said earlier is known, from the cache")
+        return lines
 
     @property
     def finalists(self) -> int | None:

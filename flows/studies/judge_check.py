@@ -71,7 +71,7 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
         "reader": reader.endpoint.name,
         "benchmark": benchmark.name,
         "samples": len(answered),
-        "agreement": [one.plain() for one in agreements],
+        "agreement": [agreement.plain() for agreement in agreements],
     }
     write_atomically(out / CHECK_FILE, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
     return Checked(judge.name, reader.endpoint.name, agreements, out / CHECK_FILE)
@@ -82,7 +82,9 @@ def _answered(reader: LLM, samples: Sequence[Sample]) -> list[Sample]:
     from hopbench.eval.answering.answers import reader_call
     from hopbench.retrieval.llm import ask
 
-    calls = [reader_call(reader, one.question_id, one.question, "\n\n".join(one.contexts)) for one in samples]
+    calls = [
+        reader_call(reader, sample.question_id, sample.question, "\n\n".join(sample.contexts)) for sample in samples
+    ]
     replies = ask(reader, calls)
     return [
         replace(one, response=None if reply.failure is not None else reply.value["statement"])

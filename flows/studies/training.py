@@ -101,15 +101,15 @@ def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
 
 def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
     """Data set → file of `NAME=FILE`; refuses another form, a set that is not learned from, and a file not there."""
-    found: dict[str, Path] = {}
-    for one in given:
-        name, equals, file = one.partition("=")
+    result: dict[str, Path] = {}
+    for text in given:
+        name, equals, file = text.partition("=")
         if not equals or not Path(file).is_file():
-            raise InputError(f"--triples {one}: write NAME=FILE, with a file that is there")
+            raise InputError(f"--triples {text}: write NAME=FILE, with a file that is there")
         if name not in names:
             raise UnknownNameError("data set under --triples", name, names)
-        found[name] = Path(file)
-    return found
+        result[name] = Path(file)
+    return result
 
 
 def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
@@ -132,12 +132,12 @@ def _lessons(
     plan = options.graph_plan(benchmark, home)
     first = open_index(options, plan, home)
     built_graph(plan, first, home, plain_steps)
-    found = list(lessons(benchmark, first, HopRank()))
+    result = list(lessons(benchmark, first, HopRank()))
     for embedder in embedders[1:]:
         progress.begin(f"{benchmark.name} with {embedder}")
         other = replace(options, embedder=embedder).open_embedder(home)
-        found += lessons(benchmark, Index.build(first.chunks, first.store, other), HopRank())
-    return found
+        result += lessons(benchmark, Index.build(first.chunks, first.store, other), HopRank())
+    return result
 
 
 def _provenance(
@@ -162,5 +162,5 @@ def _provenance(
         "l2": L2,
         "folds": options.folds,
         "code_version": code_version(),
-        "figures": [asdict(one) for one in figures],
+        "figures": [asdict(figure) for figure in figures],
     }

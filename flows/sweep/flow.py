@@ -188,12 +188,12 @@ def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, 
 
 
 def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
-    told = []
+    lines = []
     if broken := results[0].violated(plan.content.constraints):
-        told.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
+        lines.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
     if repeated := plan.configurations - len(results):
-        told.append(f"{repeated} of the configurations that the search suggested had been tried before")
-    return told
+        lines.append(f"{repeated} of the configurations that the search suggested had been tried before")
+    return lines
 
 
 def _written(swept: SweepOutcome, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:

@@ -93,16 +93,16 @@ def _shared_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> l
 def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
     """What a reader should know before the sweep starts."""
     content = plan.content
-    told = [
+    lines = [
         f"{benchmarks[name].name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set "
         "with the role tune, and name this one under report_on"
         for name in plan.datasets
         if benchmarks[name].role == "report"
     ]
-    told += _shared_questions(plan, benchmarks)
+    lines += _shared_questions(plan, benchmarks)
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
-        told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
+        lines.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
     most = max(len(benchmarks[name].questions) for name in plan.datasets)
     if content.halving is not None and (asked := content.halving.questions) >= most:
-        told.append(f"halving.questions: {asked} are all there are ({most}): nothing will be dropped")
-    return told + model_options(content).warnings(content.answered)
+        lines.append(f"halving.questions: {asked} are all there are ({most}): nothing will be dropped")
+    return lines + model_options(content).warnings(content.answered)

@@ -114,12 +114,12 @@ class Trials:
         from hopbench.eval.sweep.search import Round
 
         count = self.plan.content.finalists
-        best = [one.candidate for one in results if one.dropped_at is None][:count]
+        best = [result.candidate for result in results if result.dropped_at is None][:count]
         if count is None or not self.plan.content.read:
             return list(results)
         self.progress.expect(len(best) * self.plan.each)
         read = {one.candidate.key: one for one in self.round(Round(best), datasets, steps, read=True)}
-        return [read.get(one.candidate.key, one) for one in results]
+        return [read.get(result.candidate.key, result) for result in results]
 
     def round(self, turn: Round, datasets: Sequence[str], steps: Steps, read: bool | None = None) -> list[Result]:
         """The results of a round's candidates, in its order; `read` unless only finalists are."""
@@ -165,27 +165,27 @@ class Trials:
 
         Those that share the most work follow each other; what another process is at is looked for again at the end.
         """
-        found: dict[int, TrialRecord] = {}
+        result: dict[int, TrialRecord] = {}
 
         def take(place: int, ranked: TrialOutcome | None = None) -> None:
             record = self._record(arena, todo[place], steps, ranked)
             if record is not None:
-                found[place] = record
+                result[place] = record
                 self.done += 1
                 self.publisher.trial(todo[place], cell, arena, record, role)
 
         left = sorted(todo, key=lambda place: todo[place].strategy.shared_work())
         while left:
-            before = len(found)
+            before = len(result)
             if self.spread.runner:
                 self._on_workers(dataset, arena, {place: todo[place] for place in left}, take)
             for place in left:
-                if place not in found:
+                if place not in result:
                     take(place)
-            left = [place for place in left if place not in found]
-            if left and len(found) == before:
+            left = [place for place in left if place not in result]
+            if left and len(result) == before:
                 time.sleep(POLL_SECONDS)
-        return found
+        return result
 
     def _on_workers(
         self,

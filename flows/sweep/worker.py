@@ -82,14 +82,14 @@ class SweepContext:
         """Rank a batch with each strategy; of a hit only what is scored comes back."""
         from hopbench.retrieval.budget import Budget
 
-        found = {}
+        result = {}
         for number, strategy in unit.strategies.items():
             with collector_paused():
                 done = run_unit(Unit(unit.part, strategy.name), strategy, self.parts[unit.part], Budget())
             done.outcome.hits.clear()
             done.outcome.notes.clear()
-            found[number] = done
-        return found
+            result[number] = done
+        return result
 
 
 def rank_on_workers(

@@ -87,16 +87,16 @@ class TrackingReader:
         where = [f"attributes.run_name = '{label}'", "attributes.status = 'FINISHED'", f"params.label = '{label}'"]
         if digest is not None:
             where.append(f"tags.{Tag.BENCHMARK_DIGEST} = '{digest}'")
-        experiments = [one.experiment_id for one in self.client.search_experiments()]
+        experiments = [search_experiment.experiment_id for search_experiment in self.client.search_experiments()]
         order = ["attributes.start_time DESC"]
-        found = [
+        results = [
             _plain(run)
             for metric in DECIDING
             for run in self.client.search_runs(
                 experiments, " and ".join([*where, f"metrics.{metric} >= 0"]), max_results=1, order_by=order
             )
         ]
-        return max(found, key=lambda run: run.started, default=None)
+        return max(results, key=lambda run: run.started, default=None)
 
     def folder(self, run: TrackedRun) -> Path:
         """The files of a parent run: where they lie, or a copy in the home's scratch folder.

@@ -45,8 +45,8 @@ def resolve_sides(texts: Sequence[str], sources: Sources) -> list[Side]:
 
     Raises InputError for what names no run, an unknown label, runs of different benchmarks.
     """
-    found = {text: resolve(text, sources) for text in sources.ordered(texts)}
-    unique = list({side.key: side for text in texts for side in found[text]}.values())
+    result = {text: resolve(text, sources) for text in sources.ordered(texts)}
+    unique = list({side.key: side for text in texts for side in result[text]}.values())
     first = unique[0].run
     for side in unique[1:]:
         _same_benchmark(first, side.run)

@@ -98,8 +98,8 @@ class Sources:
             return self._champion()
         if RUN_ID.match(text):
             return self._run(text)
-        if "/" not in text and (found := self._label(text)) is not None:
-            return found
+        if "/" not in text and (result := self._label(text)) is not None:
+            return result
         raise InputError(
             f"{text!r} is neither the --out folder of a finished run (with results.json) nor FOLDER:LABEL, and no "
             "MLflow run id, label of a tracked run, or champion"

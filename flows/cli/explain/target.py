@@ -101,7 +101,7 @@ class Target:
         from hopbench.eval.report.traversal import traversal
         from hopbench.eval.report.traversal_svg import draw
 
-        linked = {one.entity for one in linked_entities(self.batch)}
+        linked = {link.entity for link in linked_entities(self.batch)}
         picture = draw(traversal(self.question, examiner.answer, self.names, linked))
         write_atomically(file, picture.encode())
 

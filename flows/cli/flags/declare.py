@@ -51,11 +51,11 @@ def with_flags(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         declared = signature(command, eval_str=True).parameters.values()
         own = [parameter for parameter in declared if parameter.kind is not Parameter.VAR_KEYWORD]
-        shared = [one for group in groups for one in _options(group) if one.name not in without]
-        options = [one.replace(default=defaults.get(one.name, one.default)) for one in shared]
+        shared = [parameter for group in groups for parameter in _options(group) if parameter.name not in without]
+        options = [parameter.replace(default=defaults.get(parameter.name, parameter.default)) for parameter in shared]
         together = sorted((one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *options)), key=_place)
         command.__signature__ = signature(command).replace(parameters=together)  # type: ignore[attr-defined]
-        command.__annotations__ = {one.name: one.annotation for one in together}
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in together}
         return command
 
     return decorate
@@ -63,11 +63,13 @@ def with_flags(
 
 def _options(group: type[Any]) -> Iterator[Parameter]:
     hints = get_type_hints(group, include_extras=True)  # resolved in the module that declares each field
-    for one in fields(group):
-        default = Parameter.empty if one.default is MISSING else one.default
-        kind, about = get_args(hints[one.name])
-        annotation = Annotated[kind, setting_option(one.name, about)] if isinstance(about, Setting) else hints[one.name]
-        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    for field in fields(group):
+        default = Parameter.empty if field.default is MISSING else field.default
+        kind, about = get_args(hints[field.name])
+        annotation = (
+            Annotated[kind, setting_option(field.name, about)] if isinstance(about, Setting) else hints[field.name]
+        )
+        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def setting_option(name: str, setting: Setting) -> Any:

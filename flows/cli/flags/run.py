@@ -89,10 +89,10 @@ def run_options(command: str, out: Path, flags: Mapping[str, Any]) -> RunOptions
 
     given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in flags.items()}
     lists = {name: given[name] or () for name in ("changes", "tuned_on", "targets")}
-    models: dict[str, Any] = {one.name: given[one.name] for one in fields(ModelOptions)}
+    models: dict[str, Any] = {field.name: given[field.name] for field in fields(ModelOptions)}
     models["judge_metrics"] = metric_names(given["judge_metrics"])
     made = {"out": out, "prefect": not given["no_prefect"], "models": ModelOptions(**models), **lists}
-    same = {one.name: given[one.name] for one in fields(RunOptions) if one.name in given}
+    same = {field.name: given[field.name] for field in fields(RunOptions) if field.name in given}
     return RunOptions(**same | made, command=command_line(command))
 
 

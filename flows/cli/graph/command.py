@@ -111,7 +111,7 @@ def list_command(
     home = Home.resolve()
     found, notes = graphs(home, store)
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(item) for item in found])
     else:
         _print(found, str(home.graphs))
     for note in notes:
@@ -120,15 +120,15 @@ def list_command(
 
 def _print(found: list[StoredGraph], folder: str) -> None:
     screen = console()
-    for one in found:
-        built = "date not known" if one.built is None else one.built[:16].replace("T", " ")
-        how = [one.store, one.extractor, one.embedder, _size(one.size), built]
-        screen.print(f"{one.dataset}  {' · '.join(filter(None, how))}", markup=False, soft_wrap=True)
-        if one.problem:
-            screen.print(f"  {one.namespace}: {one.problem}", markup=False, soft_wrap=True)
+    for item in found:
+        built = "date not known" if item.built is None else item.built[:16].replace("T", " ")
+        how = [item.store, item.extractor, item.embedder, _size(item.size), built]
+        screen.print(f"{item.dataset}  {' · '.join(filter(None, how))}", markup=False, soft_wrap=True)
+        if item.problem:
+            screen.print(f"  {item.namespace}: {item.problem}", markup=False, soft_wrap=True)
             continue
-        screen.print(f"  build key {one.build_key[:DIGITS]}  fingerprint {one.fingerprint[:DIGITS]}", markup=False)
-        counts = ", ".join(f"{count:,} {name}" for name, count in {**one.nodes, **one.edges}.items())
+        screen.print(f"  build key {item.build_key[:DIGITS]}  fingerprint {item.fingerprint[:DIGITS]}", markup=False)
+        counts = ", ".join(f"{count:,} {name}" for name, count in {**item.nodes, **item.edges}.items())
         screen.print(f"  {counts}", markup=False)
     if not found:
         screen.print(f"no graph is kept in {folder}: hopbench graph build makes one", markup=False, soft_wrap=True)

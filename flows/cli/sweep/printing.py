@@ -25,7 +25,7 @@ def print_swept(swept: SweepOutcome) -> None:
         out.print(_best(swept))
         for line in _winner(swept):
             out.print(line, markup=False, soft_wrap=True)
-    if read := [(one, said) for one in swept.results[:SHOWN] if (said := said_of(one))]:
+    if read := [(result, said) for result in swept.results[:SHOWN] if (said := said_of(result))]:
         out.print(_said(read))
     if swept.reused:
         out.print(f"{swept.reused} of {swept.trials} trials were finished before")
