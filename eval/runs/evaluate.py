@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.answering.reading import Read, Reading, read
@@ -15,8 +15,7 @@ from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score,
 from hopbench.eval.runs.targets import Target
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_latency, measure_paced
-from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
-from hopbench.eval.trials.unfinished import Unfinished
+from hopbench.eval.trials.trial import Trial, TrialOutcome, batches
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.fitted import FittedOn, question_hash
@@ -95,6 +94,10 @@ class Plan:
     def _hashes(self) -> frozenset[str]:
         return frozenset(question_hash(question.text) for question in self.benchmark.questions)
 
+    def trial(self, label: str) -> Trial:
+        """The label's trial, ready to run: it ranks all questions and then times single calls."""
+        return Trial(label, self.strategies[label], self.parts, self.budget, partial(timed_calls, self))
+
     def key_of(self, label: str) -> str:
         """The digest of everything that decides a label's trial."""
         return TrialKey.of(
@@ -129,41 +132,26 @@ class Evaluation:
     beside: Sequence[Comparison] = ()
 
 
-Ranker: TypeAlias = "Callable[[Plan, Unfinished, Steps], tuple[Mapping[str, TrialOutcome], float]]"
-"""Every label's trial, and the seconds of what they shared; what is kept already is not done again."""
+def evaluate(plan: Plan, trials: Mapping[str, TrialOutcome], shared_seconds: float, steps: Steps) -> Evaluation:
+    """Score all labels' trials, have the models read and judge them, and compare; `steps` runs each of the three.
 
-
-def evaluate(plan: Plan, kept: Unfinished, steps: Steps, rank: Ranker | None = None) -> Evaluation:
-    """Run what is not in `kept` yet, a step a trial unless `rank` does it otherwise, and score it all."""
-    trials, shared = (rank or in_turn)(plan, kept, steps)
+    `shared_seconds` is what the trials shared: question vectors, BM25 and dense candidates.
+    """
     ranked = dict(trials)
     rows = steps("score", lambda: _rows(plan, ranked))
-    said = read(plan.reading, plan.benchmark, ranked, rows, steps)
-    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared, said))
+    answered = read(plan.reading, plan.benchmark, ranked, rows, steps)
+    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared_seconds, answered))
 
 
-def in_turn(plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
-    """One trial after another in this process: a `Ranker`."""
-    shared = steps("candidates", lambda: prepare(plan.parts))
-    trials = {}
-    for label, strategy in plan.strategies.items():
-        key = plan.key_of(label)
-        outcome = kept.get(key)
-        if outcome is None:
-            outcome = steps(f"trial {label}", lambda: _trial(plan, label, strategy))  # noqa: B023 - called at once
-            kept.put(key, outcome)
-        trials[label] = outcome
-    return trials, shared
-
-
-def _trial(plan: Plan, label: str, strategy: Strategy) -> TrialOutcome:
-    return measured(plan, label, run_trial(label, strategy, plan.parts, plan.budget))
+def timed_calls(plan: Plan, outcome: TrialOutcome) -> tuple[dict[str, float], dict[str, float]]:
+    """Latency and pace of a trial's label, of questions that have not failed."""
+    failed = {question for question, ranking in outcome.rankings.items() if ranking.failure is not None}
+    return measured_calls(plan, outcome.label, failed)
 
 
 def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
     """The outcome with the latency of single calls, and their pace beside the yardstick."""
-    failed = {question for question, ranking in outcome.rankings.items() if ranking.failure is not None}
-    outcome.latency_ms, outcome.pace = measured_calls(plan, label, failed)
+    outcome.latency_ms, outcome.pace = timed_calls(plan, outcome)
     return outcome
 
 
@@ -191,14 +179,14 @@ def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFr
 
 
 def _compared_all(
-    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, said: Read
+    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, answered: Read
 ) -> Evaluation:
     chunks = plan.budget.chunks
     summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
     comparison = _compared(plan, rows, summaries)
     beside = _beside(plan, rows, comparison)
     intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
-    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, said, beside)
+    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, answered, beside)
 
 
 def _compared(plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Summary]) -> Comparison | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hopbench.eval.trials.trial import ranked
+from hopbench.eval.trials.ranking import rank_batch
 from hopbench.eval.trials.yardstick import VERSION, yardsticks
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.types import Counters, Question
@@ -133,7 +133,7 @@ def _each(clock: Clock, measure: Callable[[], object], rounds: int) -> float:
 
 
 def _asking(strategy: Strategy, index: Index, question: Question) -> Callable[[], object]:
-    return lambda: ranked(strategy, Batch(index, [question], alone=True), Counters())
+    return lambda: rank_batch(strategy, Batch(index, [question], alone=True), Counters())
 
 
 def _sample(questions: Sequence[Question], seed: int) -> list[Question]:

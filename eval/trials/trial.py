@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hopbench.eval.trials.ranking import rank_after_failure
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.support.errors import HopBenchError
-from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH_CELLS = 50_000_000  # questions × chunks of one dense score matrix: 400 MB
@@ -42,6 +41,12 @@ class TrialOutcome:
         """Questions without a ranking."""
         return sum(ranking.failure is not None for ranking in self.rankings.values())
 
+    def add(self, ranking: Ranking, index: Index, budget: Budget) -> None:
+        """Add one question's ranking of chunks, as passages and with the context that fits into the budget."""
+        self.rankings[ranking.question_id] = to_passages(ranking, index, budget)
+        self.hits[ranking.question_id] = list(ranking.hits)[:DETAILED_HITS]
+        self.notes[ranking.question_id] = ranking.notes
+
 
 def batches(index: Index, questions: Sequence[Question], size: int | None = None) -> list[Batch]:
     """Questions in batches whose score matrices fit in memory; strategies share what a batch computes.
@@ -60,36 +65,48 @@ def prepare(parts: Sequence[Batch]) -> float:
     return time.perf_counter() - begun
 
 
+@dataclass
+class Trial:
+    """One strategy over all questions, in batches; `run` fills in `outcome`.
+
+    It returns nothing, so that a scheduler that calls it has nothing to copy, hash or keep. `time_calls`, if given,
+    measures single calls afterwards: it returns latency and pace (see `hopbench.eval.trials.latency.measure_paced`).
+    """
+
+    label: str
+    strategy: Strategy
+    parts: Sequence[Batch]
+    budget: Budget
+    time_calls: Callable[[TrialOutcome], tuple[dict[str, float], dict[str, float]]] | None = None
+    outcome: TrialOutcome = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with an empty outcome."""
+        self.outcome = TrialOutcome(self.label, self.strategy.name, self.strategy.spec())
+
+    def run(self) -> None:
+        """Rank all questions. Raises only what stops every question (a lost store, a bad parameter)."""
+        for batch in self.parts:
+            begun, spent = time.perf_counter(), Counters()
+            # As `rank_batch` does, which would be one more frame in every traceback from a strategy.
+            try:
+                rankings = self.strategy.rank(batch, spent)
+            except Exception as error:
+                rankings = rank_after_failure(error, self.strategy, batch, self.outcome.counters)
+            else:
+                self.outcome.counters.add(spent)
+            self.outcome.seconds += time.perf_counter() - begun
+            for ranking in rankings:
+                self.outcome.add(ranking, batch.index, self.budget)
+        if self.time_calls is not None:
+            self.outcome.latency_ms, self.outcome.pace = self.time_calls(self.outcome)
+
+
 def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Budget) -> TrialOutcome:
-    """Rank all questions with one strategy. Raises only what stops every question (a lost store, a bad parameter)."""
-    outcome = TrialOutcome(label, strategy.name, strategy.spec())
-    for batch in parts:
-        begun = time.perf_counter()
-        rankings = ranked(strategy, batch, outcome.counters)
-        outcome.seconds += time.perf_counter() - begun
-        for ranking in rankings:
-            outcome.rankings[ranking.question_id] = to_passages(ranking, batch.index, budget)
-            outcome.hits[ranking.question_id] = list(ranking.hits)[:DETAILED_HITS]
-            outcome.notes[ranking.question_id] = ranking.notes
-    return outcome
-
-
-def ranked(strategy: Strategy, batch: Batch, counters: Counters) -> list[Ranking]:
-    """Rank a batch and charge `counters`; where it fails, each question by itself, and a failure is one's ranking."""
-    spent = Counters()
-    try:
-        rankings = strategy.rank(batch, spent)
-    except HopBenchError:
-        raise
-    except Exception as error:  # a strategy may raise anything; which question did it is found below
-        if len(batch.questions) == 1 and (lacking := exhausted(error)) is not None:
-            raise lacking from error  # says nothing of the question
-        if len(batch.questions) == 1:
-            return [Ranking(batch.questions[0].id, failure=f"{type(error).__name__}: {error}")]
-        singles = [Batch(batch.index, [question]) for question in batch.questions]
-        return [ranking for single in singles for ranking in ranked(strategy, single, counters)]
-    counters.add(spent)
-    return rankings
+    """Rank all questions with one strategy: `Trial.run`, without timing single calls."""
+    trial = Trial(label, strategy, parts, budget)
+    trial.run()
+    return trial.outcome
 
 
 def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRanking:

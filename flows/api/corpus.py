@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.retriever import DEFAULT_K, Retrieved, Retriever
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 from hopbench.eval.trials.ledger import Ledger
 from hopbench.flows.api.corpus import open_corpus
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.yaml_file import read_yaml
 

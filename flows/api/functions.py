@@ -9,8 +9,9 @@ from typing import Any, TypedDict, Unpack
 
 from hopbench.flows.api.corpus import Corpus, open_corpus
 from hopbench.flows.api.runs import Run, default_folder
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions, RunOptions
+from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.bundle import read_bundle
 from hopbench.retrieval.retriever import Retriever
 
@@ -27,6 +28,7 @@ class GraphSettings(TypedDict, total=False):
     embedder: str
     extractor: str
     triples: PathLike | None
+    questions: PathLike | None
     limit: int | None
     mapping: PathLike | None
     llm: str | None
@@ -37,7 +39,7 @@ class GraphSettings(TypedDict, total=False):
     max_tokens: int | None
 
 
-PATHS = ("triples", "mapping")
+PATHS = ("triples", "mapping", "questions")
 
 
 def open(dataset: PathLike, **graph: Unpack[GraphSettings]) -> Corpus:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.panels import DATA, STRATEGIES, option
+from hopbench.flows.cli.flags.declare import DATA, STRATEGIES, option
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.flows.bench.strategies import Built, Cost
     from hopbench.flows.settings.home import Home
+    from hopbench.flows.studies.growth import Built, Cost
     from hopbench.retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
@@ -42,8 +42,8 @@ def bench_command(
     ] = None,
 ) -> None:
     """Measure seconds, round trips and rows of every strategy on worlds of growing size (hopworld's generator)."""
+    from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.settings.options import GraphOptions
     from hopbench.retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
@@ -58,8 +58,8 @@ def bench_command(
 
 
 def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int) -> None:
-    from hopbench.flows.bench.strategies import Built, growth
     from hopbench.flows.cli.printing.output import console
+    from hopbench.flows.studies.growth import Built, growth
 
     screen = console()
     found: list[Built | Cost] = []
@@ -70,12 +70,12 @@ def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: in
                 screen.print(
                     f"{one.passages:,} passages: index {one.index_seconds:.1f} s, graph {one.graph_seconds:.1f} s"
                 )
-    _print_costs([one for one in found if not isinstance(one, Built)], wanted)
+    _print_costs([item for item in found if not isinstance(item, Built)], wanted)
 
 
 def _trials(dataset: str, home: Home) -> None:
-    from hopbench.flows.bench.trials import GRIDS, marginal_cost
     from hopbench.flows.cli.printing.output import add_row, console, table
+    from hopbench.flows.studies.marginal_cost import GRIDS, marginal_cost
 
     heads = ("first", "one more", "longest")
     rows = table("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.graph import Config, StoredGraphFlags
-from hopbench.flows.cli.flags.groups import takes
-from hopbench.flows.cli.flags.panels import DATA, OUTPUT, argument, option
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, Config, argument, option, with_flags
+from hopbench.flows.settings.graph_options import GraphOptions
 
 
-@takes(StoredGraphFlags)
+@with_flags(GraphOptions, without=("dataset",))
 def export_command(
-    flags: StoredGraphFlags,
     target: Annotated[
         str,
         argument(
@@ -34,6 +32,7 @@ def export_command(
         option(OUTPUT, "--register", help="Also register it in MLflow as models:/hopbench-DATASET@champion."),
     ] = False,
     config: Config = None,
+    **flags: Any,
 ) -> None:
     """Write a retriever with its corpus, vectors and graph into a folder that needs neither Prefect nor MLflow.
 
@@ -42,7 +41,7 @@ def export_command(
     """
     from hopbench.flows.api.export import chosen, export
 
-    choice = chosen(target, flags.graph_options(dataset=dataset or "hopworld"), dataset)
+    choice = chosen(target, GraphOptions(dataset=dataset or "hopworld", **flags), dataset)
     folder, name, question = export(choice, out)
     typer.echo(f"exported  {folder}  ({choice.label} on {name})")
     typer.echo(f"use it    retriever = hopbench.load({str(folder)!r}); retriever({question!r}, k=5)")

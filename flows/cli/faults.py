@@ -1,4 +1,4 @@
-"""What the system refuses, in one plain message: the net below the messages that each part gives by itself."""
+"""Turns errors of the operating system that no other part has handled into one plain message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_PATHS = {
 
 
 def plain(error: Exception) -> HopBenchError | None:
-    """The message for an error that is no defect of the program; None for one that is."""
+    """The error as a HopBenchError; None where it is a defect of the program."""
     if isinstance(error, HopBenchError):
         return error
     if (lacking := exhausted(error)) is not None:
@@ -39,7 +39,7 @@ def plain(error: Exception) -> HopBenchError | None:
     return None
 
 
-def refuse_unreadable_words(words: list[str]) -> None:
+def refuse_undecodable_arguments(words: list[str]) -> None:
     """Raise InputError for arguments or a working folder that are no UTF-8: no file of results could name them."""
     try:
         here = str(Path.cwd())
@@ -57,8 +57,8 @@ def refuse_unreadable_words(words: list[str]) -> None:
             raise InputError(f"{what} {text!r}: no name of a file holds NUL: remove it")
 
 
-def speak_plainly() -> None:
-    """Let the console show by escapes what it has no letters for, instead of failing at it."""
+def escape_unprintable() -> None:
+    """Print characters that the console cannot encode as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

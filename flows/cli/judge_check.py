@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.graph import Config, Embedder
-from hopbench.flows.cli.flags.models import BudgetUsd, JudgeMetrics, Llm, metric_names
-from hopbench.flows.cli.flags.panels import DATA, EXECUTION, MODELS, OUTPUT, option
+from hopbench.flows.cli.flags.declare import DATA, EXECUTION, MODELS, OUTPUT, Config, option
+from hopbench.flows.cli.flags.shared import BudgetUsd, Embedder, JudgeMetrics, Llm, metric_names
 
 if TYPE_CHECKING:
     from hopbench.eval.answering.judge.check import Estimated
-    from hopbench.flows.judge_check import Checked
+    from hopbench.flows.studies.judge_check import Checked
 
 
 def judge_check_command(
@@ -32,9 +31,9 @@ def judge_check_command(
     config: Config = None,
 ) -> None:
     """Compare the compact judge profile with RAGAS's full prompts on your own model: cost and agreement."""
-    from hopbench.flows.judge_check import judge_check
+    from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.models import ModelOptions
-    from hopbench.flows.settings.options import GraphOptions
+    from hopbench.flows.studies.judge_check import judge_check
 
     models = ModelOptions(llm=llm, judge=judge, judge_metrics=metric_names(judge_metrics), budget=budget)
     _print(judge_check(GraphOptions(dataset=dataset, embedder=embedder), models, samples, out, seed))
@@ -47,14 +46,22 @@ def _print(checked: Checked) -> None:
 
     costs = ("prompt tokens", "calls", "seconds", "faster")
     rows = table("metric", "samples", *costs, "Spearman", "mean difference", "failed", right=("samples", *costs))
-    for one in checked.agreements:
-        full, compact = one.full, one.compact
+    for agreement in checked.agreements:
+        full, compact = agreement.full, agreement.compact
         pairs = [(full.tokens_in, compact.tokens_in), (full.calls, compact.calls), (full.seconds, compact.seconds)]
         cells = [f"{a:,.0f} → {b:,.0f}" for a, b in pairs]
         faster = f"{full.seconds / compact.seconds:.1f} ×" if compact.seconds else "–"
-        of = f" ({one.ranked} of {len(checked.agreements) - 1})" if one.metric == "all" else ""
-        agreed = [_interval(one.spearman) + of, _interval(one.difference)]
-        add_row(rows, one.metric, str(one.samples), *cells, faster, *agreed, f"{full.failures} → {compact.failures}")
+        of = f" ({agreement.ranked} of {len(checked.agreements) - 1})" if agreement.metric == "all" else ""
+        agreed = [_interval(agreement.spearman) + of, _interval(agreement.difference)]
+        add_row(
+            rows,
+            agreement.metric,
+            str(agreement.samples),
+            *cells,
+            faster,
+            *agreed,
+            f"{full.failures} → {compact.failures}",
+        )
     screen = console()
     screen.print(f"full → compact, judge {checked.judge}, answers by {checked.reader}", markup=False, soft_wrap=True)
     screen.print(rows)

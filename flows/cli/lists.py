@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.panels import OUTPUT, argument, option
+from hopbench.flows.cli.flags.declare import OUTPUT, argument, option
 from hopbench.flows.cli.printing.output import add_row, console, print_json, table
 
 if TYPE_CHECKING:

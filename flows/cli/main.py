@@ -11,24 +11,12 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import (
-    bench,
-    export,
-    judge_check,
-    lists,
-    nightly,
-    overview,
-    recommend,
-    report,
-    run,
-    serve,
-    train,
-)
+from hopbench.flows.cli import bench, export, judge_check, lists, nightly, overview, recommend, run, train
 from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
 from hopbench.flows.cli.explain.command import explain_command
-from hopbench.flows.cli.faults import plain, refuse_unreadable_words, speak_plainly
+from hopbench.flows.cli.faults import escape_unprintable, plain, refuse_undecodable_arguments
 from hopbench.flows.cli.graph.command import app as graph_app
 from hopbench.flows.cli.sweep.command import sweep_command
 from hopbench.retrieval.support.errors import HopBenchError
@@ -49,7 +37,7 @@ app = typer.Typer(
 app.command("run")(run.run_command)
 app.command("nightly")(nightly.nightly_command)
 app.command("sweep")(sweep_command)
-app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve.serve_command)
+app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(nightly.serve_command)
 app.add_typer(graph_app, name="graph")
 app.add_typer(train.app, name="train")
 app.command("explain")(explain_command)
@@ -57,7 +45,7 @@ app.command("compare")(compare_command)
 app.command("export")(export.export_command)
 app.command("recommend")(recommend.recommend_command)
 app.command("judge-check")(judge_check.judge_check_command)
-app.command("report")(report.report_command)
+app.command("report")(run.report_command)
 app.command("ls")(overview.ls_command)
 app.command("open")(overview.open_command)
 app.command("history")(overview.history_command)
@@ -84,9 +72,9 @@ def hopbench(
 def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     gc.set_threshold(COLLECT_AFTER)
-    speak_plainly()
+    escape_unprintable()
     try:
-        refuse_unreadable_words(sys.argv[1:])
+        refuse_undecodable_arguments(sys.argv[1:])
         app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
     except HopBenchError as error:
         _fail(str(error), error.exit_code)

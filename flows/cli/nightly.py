@@ -1,30 +1,25 @@
-"""`hopbench nightly`: a run that is compared with the nights before it."""
+"""`hopbench nightly`: a run that is compared with the nights before it; `hopbench serve`: the same on a schedule."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hopbench.flows.cli.flags.graph import Dataset
-from hopbench.flows.cli.flags.groups import takes
-from hopbench.flows.cli.flags.panels import NIGHT, OUTPUT, option
-from hopbench.flows.cli.flags.run import RunFlags, estimate
-
-if TYPE_CHECKING:
-    from hopbench.flows.nightly.options import NightlyOptions
-    from hopbench.flows.settings.options import RunOptions
-
+from hopbench.flows.cli.flags.declare import EXECUTION, NIGHT, OUTPUT, option, with_flags
+from hopbench.flows.cli.flags.run import RunFlags, estimate, run_options
+from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.retrieval.support.errors import InputError
 
 EVERYTHING = "all,all:tuned"
 """Like beside like: every strategy as its source documents it, and as it was tuned."""
 
 
-@takes(RunFlags, strategies=EVERYTHING)
+@with_flags(GraphOptions, RunFlags, dataset="hopworld", strategies=EVERYTHING)
 def nightly_command(
-    flags: RunFlags,
-    dataset: Dataset = "hopworld",
     out: Annotated[
         Path | None, option(OUTPUT, help="Folder for the files of this night (default: under home).")
     ] = None,
@@ -43,19 +38,16 @@ def nightly_command(
     accept: Annotated[
         bool, option(NIGHT, "--accept", help="Take tonight as the new baseline, whatever it shows.")
     ] = False,
+    **flags: Any,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
-    from hopbench.flows.nightly.options import NightlyOptions
+    from hopbench.flows.nightly.run import NightlyOptions
 
     night = NightlyOptions(keep=keep, latency_factor=latency_factor, webhook=webhook, accept=accept)
-    options = flags.options("nightly", dataset=dataset, out=out or Path())
-    if flags.dry_run:
+    options = run_options("nightly", out or Path(), flags)
+    if flags["dry_run"]:
         estimate(options)
         return
-    _execute(options, night, out)
-
-
-def _execute(options: RunOptions, night: NightlyOptions, out: Path | None) -> None:
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.cli.printing.table import print_finished
     from hopbench.flows.nightly.run import nightly
@@ -65,7 +57,60 @@ def _execute(options: RunOptions, night: NightlyOptions, out: Path | None) -> No
     print_finished(done.finished, done.out)
     for note in done.notes:
         typer.echo(f"note: {note}", err=True)
-    if not done.told_by_error:
+    if not done.error_has_lines:
         for line in done.lines:
             typer.echo(line)
     done.refuse()
+
+
+def serve_command(
+    context: typer.Context,
+    cron: Annotated[str, option(EXECUTION, help="When: minute hour day month weekday.")] = "0 2 * * *",
+    timezone: Annotated[str, option(EXECUTION, help="The time zone of --cron.")] = "UTC",
+    port: Annotated[
+        int, option(EXECUTION, min=0, max=65535, help="Port of Prefect's pages on 127.0.0.1; 0: any.")
+    ] = 4200,
+) -> None:
+    """Run `hopbench nightly` on a schedule until stopped; all further flags are nightly's own."""
+    from hopbench.flows.nightly.serve import check_schedule, serve
+
+    check_schedule(cron, timezone)
+    arguments = without_webhook(context.args)
+    group: Any = context.find_root().command
+    _check_nightly(group.commands, arguments)
+
+    def started(pages: str) -> None:
+        shown = " ".join(["hopbench nightly", *arguments])
+        typer.echo(
+            f"serving  {shown}\nwhen     {cron} ({timezone})\npages    {pages}\nstop it with Ctrl-C; the schedule stays"
+        )
+
+    serve(arguments, cron, timezone, port, started)
+
+
+def without_webhook(words: list[str]) -> list[str]:
+    """The flags without `--webhook URL`, which goes into the environment: Prefect's pages show parameters."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--webhook" or word.startswith("--webhook="):
+            os.environ["HOPBENCH_WEBHOOK"] = word.partition("=")[2] or next(rest, "")
+        else:
+            kept.append(word)
+    return kept
+
+
+def _check_nightly(commands: Mapping[str, Any], arguments: list[str]) -> None:
+    """Refuse now what would fail at night: unknown flags and labels, values that cannot be meant, no such data set."""
+    from hopbench.flows.nightly.run import NightlyOptions
+
+    given = commands["nightly"].make_context("hopbench nightly", list(arguments)).params
+    NightlyOptions(
+        keep=given["keep"], latency_factor=given["latency_factor"], webhook=os.environ.get("HOPBENCH_WEBHOOK") or None
+    )
+    if "--no-prefect" in arguments:
+        raise InputError("serve runs on Prefect: leave out --no-prefect, or use a cron line (docs/nightly.md)")
+    options = run_options("nightly", Path(), given)
+    options.checked_targets(list(options.labels()))
+    options.models.check()
+    options.benchmark()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopbench.flows.cli.flags.panels import DATA, OUTPUT, argument, option
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, argument, option
 from hopbench.flows.cli.printing.output import add_row, console, number, print_json, table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hopbench.flows.cli.flags.panels import DATA, OUTPUT, STRATEGIES, argument, option
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, argument, option
 from hopbench.flows.cli.printing.output import add_row, console, number, print_json, table
 
 if TYPE_CHECKING:

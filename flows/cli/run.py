@@ -1,37 +1,30 @@
-"""`hopbench run`."""
+"""`hopbench run`, and `hopbench report DIR`, which makes a run's report again from its other files."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
-from hopbench.flows.cli.flags.graph import Dataset
-from hopbench.flows.cli.flags.groups import takes
-from hopbench.flows.cli.flags.panels import OUTPUT, option
-from hopbench.flows.cli.flags.run import RunFlags, estimate
+import typer
 
-if TYPE_CHECKING:
-    from hopbench.flows.settings.options import RunOptions
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, argument, option, with_flags
+from hopbench.flows.cli.flags.run import RunFlags, estimate, run_options
+from hopbench.flows.settings.graph_options import GraphOptions
 
 
-@takes(RunFlags)
+@with_flags(GraphOptions, RunFlags)
 def run_command(
-    flags: RunFlags,
-    dataset: Dataset,
     out: Annotated[Path, option(OUTPUT, help="Folder for results.json, questions.parquet and report.html.")],
     force: Annotated[
         bool, option(OUTPUT, "--force", help="Replace another benchmark's finished run in --out.")
     ] = False,
+    **flags: Any,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
-    options = flags.options("run", dataset=dataset, out=out)
-    if flags.dry_run:
+    options = run_options("run", out, flags)
+    if flags["dry_run"]:
         estimate(options)
         return
-    _execute(options, force)
-
-
-def _execute(options: RunOptions, force: bool) -> None:
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.cli.printing.table import print_finished
     from hopbench.flows.run.completeness import refuse_incomplete, refuse_missed
@@ -42,3 +35,19 @@ def _execute(options: RunOptions, force: bool) -> None:
     print_finished(finished, options.out)
     refuse_incomplete(finished)
     refuse_missed(finished)
+
+
+def report_command(
+    folder: Annotated[Path, argument(metavar="DIR", help="The --out folder of a run.")],
+    dataset: Annotated[
+        str | None, option(DATA, help="Where the run's benchmark is now (default: where it was).")
+    ] = None,
+) -> None:
+    """Make a run's report.html again, from results.json, questions.parquet and details.json.gz."""
+    from hopbench.eval.report import read_run, write_report
+    from hopbench.flows.run.folder import RunFolder
+
+    benchmark = RunFolder.read(folder).benchmark(dataset)
+    target = folder / "report.html"
+    write_report(read_run(folder, benchmark), target)
+    typer.echo(f"report  {target}")

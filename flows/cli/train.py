@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.panels import DATA, EXECUTION, OUTPUT, option
+from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, option
 
 if TYPE_CHECKING:
-    from hopbench.flows.train import Trained
+    from hopbench.flows.studies.training import Trained
 
 app = typer.Typer(help="Learn the weights of a strategy from questions with gold passages.", no_args_is_help=True)
 
@@ -49,8 +49,8 @@ def hoprank_command(
 ) -> None:
     """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""
     from hopbench.flows.cli.printing.progress import terminal_progress
-    from hopbench.flows.train import TrainOptions
-    from hopbench.flows.train import train as run
+    from hopbench.flows.studies.training import TrainOptions
+    from hopbench.flows.studies.training import train as run
 
     options = TrainOptions(
         datasets=dataset,
@@ -71,15 +71,15 @@ def _print(trained: Trained) -> None:
     from hopbench.flows.cli.printing.output import add_row, console, table
 
     rows = table("tested on", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",))
-    for one in trained.figures:
-        recall = f"{one.recall_at_5:.3f} [{one.recall_interval[0]:.3f}, {one.recall_interval[1]:.3f}]"
-        complete = f"{one.all_gold_at_10:.3f} [{one.all_gold_interval[0]:.3f}, {one.all_gold_interval[1]:.3f}]"
+    for figure in trained.figures:
+        recall = f"{figure.recall_at_5:.3f} [{figure.recall_interval[0]:.3f}, {figure.recall_interval[1]:.3f}]"
+        complete = f"{figure.all_gold_at_10:.3f} [{figure.all_gold_interval[0]:.3f}, {figure.all_gold_interval[1]:.3f}]"
         add_row(
             rows,
-            one.setting,
-            one.dataset + (" with triples" if one.triples else ""),
-            one.embedder.partition(":")[0],
-            str(one.questions),
+            figure.setting,
+            figure.dataset + (" with triples" if figure.triples else ""),
+            figure.embedder.partition(":")[0],
+            str(figure.questions),
             recall,
             complete,
         )

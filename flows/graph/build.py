@@ -6,14 +6,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hopbench.eval.files import write_atomically
-from hopbench.flows.orchestration.steps import Steps
+from hopbench.flows.orchestration.progress import Progress, ProgressSteps
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.build.builder import build_graph
+from hopbench.retrieval.graph.build.builder import BuildRecord, build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
@@ -33,13 +35,13 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
     return index
 
 
-def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tuple[Mapping[str, Any], list[str]]:
+def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tuple[BuildRecord, list[str]]:
     """Build what is missing; returns the build record and warnings.
 
     Fingerprint and counts in the record are those of what the store holds now, so that a graph changed behind our
     back shows.
     """
-    record: Mapping[str, Any] = build_graph(plan, index.store, home.root / "staging", steps)
+    record = build_graph(plan, index.store, home.root / "staging", steps)
     held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
     warnings = [f"the graph lacks {what}: {reason}" for what, reason in record.get("gaps", {}).items()]
     if warnings:
@@ -50,7 +52,18 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
         f"the graph {index.store.namespace} is not what was built: its fingerprint is {held['fingerprint'][:12]}, "
         f"{str(record['fingerprint'])[:12]} was written. Build it again with: hopbench graph build --force"
     )
-    return {**record, **held}, [*warnings, warning]
+    return cast("BuildRecord", {**record, **held}), [*warnings, warning]
+
+
+def build_flow(
+    plan: GraphPlan, index: Index, home: Home, runtime: PrefectRuntime | None, progress: Progress
+) -> tuple[BuildRecord, list[str]]:
+    """`built_graph` as the flow `build_graph`: on Prefect where `runtime` is given, and with its steps reported."""
+
+    def body(steps: Steps) -> tuple[BuildRecord, list[str]]:
+        return built_graph(plan, index, home, ProgressSteps(steps, progress, announce=True))
+
+    return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
 
 
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
@@ -70,7 +83,7 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
 
 
 def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
-    """What was noted of the file of this stamp; None where nothing was, or the note is damaged, which is told."""
+    """What the note says of the file with this stamp; None without a note, or, with a notice, for a damaged one."""
     try:
         known = noted(note) if note.is_file() else {}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -14,12 +14,12 @@ from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.graph_quality.ceilings import LinkingRecall, linking_recall
 from hopbench.eval.graph_quality.extraction import Agreement, agreement
 from hopbench.flows.graph.build import built_graph, open_index
-from hopbench.flows.orchestration.progress import Report, ReportedSteps
+from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, open_models
-from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
@@ -58,7 +58,7 @@ class Built:
 def build(
     options: GraphOptions,
     home: Home,
-    report: Report,
+    progress: Progress,
     *,
     force: bool = False,
     prefect: bool = True,
@@ -81,7 +81,7 @@ def build(
             index.store.drop()
 
         def body(steps: Steps) -> Built:
-            record, warnings = built_graph(plan, index, home, ReportedSteps(steps, report))
+            record, warnings = built_graph(plan, index, home, ProgressSteps(steps, progress))
             found = agreement(export(index.store), wanted) if wanted else None
             return Built(record, [*notes, *benchmark.warnings, *warnings], models.calls(), found)
 
@@ -95,7 +95,7 @@ def inspect(options: GraphOptions, home: Home) -> GraphInfo:
     plan = options.graph_plan(benchmark, home)
     record = options.open_store(plan, home).record()
     if record is None:
-        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {build_command(options)}")
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {options.build_command()}")
     index = open_index(options, plan, home)
     return _described(index.store, record, linking_recall(benchmark, index))
 

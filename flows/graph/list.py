@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.names import STORES
+from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError

@@ -46,11 +46,11 @@ def _copy_dependencies(folder: Path) -> None:
 
 def java() -> str:
     """The Java to run it with. Raises InputError where there is none, or one older than 17."""
-    found = shutil.which("java")
-    if found is None:
+    path = shutil.which("java")
+    if path is None:
         raise InputError("make neo4j needs Java 17 or newer: apt-get install openjdk-17-jdk-headless")
-    said = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
+    said = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < MIN_JAVA:
-        raise InputError(f"make neo4j needs Java {MIN_JAVA} or newer; {found} is {said.splitlines()[:1]}")
-    return found
+        raise InputError(f"make neo4j needs Java {MIN_JAVA} or newer; {path} is {said.splitlines()[:1]}")
+    return path

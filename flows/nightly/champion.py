@@ -1,4 +1,4 @@
-"""The benchmark's champion in a night: what tonight is measured against, and what tonight may become.
+"""The benchmark's champion: the trial that nights are compared with, and when a night's label replaces it.
 
 Sweeps name champions; where none has, the best label of the first good night is it, so that slow drift shows from then
 on. A good night's best label takes its place when it is significantly better.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hopbench.flows.nightly.nights import Night, nights
+from hopbench.flows.nightly.history import Night, nights
 from hopbench.flows.orchestration.pages import REPORT, link
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
@@ -52,7 +52,7 @@ def ending(begun: datetime, code: int, reason: str) -> Ending:
     said = f"{meaning}: {what}" if what else meaning
     line = f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {said}" + (f"  {report}" if report is not None else "")
     pointed = "" if night is None or report is None else f"\n\n{link(night.name, report)}"
-    quoted = "\n".join(f"    {one}" for one in reason.splitlines())
+    quoted = "\n".join(f"    {line}" for line in reason.splitlines())
     return Ending(line, f"# {name}\n\n{said}{pointed}\n\n{quoted}".rstrip() + "\n")
 
 

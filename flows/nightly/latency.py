@@ -1,4 +1,4 @@
-"""Whether a label has become slower, or only the machine busier.
+"""Decides whether a label became slower or the machine was only busier.
 
 A label's pace is its time beside a yardstick that ran between its calls (`trials.latency`). Tonight's pace over
 that of the last good night is what the machine does not explain. With several yardsticks (a graph on a server has its
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.nights import Night
+from hopbench.flows.nightly.history import Night
 
 LEAST_MS = 0.25
 """A label slower by less of its own time than this is not called slower, whatever the factor."""
@@ -113,14 +113,14 @@ def _grown(now: Pace, then: Pace) -> float:
 
 def lines(latencies: Latencies) -> list[str]:
     """What to say of latency beside the regressions."""
-    found = []
+    results = []
     if latencies.busy:
-        shown = ", ".join(f"{one.label} {one.then:g} → {one.now:g} ms" for one in latencies.busy)
-        most = max(one.growth for one in latencies.busy)
-        found.append(
+        shown = ", ".join(f"{slow.label} {slow.then:g} → {slow.now:g} ms" for slow in latencies.busy)
+        most = max(slow.growth for slow in latencies.busy)
+        results.append(
             f"warning: the machine was busier than then: p50 latency {shown}; beside the yardstick they took at most "
             f"{most:g} times as long, so the code is not to blame"
         )
     for reason, labels in latencies.unknown.items():
-        found.append(f"latency not compared, since {reason}: {', '.join(labels)}")
-    return found
+        results.append(f"latency not compared, since {reason}: {', '.join(labels)}")
+    return results

@@ -1,8 +1,7 @@
-"""One nightly at a time in a home; the system frees the lock of a process that died."""
+"""One nightly at a time in a home. The lock file also says who holds it; a process that dies frees the lock."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -11,31 +10,35 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.support.locking import open_lock
 
 
 @contextmanager
 def only_nightly(path: Path, dataset: str) -> Iterator[str | None]:
-    """Hold `path` while the nightly runs; yields what an earlier holder that never ended left, in words, or None.
+    """Hold `path` while the nightly runs; yields a note about the last holder if it was killed, else None.
 
     Raises IncompleteError, naming the holder, while another nightly runs.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open_lock(path, "a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise IncompleteError(
-                f"another nightly is running in {path.parent.parent}: {_words(_read(path))}. Wait for its end or stop "
-                "it, then run this command again; nightlies that must overlap need homes of their own (HOPBENCH_HOME)"
-            ) from None
+    open_lock(path, "a").close()  # replaces an empty folder, refuses a full one
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise IncompleteError(
+            f"another nightly is running in {path.parent.parent}: {_words(_read(path))}. Wait for its end or stop "
+            "it, then run this command again; nightlies that must overlap need homes of their own (HOPBENCH_HOME)"
+        ) from None
+    try:
         left = _read(path)
         _write(path, {"pid": os.getpid(), "dataset": dataset, "started": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"})
-        try:
-            yield f"the last nightly did not come to its end: {_words(left)}" if left else None
-        finally:
-            _write(path, {})
+        yield f"the last nightly did not come to its end: {_words(left)}" if left else None
+    finally:
+        _write(path, {})
+        lock.release()
 
 
 def _read(path: Path) -> dict[str, Any]:

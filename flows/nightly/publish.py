@@ -1,4 +1,4 @@
-"""How a verdict is told: in lines for terminal and report, and to Prefect as an artifact and an event."""
+"""Publishes a verdict: as lines for terminal and report, and to Prefect as an artifact and an event."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from hopbench.flows.orchestration.pages import link
 def lines(verdict: Verdict) -> list[str]:
     """The verdict in plain words, the most important first."""
     replaced = verdict.found.replaced
-    found = [_headline(verdict)]
-    found += [describe(pair, verdict.metric, replaced) for pair in verdict.worse]
-    found += [
+    text_lines = [_headline(verdict)]
+    text_lines += [describe(pair, verdict.metric, replaced) for pair in verdict.worse]
+    text_lines += [
         f"{slow.label}: {slow.growth:g} times as slow beside the yardstick, on a second measuring too (p50 latency "
         f"{slow.then:g} ms then, {slow.now:g} ms now)"
         for slow in verdict.latency.slower
     ]
     if verdict.drift is not None and verdict.drift.pair.verdict == "worse":
         kind = "though its spec is the same" if verdict.drift.same_spec else "with another spec"
-        found.append(f"behind the champion, {kind}: {describe(verdict.drift.pair, verdict.metric)}")
+        text_lines.append(f"behind the champion, {kind}: {describe(verdict.drift.pair, verdict.metric)}")
     if verdict.outcome == "baseline" and verdict.previous:
-        found.append("accepted as the new baseline")
+        text_lines.append("accepted as the new baseline")
     if verdict.incomplete:
-        found.append(f"incomplete, over 5% of the questions failed: {', '.join(verdict.incomplete)}")
-    found += _ragas(verdict)
-    found += _uncompared(verdict)
+        text_lines.append(f"incomplete, over 5% of the questions failed: {', '.join(verdict.incomplete)}")
+    text_lines += _ragas(verdict)
+    text_lines += _uncompared(verdict)
     if verdict.changed:
-        found.append(f"changed since then: {'; '.join(verdict.changed)}")
+        text_lines.append(f"changed since then: {'; '.join(verdict.changed)}")
     elif verdict.regressions:
-        found.append("nothing that was recorded has changed since then")
-    return found + latency_lines(verdict.latency)
+        text_lines.append("nothing that was recorded has changed since then")
+    return text_lines + latency_lines(verdict.latency)
 
 
 def _ragas(verdict: Verdict) -> list[str]:
-    """What RAGAS's metrics say beside the verdict: who is worse or better, or that nobody is."""
+    """Lines about RAGAS's metrics: each label that is worse or better, or one line if none is."""
     if not verdict.ragas:
         return []
-    told = [
-        f"RAGAS, {pair.verdict}: {describe(pair, one.metric, verdict.found.replaced)}"
-        for one in verdict.ragas
-        for pair in one.pairs
+    messages = [
+        f"RAGAS, {pair.verdict}: {describe(pair, comparison.metric, verdict.found.replaced)}"
+        for comparison in verdict.ragas
+        for pair in comparison.pairs
         if pair.verdict in ("worse", "better")
     ]
-    names = ", ".join(one.metric for one in verdict.ragas)
-    return told or [f"RAGAS: no label worse or better on {names}"]
+    names = ", ".join(comparison.metric for comparison in verdict.ragas)
+    return messages or [f"RAGAS: no label worse or better on {names}"]
 
 
 def _headline(verdict: Verdict) -> str:
@@ -71,21 +71,21 @@ def _headline(verdict: Verdict) -> str:
 
 def _uncompared(verdict: Verdict) -> list[str]:
     """Of which labels the verdict says nothing, and which are compared under another name."""
-    found = []
+    text_lines = []
     worse = {pair.label for pair in verdict.worse}
-    told = [f"{label} in place of {old}" for label, old in verdict.found.replaced.items() if label not in worse]
-    if told:
-        found.append(f"compared by strategy: {', '.join(told)}")
+    messages = [f"{label} in place of {old}" for label, old in verdict.found.replaced.items() if label not in worse]
+    if messages:
+        text_lines.append(f"compared by strategy: {', '.join(messages)}")
     if verdict.found.measure is not None and verdict.found.new:
-        found.append(f"not compared, new tonight: {', '.join(verdict.found.new)}")
+        text_lines.append(f"not compared, new tonight: {', '.join(verdict.found.new)}")
     unscored = [label for label in verdict.previous if label not in verdict.compared]
     if unscored:
-        found.append(f"not compared, without {verdict.metric} on both nights: {', '.join(unscored)}")
+        text_lines.append(f"not compared, without {verdict.metric} on both nights: {', '.join(unscored)}")
     if verdict.found.measure is not None and verdict.found.missing:
-        found.append(_missing(verdict, verdict.found.measure.name))
+        text_lines.append(_missing(verdict, verdict.found.measure.name))
     if verdict.left_out:
-        found.append(f"not compared with the champion: tonight has no label of its strategy, {verdict.left_out}")
-    return found
+        text_lines.append(f"not compared with the champion: tonight has no label of its strategy, {verdict.left_out}")
+    return text_lines
 
 
 def _missing(verdict: Verdict, measure: str) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopbench.flows.nightly.nights import STAMP, Night, last_good, remove
+from hopbench.flows.nightly.history import STAMP, Night, last_good, remove
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import open_store
+from hopbench.flows.settings.stores import open_store
 from hopbench.retrieval.support.errors import HopBenchError
 
 

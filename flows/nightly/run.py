@@ -1,4 +1,4 @@
-"""`hopbench nightly`: one night from lock to verdict. A night that fails says so to whoever watches."""
+"""`hopbench nightly`: one night from lock to verdict; failures and regressions go to the webhook."""
 
 from __future__ import annotations
 
@@ -9,20 +9,43 @@ from pathlib import Path
 from typing import Any
 
 from hopbench.eval.types import MAX_FAILED
+from hopbench.flows.nightly.history import unfinished
 from hopbench.flows.nightly.lock import only_nightly
-from hopbench.flows.nightly.nights import unfinished
-from hopbench.flows.nightly.notify import post
-from hopbench.flows.nightly.options import NightlyOptions
+from hopbench.flows.nightly.notify import check_webhook, post
 from hopbench.flows.orchestration.pages import REPORT
-from hopbench.flows.orchestration.progress import Report
+from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.run.completeness import Finished, missed, refuse_missed
 from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
-from hopbench.retrieval.support.errors import IncompleteError, RegressionError
+from hopbench.retrieval.support.errors import IncompleteError, ParameterError, RegressionError
 
 LOCK_FILE = ".lock"
 MISSED = "target missed by "
+
+LATENCY_FACTOR = 2.0
+"""Unchanged code stays within 1.5 on a machine with four busy processes; what became three times as slow is beyond."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightlyOptions:
+    """What `hopbench nightly` is asked for beside a run; the fields are its flags."""
+
+    keep: int | None = None
+    latency_factor: float = LATENCY_FACTOR
+    webhook: str | None = None
+    accept: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError or InputError for values that cannot be meant."""
+        if self.keep is not None and self.keep < 1:
+            raise ParameterError(f"--keep {self.keep}: keep at least 1 night")
+        if not self.latency_factor > 1:
+            raise ParameterError(
+                f"--latency-factor {self.latency_factor}: a factor over 1 is wanted, such as {LATENCY_FACTOR:g}"
+            )
+        if self.webhook is not None:
+            check_webhook(self.webhook)
 
 
 @dataclass(frozen=True)
@@ -37,13 +60,13 @@ class Nightly:
     notes: list[str]
 
     @property
-    def told_by_error(self) -> bool:
-        """Whether the error that `refuse` raises holds the verdict's lines."""
+    def error_has_lines(self) -> bool:
+        """Whether the error that `refuse` raises includes the verdict's lines."""
         return self.outcome == "regression" or (self.outcome == "incomplete" and not self.finished.incomplete)
 
     def refuse(self) -> None:
         """Raise RegressionError or TargetError (exit 3), or IncompleteError (exit 4) for an incomplete night."""
-        if self.told_by_error:
+        if self.error_has_lines:
             kind = RegressionError if self.outcome == "regression" else IncompleteError  # labels are gone
             raise kind("\n  ".join([*self.lines, *map(MISSED.__add__, self.missed)]))
         if self.outcome == "incomplete":
@@ -55,7 +78,7 @@ class Nightly:
 
 
 def nightly(
-    options: RunOptions, night: NightlyOptions, report: Report | None = None, out: Path | None = None
+    options: RunOptions, night: NightlyOptions, progress: Progress | None = None, out: Path | None = None
 ) -> Nightly:
     """Run, judge and record one night; `out` is where its files go (default: its folder in the home).
 
@@ -64,7 +87,7 @@ def nightly(
     home = Home.resolve().prepare()
     with only_nightly(home.nights / LOCK_FILE, options.dataset) as left:
         try:
-            return _night(options, night, report, home, out, left)
+            return _night(options, night, progress, home, out, left)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             _tell(night.webhook, {"outcome": "failed", "dataset": options.dataset, "reason": reason[:2000]})
@@ -72,11 +95,16 @@ def nightly(
 
 
 def _night(
-    options: RunOptions, night: NightlyOptions, report: Report | None, home: Home, out: Path | None, left: str | None
+    options: RunOptions,
+    night: NightlyOptions,
+    progress: Progress | None,
+    home: Home,
+    out: Path | None,
+    left: str | None,
 ) -> Nightly:
     from hopbench.flows.nightly.publish import lines
+    from hopbench.flows.nightly.review import NightReview, default_out, night_name
     from hopbench.flows.nightly.verdict import as_dict
-    from hopbench.flows.nightly.watch import Watch, default_out, night_name
     from hopbench.flows.tracking.client import TrackingError
 
     begun = datetime.now(UTC)
@@ -85,7 +113,7 @@ def _night(
     folder = out or default_out(home, options.dataset, resumed, begun)
     options = replace(options, out=folder)
     called = folder.name if out is None else night_name(name, begun)
-    watch = Watch(
+    watch = NightReview(
         home,
         called,
         night.keep,
@@ -99,14 +127,14 @@ def _night(
     notes = [left] if left else []
     unwritten: TrackingError | None = None
     try:
-        run(options, "nightly", report, watch.remark)
+        run(options, "nightly", progress, watch.remark)
     except TrackingError as error:  # the night's own files are complete: its verdict stands
         if watch.verdict is None:
             raise
         unwritten = error
     assert watch.finished is not None
     assert watch.verdict is not None
-    notes += [f"removed {what} (--keep {night.keep})" for what in watch.keep_record(watch.finished.run_ids)]
+    notes += [f"removed {what} (--keep {night.keep})" for what in watch.write_record(watch.finished.run_ids)]
     verdict, told = watch.verdict, lines(watch.verdict)
     short = missed(watch.finished)
     if verdict.outcome in ("regression", "incomplete") or short:

@@ -18,7 +18,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
 
 DEPLOYMENT = "nightly"
-FLOW = "hopbench.flows.deployed.nightly"
+FLOW = "hopbench.flows.cli.deployed.nightly"
 
 
 def check_schedule(cron: str, timezone: str) -> None:
@@ -37,7 +37,7 @@ def check_schedule(cron: str, timezone: str) -> None:
 
 
 def serve(arguments: Sequence[str], cron: str, timezone: str, port: int, started: Callable[[str], None]) -> None:
-    """Serve the nightly with these flags until the process is ended; `started` is told where Prefect's pages are."""
+    """Run the nightly on schedule until stopped; `started` is called with the address of Prefect's pages."""
     home = Home.resolve().prepare()
     os.environ["HOPBENCH_HOME"] = str(home.root)  # nights run elsewhere
     home.apply_environment()

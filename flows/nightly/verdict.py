@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
-from hopbench.flows.nightly.counterparts import Counterparts, nearest
+from hopbench.flows.nightly.circumstances import changed, circumstances
+from hopbench.flows.nightly.history import Night
 from hopbench.flows.nightly.latency import Latencies, Slower
-from hopbench.flows.nightly.nights import Night
-from hopbench.flows.nightly.suspects import changed, circumstances
+from hopbench.flows.nightly.matching import LabelMatches, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ class Verdict:
     outcome: Outcome
     metric: str
     labels: Sequence[str] = ()
-    found: Counterparts = field(default_factory=Counterparts)
+    found: LabelMatches = field(default_factory=LabelMatches)
     comparison: Comparison | None = None
     ragas: Sequence[Comparison] = ()
     drift: Drift | None = None
@@ -91,7 +91,7 @@ class Verdict:
 
 def judge(
     evaluation: Evaluation,
-    found: Counterparts,
+    found: LabelMatches,
     champion: TrialRecord | None,
     latency: Latencies,
     incomplete: Sequence[str],
@@ -124,11 +124,11 @@ def judge(
     return replace(verdict, outcome=outcome)
 
 
-def _distinct(found: Counterparts) -> list[Night]:
+def _distinct(found: LabelMatches) -> list[Night]:
     return list({night.name: night for night, _ in found.before.values()}.values())
 
 
-def _against(evaluation: Evaluation, found: Counterparts, metric: str, resamples: int = RESAMPLES) -> Comparison | None:
+def _against(evaluation: Evaluation, found: LabelMatches, metric: str, resamples: int = RESAMPLES) -> Comparison | None:
     rows: dict[str, pd.DataFrame] = {}
     pairs = []
     for label, (night, known_as) in found.before.items():
@@ -141,7 +141,7 @@ def _against(evaluation: Evaluation, found: Counterparts, metric: str, resamples
     return compare(rows, metric=metric, pairs=pairs, seed=evaluation.plan.seed, resamples=resamples)
 
 
-def _ragas(evaluation: Evaluation, found: Counterparts) -> tuple[Comparison, ...]:
+def _ragas(evaluation: Evaluation, found: LabelMatches) -> tuple[Comparison, ...]:
     """RAGAS's metrics tonight against the same nights, each a family of its own."""
     names = ragas_metrics(name for rows in evaluation.rows.values() for name in rows)
     return tuple(one for name in names if (one := _against(evaluation, found, name, BREAKDOWN_RESAMPLES)) is not None)
@@ -186,12 +186,12 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "missing": list(verdict.found.missing),
         "regressions": verdict.regressions,
         "comparisons": [_pair(pair) for pair in pairs],
-        "ragas": {one.metric: [_pair(pair) for pair in one.pairs] for one in verdict.ragas},
+        "ragas": {comparison.metric: [_pair(pair) for pair in comparison.pairs] for comparison in verdict.ragas},
         "champion": None
         if drift is None
         else {"trial": drift.champion, "same_spec": drift.same_spec, **_pair(drift.pair)},
-        "slower": [_slower(one) for one in verdict.latency.slower],
-        "busy": [_slower(one) for one in verdict.latency.busy],
+        "slower": [_slower(slow) for slow in verdict.latency.slower],
+        "busy": [_slower(slow) for slow in verdict.latency.busy],
         "incomplete": list(verdict.incomplete),
         "changed": list(verdict.changed),
     }

@@ -40,7 +40,7 @@ def link(night: str, report: Path) -> str:
 
 
 def report_of(nights: Path, night: str) -> Path | None:
-    """The report of a night that is kept: in its folder, or where `--out` said."""
+    """The report of a recorded night: in its folder, or in the `--out` folder that it recorded; None without one."""
     folder = nights / night
     if night.startswith(".") or folder.parent != nights:
         return None

@@ -1,4 +1,4 @@
-"""How long work tells what it is doing; a terminal shows it, tests do not."""
+"""Progress of long work: a terminal shows it, scripts and tests leave it out."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Report(Protocol):
-    """Told when work begins and ends."""
+class Progress(Protocol):
+    """Called as steps of the work begin and end."""
 
     def expect(self, steps: int) -> None:
-        """So many steps more are to come."""
+        """Add to the number of steps to come."""
         ...
 
     def begin(self, name: str) -> None:
-        """A step has begun."""
+        """A step begins."""
         ...
 
     def end(self) -> None:
-        """The step has ended."""
+        """The step that began last has ended."""
         ...
 
 
-class Silent:
-    """No progress: for tests, and where nobody watches."""
+class NoProgress:
+    """Shows nothing."""
 
     def expect(self, steps: int) -> None:
-        """See `Report`."""
+        """See `Progress`."""
 
     def begin(self, name: str) -> None:
-        """See `Report`."""
+        """See `Progress`."""
 
     def end(self) -> None:
-        """See `Report`."""
+        """See `Progress`."""
 
 
-class ReportedSteps:
-    """Steps that tell a report when they begin and end; with `announce` also that there are more than it expected."""
+class ProgressSteps:
+    """Steps that report progress; with `announce`, each also adds itself to the number of steps to come."""
 
-    def __init__(self, steps: Steps, report: Report, *, announce: bool = False) -> None:
+    def __init__(self, steps: Steps, progress: Progress, *, announce: bool = False) -> None:
         self._steps = steps
-        self._report = report
+        self._progress = progress
         self._announce = announce
 
     def __call__(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the step between the two messages."""
+        """Run the step."""
         if self._announce:
-            self._report.expect(1)
-        self._report.begin(name)
+            self._progress.expect(1)
+        self._progress.begin(name)
         result = self._steps(name, fn, *args, **kwargs)
-        self._report.end()
+        self._progress.end()
         return result

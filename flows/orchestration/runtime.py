@@ -99,7 +99,7 @@ class PrefectRuntime:
         os.environ.update({"PREFECT_API_URL": self.api_url, OURS: "1"})
 
     def _pages(self) -> dict[str, str]:
-        """What a server with pages must know: they ask port 4200 for everything unless they are told another address.
+        """Settings of a server with pages, which otherwise ask port 4200 for everything.
 
         An address without host and port is the one that the browser has, through a tunnel too. The pages' files are
         made in the home, since the installation may not be ours to write.
@@ -107,7 +107,7 @@ class PrefectRuntime:
         return {
             "PREFECT_UI_API_URL": "/api",
             "PREFECT_UI_STATIC_DIRECTORY": str(self._home.prefect / "pages"),
-            "PREFECT_SERVER_UI_V2_ENABLED": "false",  # not the first page: it reports to its makers, see staying_here
+            "PREFECT_SERVER_UI_V2_ENABLED": "false",  # its new pages report to its makers: see `without_third_parties`
             "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         }
 
@@ -135,7 +135,7 @@ class PrefectRuntime:
         if self._server is None:
             self._check_given_server()
         self._ready = True
-        from hopbench.flows.orchestration.crashed import mark_crashed
+        from hopbench.flows.orchestration.processes import mark_crashed
 
         with self.flow_settings():
             mark_crashed()

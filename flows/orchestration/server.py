@@ -39,7 +39,7 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
-def staying_here(app: ASGIApp) -> ASGIApp:
+def without_third_parties(app: ASGIApp) -> ASGIApp:
     """`app` whose pages may ask this server alone: Prefect's newer ones would report their use to its makers."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +73,7 @@ def main(descriptor: int, lock: Path, nights: Path | None = None) -> None:
         if nights is None:
             return created
         created.router.routes.insert(0, routes(nights))  # Prefect's pages take every path that is left
-        return staying_here(created)
+        return without_third_parties(created)
 
     config = uvicorn.Config(app, factory=True, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
     Server(config).run(sockets=[socket.socket(fileno=descriptor)])

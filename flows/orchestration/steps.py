@@ -17,34 +17,55 @@ T = TypeVar("T")
 
 
 class Steps(Protocol):
-    """Runs one named step of a flow and returns what `fn` returns."""
+    """Runs the named steps of a flow."""
 
     def __call__(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `fn(*args, **kwargs)` under `name`."""
+        """Call `fn(*args, **kwargs)` under `name`; returns what it returns."""
         ...
 
 
-def plain_steps(name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """The step without Prefect: a call."""
-    return fn(*args, **kwargs)
+class FlowSteps(Steps, Protocol):
+    """The steps that a flow's body is given."""
+
+    def task(self, name: str, fn: Callable[[], None]) -> Callable[[], None]:
+        """`fn` as a step to be called by the caller, which keeps the call stack short."""
+        ...
 
 
-def prefect_steps(name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """The step as a Prefect task; only inside `run_flow`.
+class PlainSteps:
+    """Steps without Prefect: plain calls."""
 
-    Prefect visits, hashes and may pickle a task's arguments and result. Ours are corpora, graphs and arrays, so both
-    travel in a closure that it does not look into: a task costs the same whatever its arguments weigh.
-    """
-    from prefect import task
-    from prefect.cache_policies import NO_CACHE
+    def __call__(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """See `Steps`."""
+        return fn(*args, **kwargs)
 
-    outcome: list[T] = []
+    def task(self, name: str, fn: Callable[[], None]) -> Callable[[], None]:
+        """See `FlowSteps`."""
+        return fn
 
-    def step() -> None:
-        outcome.append(fn(*args, **kwargs))
 
-    task(name=name, task_run_name=_literal(name), cache_policy=NO_CACHE, persist_result=False, retries=0)(step)()
-    return outcome[0]
+class PrefectSteps:
+    """Steps as Prefect tasks; only inside `run_flow`."""
+
+    def __call__(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """See `Steps`.
+
+        Prefect visits, hashes and may pickle a task's arguments and result. Ours are corpora, graphs and arrays, so
+        both travel in a closure that it does not look into: a task costs the same whatever its arguments weigh.
+        """
+        outcome: list[T] = []
+        self.task(name, lambda: outcome.append(fn(*args, **kwargs)))()
+        return outcome[0]
+
+    def task(self, name: str, fn: Callable[[], None]) -> Callable[[], None]:
+        """See `FlowSteps`: a Prefect task, without retries or cached results."""
+        from prefect import task
+        from prefect.cache_policies import NO_CACHE
+
+        return task(name=name, task_run_name=_literal(name), cache_policy=NO_CACHE, persist_result=False, retries=0)(fn)
+
+
+plain_steps = PlainSteps()
 
 
 def _literal(name: str) -> str:
@@ -54,7 +75,7 @@ def _literal(name: str) -> str:
 
 def run_flow(
     name: str,
-    body: Callable[[Steps], T],
+    body: Callable[[FlowSteps], T],
     *,
     runtime: PrefectRuntime | None,
     parameters: Mapping[str, str | int | float | bool] | None = None,
@@ -63,7 +84,7 @@ def run_flow(
     """Run `body` as a Prefect flow, or plainly when `runtime` is None; its result and exceptions are unchanged.
 
     `parameters` and `tags` are what Prefect shows of the run; they are not passed to `body`. A flow inside a flow
-    becomes a subflow. Waits for the API first. A tag names this process, so that a killed one's runs can be told.
+    becomes a subflow. Waits for the API first. A tag names this process, to recognise the runs of one that was killed.
     """
     if runtime is None:
         return body(plain_steps)
@@ -73,7 +94,7 @@ def run_flow(
     outcome: list[T] = []
 
     def hopbench(**_: str | int | float | bool) -> None:
-        outcome.append(body(prefect_steps))
+        outcome.append(body(PrefectSteps()))
 
     shown = dict(parameters or {})
     named = [Parameter(parameter, Parameter.KEYWORD_ONLY) for parameter in shown]

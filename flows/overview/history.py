@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hopbench.eval.compare import mean_ci
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.metrics.registry import worst_of
-from hopbench.flows.nightly.nights import Night, nights
+from hopbench.flows.nightly.history import Night, nights
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 

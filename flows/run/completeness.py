@@ -1,4 +1,4 @@
-"""Whether a run is complete: what failed, what no model answered, and when that is too much."""
+"""Whether a run is complete: failures, missing answers and judgements, and how many are too many."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Finished:
 
 
 def warnings_of(evaluation: Evaluation) -> list[str]:
-    """What failed, was not answered, not judged or not measured, each label in its own words."""
+    """A line for each label and kind of gap: failed, not answered, not judged, or not measured."""
     failed = [
         f"{label}: {trial.failures} of {len(trial.rankings)} questions failed"
         for label, trial in evaluation.trials.items()
@@ -39,7 +39,7 @@ def warnings_of(evaluation: Evaluation) -> list[str]:
     unsaid = [
         f"{label}: {failures} of {len(answers)} questions have no answer"
         for label, answers in evaluation.read.answers.items()
-        if (failures := sum(one.failure is not None for one in answers.values()))
+        if (failures := sum(answer.failure is not None for answer in answers.values()))
     ]
     unjudged = [f"{label}: {metric} covers {share:.1%} of the questions" for label, metric, share in _gaps(evaluation)]
     cached = [
@@ -51,7 +51,7 @@ def warnings_of(evaluation: Evaluation) -> list[str]:
 
 
 def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
-    """Label, metric and coverage of what a reader or a judge could not tell of every question."""
+    """Label, metric and coverage of the answer and judge metrics that miss some questions."""
     said = [*all_metrics("answer"), *all_metrics("judge")]
     return [
         (label, metric, summary["measured"][metric])
@@ -71,14 +71,14 @@ def incomplete_labels(evaluation: Evaluation) -> list[str]:
 
 
 def missed(finished: Finished) -> list[str]:
-    """The targets that the run's figures miss, in words."""
+    """A line for each target that the run's figures miss."""
     from hopbench.eval.runs.results import results
 
     evaluation = finished.evaluation
     if not evaluation.plan.targets:
         return []
     found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
-    return [one.words for one in found if not one.passed]
+    return [item.words for item in found if not item.passed]
 
 
 def refuse_missed(finished: Finished) -> None:

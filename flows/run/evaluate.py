@@ -10,16 +10,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import refuse_unwritable
+from hopbench.eval.trials.trial import prepare
 from hopbench.eval.trials.version import plugin_warnings
-from hopbench.flows.orchestration.progress import Report, ReportedSteps, Silent
+from hopbench.flows.orchestration.progress import NoProgress, Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.orchestration.steps import FlowSteps, run_flow
 from hopbench.flows.run.completeness import Finished, incomplete_labels, warnings_of
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
+from hopbench.flows.tracking.names import experiment_of
 
 if TYPE_CHECKING:
-    from hopbench.eval.runs.evaluate import Evaluation, Ranker
+    from hopbench.eval.runs.evaluate import Plan
+    from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.eval.trials.unfinished import Unfinished
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.models import Models
@@ -33,7 +36,7 @@ FIXED_STEPS = 4  # candidates, score, compare, write; building and remarks annou
 
 @dataclass(frozen=True)
 class Remarks:
-    """What a command says of an evaluation before it is written: in the report, as tags in MLflow, as warnings.
+    """What a command adds to an evaluation before it is written: facts for the report, tags for MLflow, warnings.
 
     `expired` are keys of earlier runs in MLflow whose artifacts may go.
     """
@@ -48,24 +51,47 @@ class Remarks:
 def run(
     options: RunOptions,
     flow: str = "evaluate",
-    report: Report | None = None,
+    progress: Progress | None = None,
     remark: Callable[[Finished], Remarks] | None = None,
     force: bool = False,
 ) -> Finished:
     """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else.
 
-    `remark` looks at what was found before it is written; `force` replaces another benchmark's run in --out.
+    `remark` may look at the evaluation before it is written; `force` replaces another benchmark's run in --out.
     """
     home = Home.resolve()
     home.apply_environment()
     options.models.check()
     notes = options.models.reach(home)
+    benchmark, strategies = _checked_input(options, home, force)
+    from hopbench.flows.settings.foreign import close_foreign
+
+    progress = progress or NoProgress()
+    home.prepare()
+    refuse_unwritable(options.out / "results.json")
+    with ExitStack() as stack:
+        stack.callback(close_foreign, strategies.values())
+        runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
+        tracker = stack.enter_context(Tracker.start(home, experiment_of(benchmark.name)))
+        # Both servers are starting now; what needs neither goes on here.
+        session = RunSession.open(options, home, benchmark, strategies, progress, runtime, tracker, stack, notes)
+        session.remark = remark
+        shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
+        finished = run_flow(flow, session.execute, runtime=runtime, parameters=shown, tags=[benchmark.name])
+        tracker.close()
+    finished.warnings.extend(tracker.notes)
+    session.unfinished.clear()
+    return finished
+
+
+def _checked_input(options: RunOptions, home: Home, force: bool) -> tuple[Benchmark, Mapping[str, Strategy]]:
+    """Load the benchmark and the strategies, and refuse whatever would fail later."""
     benchmark = options.benchmark()
     if not force:
         from hopbench.flows.settings.out_folder import refuse_other_run  # loads pandas
 
         refuse_other_run(options.out, benchmark)
-    from hopbench.flows.settings.foreign import check_foreign, close_foreign
+    from hopbench.flows.settings.foreign import check_foreign  # loads scipy; report a missing file first
 
     strategies = options.labels()  # loads scipy; a missing file is told before
     check_foreign(strategies, benchmark)
@@ -74,42 +100,27 @@ def run(
     options.fitted_on()
     options.checked_targets(list(strategies), benchmark.questions)
     options.open_embedder(home)
-    report = report or Silent()
-    home.prepare()
-    refuse_unwritable(options.out / "results.json")
-    with ExitStack() as stack:
-        stack.callback(close_foreign, strategies.values())
-        runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
-        tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}"))
-        # Both servers are starting now; what needs neither goes on here.
-        begun = _Begun.open(options, home, benchmark, strategies, report, runtime, tracker, stack, notes)
-        shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
-        finished = run_flow(
-            flow, lambda steps: begun.whole(steps, remark), runtime=runtime, parameters=shown, tags=[benchmark.name]
-        )
-        tracker.close()
-    finished.warnings.extend(tracker.notes)
-    begun.kept.clear()
-    return finished
+    return benchmark, strategies
 
 
-@dataclass(frozen=True)
-class _Begun:
-    """A run whose index is open: what its flow works on."""
+@dataclass
+class RunSession:
+    """A run with its index, models and tracker open; `execute` is the body of its flow."""
 
     options: RunOptions
     home: Home
     benchmark: Benchmark
     strategies: Mapping[str, Strategy]
-    report: Report
+    progress: Progress
     runtime: PrefectRuntime | None
     tracker: Tracker
-    at: float
+    started_at: float
     graph: GraphPlan
     index: Index
     models: Models
-    kept: Unfinished
+    unfinished: Unfinished
     notes: Sequence[str]
+    remark: Callable[[Finished], Remarks] | None = None
 
     @classmethod
     def open(
@@ -118,62 +129,75 @@ class _Begun:
         home: Home,
         benchmark: Benchmark,
         strategies: Mapping[str, Strategy],
-        report: Report,
+        progress: Progress,
         runtime: PrefectRuntime | None,
         tracker: Tracker,
         stack: ExitStack,
         notes: Sequence[str],
-    ) -> _Begun:
-        """Embed and index, and open the models."""
+    ) -> RunSession:
+        """Embed and index, and open the models; `stack` closes them."""
         from hopbench.eval.trials.unfinished import Unfinished
         from hopbench.flows.graph.build import open_index
         from hopbench.flows.settings.models import open_models
 
-        at = time.time()
-        report.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
-        report.begin("embed and index")
+        started_at = time.time()
+        progress.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
+        progress.begin("embed and index")
         graph = options.graph_plan(benchmark, home)
         index = open_index(options, graph, home)
         models = stack.enter_context(open_models(options.models, index.embedder, home))
         graph = options.with_reader(graph, models.reading.reader)
         models.serve(index)
-        kept = Unfinished(options.out / ".unfinished")
         return cls(
-            options, home, benchmark, strategies, report, runtime, tracker, at, graph, index, models, kept, notes
+            options,
+            home,
+            benchmark,
+            strategies,
+            progress,
+            runtime,
+            tracker,
+            started_at,
+            graph,
+            index,
+            models,
+            Unfinished(options.out / ".unfinished"),
+            notes,
         )
 
-    def whole(self, flow_steps: Steps, remark: Callable[[Finished], Remarks] | None) -> Finished:
-        """The flow's body: graph, trials, scores, remarks, files, tracking."""
-        from hopbench.flows.run.record import tracking_key
+    def execute(self, flow_steps: FlowSteps) -> Finished:
+        """Build the graph, rank, score, remark, write and track.
 
-        steps = ReportedSteps(flow_steps, self.report)
-        evaluation, warnings = self._evaluated(steps)
-        warnings += [*self.notes, *self.benchmark.warnings, *self.options.models.warnings(), *warnings_of(evaluation)]
-        warnings += plugin_warnings(self.strategies.values()) + self._left_out()
-        key = tracking_key(self.options, self.at)
-        found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
-        more = ReportedSteps(flow_steps, self.report, announce=True)
-        remarks = more("remark", lambda: remark(found)) if remark else Remarks()
-        warnings += remarks.warnings
-        self._recorded(found, remarks, steps)
-        return found
+        The loop over labels is here rather than in a function of its own: a traceback from a strategy then shows the
+        flow, the trial and the strategy, and little else.
+        """
+        steps = ProgressSteps(flow_steps, self.progress)
+        plan, warnings = self._plan()
+        if self.options.runner and self.runtime is not None:
+            from hopbench.flows.run.scale_out import ScaledOut
 
-    def _left_out(self) -> list[str]:
-        """The plug-ins that `all` would have run, could they be loaded."""
-        from hopbench.retrieval.strategies.registry import registry
+            trials, shared_seconds = ScaledOut(self.options, self.home)(plan, self.unfinished, steps)
+        else:
+            shared_seconds = steps("candidates", prepare, plan.parts)
+            finished: dict[str, TrialOutcome] = {}
+            for label in plan.strategies:
+                outcome = self.unfinished.get(plan.key_of(label))
+                if outcome is None:
+                    trial, name = plan.trial(label), f"trial {label}"
+                    self.progress.begin(name)
+                    flow_steps.task(name, trial.run)()
+                    self.progress.end()
+                    outcome = trial.outcome
+                    self.unfinished.put(plan.key_of(label), outcome)
+                finished[label] = outcome
+            trials = finished
+        return self._finished(plan, trials, shared_seconds, warnings, flow_steps)
 
-        every = "all" in (part.strip() for part in self.options.strategies.split(","))
-        return list(registry().broken.values()) if every else []
+    def _plan(self) -> tuple[Plan, list[str]]:
+        """Build the graph, as a flow of its own, and say what to evaluate; with warnings about the graph."""
+        from hopbench.eval.runs.evaluate import Plan
+        from hopbench.flows.graph.build import build_flow
 
-    def _evaluated(self, steps: ReportedSteps) -> tuple[Evaluation, list[str]]:
-        from hopbench.eval.runs.evaluate import Plan, evaluate
-        from hopbench.flows.graph.build import built_graph
-
-        def build(inner: Steps) -> tuple[Any, list[str]]:
-            return built_graph(self.graph, self.index, self.home, ReportedSteps(inner, self.report, announce=True))
-
-        shown = {"graph": self.graph.namespace}
-        record, warnings = run_flow("build_graph", build, runtime=self.runtime, parameters=shown)
+        record, warnings = build_flow(self.graph, self.index, self.home, self.runtime, self.progress)
         plan = Plan(
             self.benchmark,
             self.index,
@@ -186,26 +210,55 @@ class _Begun:
             tuned_on=self.options.fitted_on(),
             targets=self.options.checked_targets(list(self.strategies)),
         )
-        return evaluate(plan, self.kept, steps, _ranker(self.options, self.home, self.runtime)), warnings
+        return plan, warnings
 
-    def _recorded(self, found: Finished, remarks: Remarks, steps: ReportedSteps) -> None:
+    def _finished(
+        self,
+        plan: Plan,
+        trials: Mapping[str, TrialOutcome],
+        shared_seconds: float,
+        warnings: list[str],
+        flow_steps: FlowSteps,
+    ) -> Finished:
+        """Score and compare the trials, have `remark` look at them, write files and log to MLflow."""
+        from hopbench.eval.runs.evaluate import evaluate
+        from hopbench.flows.run.payloads import tracking_key
+
+        steps = ProgressSteps(flow_steps, self.progress)
+        evaluation = evaluate(plan, trials, shared_seconds, steps)
+        warnings += [
+            *self.notes,
+            *self.benchmark.shown_warnings,
+            *self.options.models.warnings(),
+            *warnings_of(evaluation),
+        ]
+        warnings += plugin_warnings(self.strategies.values()) + self._broken_plugins()
+        key = tracking_key(self.options, self.started_at)
+        finished = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
+        remarks = Remarks()
+        if self.remark is not None:
+            remarks = ProgressSteps(flow_steps, self.progress, announce=True)("remark", self.remark, finished)
+        warnings += remarks.warnings
+        self._record(finished, remarks, steps)
+        return finished
+
+    def _broken_plugins(self) -> list[str]:
+        """The plug-ins that `all` would have run, had they loaded."""
+        from hopbench.retrieval.strategies.registry import registry
+
+        every = "all" in (part.strip() for part in self.options.strategies.split(","))
+        return list(registry().broken.values()) if every else []
+
+    def _record(self, finished: Finished, remarks: Remarks, steps: ProgressSteps) -> None:
         """Write the run's files and hand them to the tracker."""
         from hopbench.eval.report import write_run
-        from hopbench.flows.run.record import run_facts, tracked_run, tracked_trials
+        from hopbench.flows.run.payloads import run_facts, tracked_run, tracked_trials
 
-        evaluation, options, calls = found.evaluation, self.options, self.models.calls()
-        facts = run_facts(options, evaluation, found.warnings, datetime.fromtimestamp(self.at, UTC), calls)
+        evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
+        facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)
         files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **remarks.facts}))
-        for payload in tracked_trials(evaluation, options, self.at, remarks.label_tags):
+        for payload in tracked_trials(evaluation, options, self.started_at, remarks.label_tags):
             self.tracker.log(payload)
-        self.tracker.log(tracked_run(evaluation, options, self.at, files, remarks.tags, calls))
+        self.tracker.log(tracked_run(evaluation, options, self.started_at, files, remarks.tags, calls))
         for key in remarks.expired:
             self.tracker.drop_artifacts(key)
-
-
-def _ranker(options: RunOptions, home: Home, runtime: PrefectRuntime | None) -> Ranker | None:
-    if not options.runner or runtime is None:
-        return None
-    from hopbench.flows.workers.scale_out import ScaledOut
-
-    return ScaledOut(options, home)

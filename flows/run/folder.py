@@ -1,14 +1,13 @@
-"""A finished run's folder, as commands that start from one need it."""
+"""Reads a finished run's folder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from hopbench.eval.runs.finished import FinishedRun
 from hopbench.eval.types import Benchmark
-from hopbench.flows.settings.options import BUILD_NUMBERS, GraphOptions
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.retrieval.support.errors import InputError
 
 
@@ -25,7 +24,7 @@ class RunFolder(FinishedRun):
 
     @property
     def place(self) -> str:
-        """Where it is, the same however it was written."""
+        """The absolute path."""
         return str(self.folder.resolve())
 
     @property
@@ -48,17 +47,10 @@ class RunFolder(FinishedRun):
 
     def options(self, dataset: str | None = None) -> GraphOptions:
         """The benchmark and graph settings of the run; `dataset` says where the benchmark is now."""
-        found = dataset or self.settings.get("dataset")
-        if not found:
+        place = dataset or self.settings.get("dataset")
+        if not place:
             raise InputError(f"{self.folder} does not say where its benchmark is: name it with --dataset")
-        names = ("store", "embedder", "extractor", "limit", "neo4j_vector_index")
-        chosen = {name: self.settings[name] for name in names if name in self.settings}
-        files: dict[str, Any] = {
-            name: Path(self.settings[name]) for name in ("triples", "mapping", "questions") if self.settings.get(name)
-        }
-        read = {name: self.settings[name] for name in ("llm", "gleaning") if self.settings.get(name)}
-        numbers: dict[str, Any] = {name: self.settings.get(name) for name in BUILD_NUMBERS}
-        return GraphOptions(dataset=found, **files, **chosen, **numbers, **read)
+        return GraphOptions.from_settings(self.settings, place)
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
         """The benchmark that was run, refused when it is another one by now."""

@@ -1,4 +1,4 @@
-"""Where HopBench keeps what it keeps, and the environment its libraries must find before they are imported.
+"""The folder of everything HopBench stores, and the environment variables its libraries need before they are imported.
 
 Everything lives under one folder, HOPBENCH_HOME (default `./.hopbench`). Deleting it forgets everything.
 """
@@ -100,12 +100,12 @@ class Home:
 
     @property
     def nights(self) -> Path:
-        """What nightlies found, a folder a night."""
+        """Records of nights, a folder each."""
         return self.root / "nightly"
 
     @property
     def logs(self) -> Path:
-        """What background processes have to say."""
+        """Logs of background processes."""
         return self.root / "logs"
 
     @property

@@ -33,7 +33,7 @@ class ModelOptions:
     budget: float | None = None
 
     def check(self, answered: bool | None = None) -> None:
-        """Refuse what cannot be used, before any work begins; a reader answers unless told otherwise."""
+        """Raise InputError for unusable settings; `answered`: whether a reader answers (default: if one is named)."""
         self.endpoints()
         if self.judge_profile not in PROFILES:
             raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
@@ -65,19 +65,19 @@ class ModelOptions:
             return {}
         from hopbench.retrieval.llm import Endpoint
 
-        found = {}
+        result = {}
         if self.llm is not None:
-            found["llm"] = Endpoint.parse(self.llm, "llm")
+            result["llm"] = Endpoint.parse(self.llm, "llm")
         if self.judge is not None:
-            found["judge"] = Endpoint.parse(self.judge, "judge")
-        return found
+            result["judge"] = Endpoint.parse(self.judge, "judge")
+        return result
 
     def reach(self, home: Home) -> list[str]:
         """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
 
         A model that answered earlier may have all its replies in the cache: there it is only told, as a warning.
         """
-        told = []
+        lines = []
         for role, endpoint in self.endpoints().items():
             from hopbench.retrieval.llm import CallLedger
             from hopbench.retrieval.llm.endpoint import refusal
@@ -91,8 +91,8 @@ class ModelOptions:
                     raise IncompleteError(
                         f"{what}. Start the model's server or correct the address; the same command goes on"
                     )
-            told.append(f"{what}; only what it said earlier is known, from the cache")
-        return told
+            lines.append(f"{what}; only what it said earlier is known, from the cache")
+        return lines
 
     @property
     def finalists(self) -> int | None:
@@ -120,7 +120,7 @@ class ModelOptions:
         return (labels + 1 if self.llm is not None else 0) + (self.judge is not None)
 
     def warnings(self, answered: bool | None = None) -> list[str]:
-        """What a user may not expect of the models that were named; a reader answers unless told otherwise."""
+        """Warnings about the named models; `answered`: whether a reader answers (default: if one is named)."""
         if not self.endpoints():
             return []
         from hopbench.retrieval.llm import price_of

@@ -1,4 +1,4 @@
-"""What stands in an --out folder already: the same work is done again there, other work is not replaced unasked."""
+"""Refuses to overwrite other work in an --out folder; the same run or sweep may be repeated there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORCE = "Name another --out, or replace it with --force"
 
 
 def refuse_other_run(out: Path, benchmark: Benchmark, remedy: str = FORCE) -> None:
-    """Raise InputError where `out` holds a finished run on other questions or passages, a sweep, or no run of ours."""
+    """Raise InputError where `out` holds a run on other questions or passages, a sweep, or files of another program."""
     file = out / RESULTS
     if not file.is_file():
         if (out / SWEEP).is_file():

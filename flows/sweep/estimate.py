@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
 from hopbench.eval.types import Benchmark
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions
+from hopbench.flows.sweep.inputs import graph_options
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.candidate import Build
@@ -71,7 +71,7 @@ def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -
 
     if plan.content.store != "kglite" or not home.graphs.is_dir():
         return False
-    graph = GraphOptions(dataset="", llm=plan.content.llm, **asdict(build)).graph_plan(benchmark, home)
+    graph = graph_options(plan, "", build).graph_plan(benchmark, home)
     return KgliteStore(home.graphs, graph.namespace).path.is_file()
 
 

@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.files import write_atomically
 from hopbench.eval.trials.version import code_version, plugin_code, plugin_warnings
 from hopbench.eval.types import Benchmark, fitted_on
-from hopbench.flows.orchestration.progress import Report, ReportedSteps, Silent
+from hopbench.flows.orchestration.progress import NoProgress, Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.orchestration.task_pool import TaskPool
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import Models, open_models
-from hopbench.flows.settings.options import Spread
+from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.settings.out_folder import SWEEP
-from hopbench.flows.sweep.given import check_champion, load_benchmarks, open_embedders, warnings_before
 from hopbench.flows.sweep.identity import Identity
+from hopbench.flows.sweep.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
 from hopbench.flows.sweep.models import incomplete_trials, model_options
-from hopbench.flows.sweep.record import Drainer
-from hopbench.flows.sweep.trials import Arenas, Trials
+from hopbench.flows.sweep.publisher import SweepPublisher
+from hopbench.flows.sweep.trials import TrialGraphs, Trials
 from hopbench.flows.tracking.client import Tracker
-from hopbench.flows.workers.task_pool import Pool
+from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.plan import SweepPlan
@@ -34,14 +35,13 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.selection import Selection
     from hopbench.eval.trials.ledger import Ledger
 
-EXPERIMENT = "hopbench/sweeps"
 TABLE_FILE = "trials.parquet"
 BEST_FILE = "best.yaml"
 REPORT_FILE = "report.html"
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepOutcome:
     """A finished sweep: results best first, how many trials were there already, and what a reader should know.
 
     `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
@@ -66,9 +66,9 @@ def sweep(
     *,
     prefect: bool = True,
     champion: bool = False,
-    report: Report | None = None,
-    spread: Spread = Spread(),  # noqa: B008 - frozen
-) -> Swept:
+    progress: Progress | None = None,
+    spread: WorkerOptions = WorkerOptions(),  # noqa: B008 - frozen
+) -> SweepOutcome:
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
     spread.check(prefect, plan.content.llm)
     from hopbench.eval.sweep.search import expected_trials
@@ -87,20 +87,20 @@ def sweep(
     refuse_run(out)
     home.prepare()
     if spread.runner:
-        Pool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
+        TaskPool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
     sweep_id = Identity(out / SWEEP).hold({**identity(plan, benchmarks), "batch": spread.batch})
-    report = report or Silent()
-    report.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
+    progress = progress or NoProgress()
+    progress.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
-        tracker = stack.enter_context(Tracker.start(home, EXPERIMENT))
+        tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT))
         from hopbench.eval.trials.ledger import Ledger
 
         ledger = stack.enter_context(Ledger.open(home.ledger))
-        drainer = Drainer(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
-        stack.callback(drainer.close)
+        publisher = SweepPublisher(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
+        stack.callback(publisher.close)
         models = stack.enter_context(open_models(models_named, embedders[0], home))
-        run = _Run(plan, home, out, ledger, drainer, report, runtime, models, champion, spread)
+        run = _Run(plan, home, out, ledger, publisher, progress, runtime, models, champion, spread)
         swept = run_flow(
             "sweep",
             lambda steps: run.whole(benchmarks, steps),
@@ -110,7 +110,7 @@ def sweep(
         tracker.close()
         swept = replace(swept, warnings=[*swept.warnings, *notes, *tracker.notes])
         if champion and not swept.incomplete:
-            _enthrone(ledger, swept, drainer, tracker)
+            _record_champion(ledger, swept, publisher, tracker)
     return swept
 
 
@@ -120,25 +120,25 @@ class _Run:
     home: Home
     out: Path
     ledger: Ledger
-    drainer: Drainer
-    report: Report
+    publisher: SweepPublisher
+    progress: Progress
     runtime: PrefectRuntime | None
     models: Models
     champion: bool
-    spread: Spread
+    spread: WorkerOptions
     found: dict[object, Result] = field(default_factory=dict)
 
-    def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> Swept:
+    def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> SweepOutcome:
         from hopbench.eval.sweep.results import eligible, ranked
         from hopbench.eval.sweep.search import search_of
         from hopbench.eval.sweep.selection import selection
 
-        steps = ReportedSteps(flow_steps, self.report)
+        steps = ProgressSteps(flow_steps, self.progress)
         content = self.plan.content
         identity = Identity(self.out / SWEEP)
-        arenas = Arenas(self.plan, benchmarks, self.home, self.runtime, self.report, identity, self.models)
-        arenas.batch = self.spread.batch
-        trials = Trials(self.plan, arenas, self.ledger, self.drainer, self.report, self.spread)
+        graphs = TrialGraphs(self.plan, benchmarks, self.home, self.runtime, self.progress, identity, self.models)
+        graphs.batch = self.spread.batch
+        trials = Trials(self.plan, graphs, self.ledger, self.publisher, self.progress, self.spread)
         search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
         while (turn := search.ask()).candidates:
             results = trials.round(turn, self.plan.datasets, steps)
@@ -151,10 +151,10 @@ class _Run:
             reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
         bias = selection(eligible(results, content.constraints), content.objective.metric, content.seed)
         incomplete = incomplete_trials([*results, *([reported] if reported else [])])
-        warnings = [*arenas.warnings, *warnings_before(self.plan, benchmarks), *_warnings_after(self.plan, results)]
+        warnings = [*graphs.warnings, *warnings_of_plan(self.plan, benchmarks), *_warnings_after(self.plan, results)]
         warnings += plugin_warnings(space.start for space in self.plan.spaces)
         warnings += incomplete
-        swept = Swept(
+        swept = SweepOutcome(
             self.plan,
             results,
             reported,
@@ -167,9 +167,9 @@ class _Run:
             incomplete,
         )
         files = _written(swept, benchmarks, self.out)
-        self.drainer.finished(results, reported, bias, files, swept.calls)
+        self.publisher.finished(results, reported, bias, files, swept.calls)
         if self.champion and not incomplete and reported is not None:
-            self.drainer.crown(reported)
+            self.publisher.crown(reported)
         return replace(swept, files=files)
 
 
@@ -187,15 +187,15 @@ def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, 
 
 
 def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
-    told = []
+    lines = []
     if broken := results[0].violated(plan.content.constraints):
-        told.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
+        lines.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
     if repeated := plan.configurations - len(results):
-        told.append(f"{repeated} of the configurations that the search suggested had been tried before")
-    return told
+        lines.append(f"{repeated} of the configurations that the search suggested had been tried before")
+    return lines
 
 
-def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
+def _written(swept: SweepOutcome, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
     from hopbench.eval.sweep.report import SweepReport, write_sweep_report
     from hopbench.eval.sweep.results import trials_table
     from hopbench.eval.sweep.winner import best_yaml, write_preset
@@ -217,13 +217,13 @@ def _written(swept: Swept, benchmarks: Mapping[str, Benchmark], out: Path) -> li
     return files
 
 
-def _enthrone(ledger: Ledger, swept: Swept, drainer: Drainer, tracker: Tracker) -> None:
+def _record_champion(ledger: Ledger, swept: SweepOutcome, publisher: SweepPublisher, tracker: Tracker) -> None:
     """The winner as champion of the benchmark that had no part in choosing it, in the ledger."""
     from hopbench.eval.trials.ledger import Champion
 
     assert swept.reported is not None
     for records in swept.reported.by_dataset.values():
         record = records[0]
-        run_id = tracker.run_ids[drainer.keys[record.trial_id]]
+        run_id = tracker.run_ids[publisher.keys[record.trial_id]]
         digest = str(record.settings["dataset"])
         ledger.set_champion(Champion(digest, record.trial_id, swept.reported.candidate.label, run_id, time.time()))

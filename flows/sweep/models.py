@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hopbench.eval.types import Benchmark
-from hopbench.flows.estimate.summaries import NOT_COUNTED, SUMMING
+from hopbench.flows.run.estimate import NOT_COUNTED, SUMMING
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, Models
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.model import SweepFile
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import Result
-    from hopbench.flows.estimate.run import Estimate
+    from hopbench.flows.run.estimate import Estimate
 
 
 def model_options(content: SweepFile) -> ModelOptions:
@@ -40,7 +40,7 @@ def trial_reading(content: SweepFile, models: Models) -> Reading:
 
 
 def incomplete_trials(results: Sequence[Result]) -> list[str]:
-    """The configurations that failed, or of which models said too little, on too many questions."""
+    """The configurations of which too many questions failed, or were not answered or judged."""
     from hopbench.eval.sweep.readers import shortcomings
 
     return [
@@ -53,7 +53,7 @@ def incomplete_trials(results: Sequence[Result]) -> list[str]:
 
 def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate | None:
     """What the models of a sweep take at most, with prices and times; None where none is asked."""
-    from hopbench.flows.estimate.run import priced
+    from hopbench.flows.run.estimate import priced
 
     options = model_options(plan.content)
     options.check()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hopbench.eval.types import Benchmark
-from hopbench.flows.orchestration.progress import Report, ReportedSteps
+from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.orchestration.steps import Steps
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions, Spread
+from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.sweep.identity import Identity
+from hopbench.flows.sweep.inputs import graph_options
 from hopbench.flows.sweep.models import trial_reading
-from hopbench.flows.sweep.record import Drainer
+from hopbench.flows.sweep.publisher import SweepPublisher
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.candidate import Build, Candidate
@@ -30,19 +32,19 @@ if TYPE_CHECKING:
     from hopbench.retrieval.graph.build.plan import GraphPlan
     from hopbench.retrieval.index import Index
 
-KEPT_GRAPHS = 4
-LOOK_SECONDS = 0.2  # between looks at a trial that another process is at
+MAX_OPEN_GRAPHS = 4
+POLL_SECONDS = 0.2  # between looks at a trial that another process is at
 
 
 @dataclass
-class Arenas:
-    """The graphs and indices that trials need, the latest few kept; `warnings` tells of graphs that changed."""
+class TrialGraphs:
+    """The graphs and indices that trials need, the latest few kept open; `warnings` names graphs that changed."""
 
     plan: SweepPlan
     benchmarks: Mapping[str, Benchmark]
     home: Home
     runtime: PrefectRuntime | None
-    report: Report
+    progress: Progress
     identity: Identity
     models: Models
     batch: int | None = None
@@ -65,35 +67,30 @@ class Arenas:
 
     def graph(self, dataset: str, build: Build) -> tuple[GraphOptions, GraphPlan]:
         """What a worker needs to find the graph."""
-        content = self.plan.content
-        option = GraphOptions(dataset=dataset, store=content.store, llm=content.llm, **asdict(build))
+        option = graph_options(self.plan, dataset, build)
         return option, option.graph_plan(self.benchmarks[dataset], self.home)
 
     def _graph(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
         place = dataset, build
         if place not in self._kept:
             self._kept[place] = self._built(dataset, build, steps)
-            while len(self._kept) > KEPT_GRAPHS:
+            while len(self._kept) > MAX_OPEN_GRAPHS:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(place)
         return self._kept[place]
 
     def _built(self, dataset: str, build: Build, steps: Steps) -> tuple[Index, str]:
-        from hopbench.flows.graph.build import built_graph, open_index
+        from hopbench.flows.graph.build import build_flow, open_index
 
         option, graph = self.graph(dataset, build)
         graph = option.with_reader(graph, self.models.reading.reader)
-        self.report.expect(1)
+        self.progress.expect(1)
         index = steps("embed and index", lambda: open_index(option, graph, self.home))
         self.models.serve(index)
         index.floors.update(self.plan.floors)
 
-        def body(inner: Steps) -> tuple[str, list[str]]:
-            record, warnings = built_graph(graph, index, self.home, ReportedSteps(inner, self.report, announce=True))
-            return str(record["fingerprint"]), warnings
-
-        shown = {"graph": graph.namespace}
-        fingerprint, warnings = run_flow("build_graph", body, runtime=self.runtime, parameters=shown)
+        record, warnings = build_flow(graph, index, self.home, self.runtime, self.progress)
+        fingerprint = str(record["fingerprint"])
         self.warnings += warnings
         self.identity.hold({f"graph of {self.benchmarks[dataset].name} ({build})": fingerprint})
         return index, fingerprint
@@ -101,14 +98,14 @@ class Arenas:
 
 @dataclass
 class Trials:
-    """Does trials, or takes them from the ledger; `done` counts all, `reused` those that were finished before."""
+    """Runs trials, or takes them from the ledger; `done` counts all, `reused` those from the ledger."""
 
     plan: SweepPlan
-    arenas: Arenas
+    graphs: TrialGraphs
     ledger: Ledger
-    drainer: Drainer
-    report: Report
-    spread: Spread = field(default_factory=Spread)
+    publisher: SweepPublisher
+    progress: Progress
+    spread: WorkerOptions = field(default_factory=WorkerOptions)
     done: int = 0
     reused: int = 0
 
@@ -117,12 +114,12 @@ class Trials:
         from hopbench.eval.sweep.search import Round
 
         count = self.plan.content.finalists
-        best = [one.candidate for one in results if one.dropped_at is None][:count]
+        best = [result.candidate for result in results if result.dropped_at is None][:count]
         if count is None or not self.plan.content.read:
             return list(results)
-        self.report.expect(len(best) * self.plan.each)
+        self.progress.expect(len(best) * self.plan.each)
         read = {one.candidate.key: one for one in self.round(Round(best), datasets, steps, read=True)}
-        return [read.get(one.candidate.key, one) for one in results]
+        return [read.get(result.candidate.key, result) for result in results]
 
     def round(self, turn: Round, datasets: Sequence[str], steps: Steps, read: bool | None = None) -> list[Result]:
         """The results of a round's candidates, in its order; `read` unless only finalists are."""
@@ -134,7 +131,7 @@ class Trials:
             for build in dict.fromkeys(candidate.build for candidate in turn.candidates):
                 places = [i for i, candidate in enumerate(turn.candidates) if candidate.build == build]
                 for cell in self._cells(dataset):
-                    arena = self.arenas.open(dataset, build, cell, turn.questions, steps, read)
+                    arena = self.graphs.open(dataset, build, cell, turn.questions, steps, read)
                     todo = {place: turn.candidates[place] for place in places}
                     for place, record in self._records(dataset, arena, cell, todo, steps).items():
                         found[place][cell] = record
@@ -145,14 +142,14 @@ class Trials:
         from hopbench.eval.sweep.results import Result
 
         cell = self._cells(dataset)[0]
-        self.report.expect(1)
-        arena = self.arenas.open(dataset, winner.build, cell, None, steps, read=True)
+        self.progress.expect(1)
+        arena = self.graphs.open(dataset, winner.build, cell, None, steps, read=True)
         return Result(winner, {cell: self._records(dataset, arena, cell, {0: winner}, steps, "report")[0]})
 
     def _cells(self, dataset: str) -> list[Cell]:
         from hopbench.eval.sweep.results import Cell
 
-        name, content = self.arenas.benchmarks[dataset].name, self.plan.content
+        name, content = self.graphs.benchmarks[dataset].name, self.plan.content
         return [Cell(name, seed, repeat) for seed in content.all_seeds for repeat in range(content.repeats)]
 
     def _records(
@@ -164,31 +161,31 @@ class Trials:
         steps: Steps,
         role: str = "sweep",
     ) -> dict[int, TrialRecord]:
-        """Each candidate's record: from the ledger, or done here, or awaited from the process that is at it.
+        """Each candidate's record: from the ledger, run here, or awaited from the process that is running it.
 
         Those that share the most work follow each other; what another process is at is looked for again at the end.
         """
-        found: dict[int, TrialRecord] = {}
+        result: dict[int, TrialRecord] = {}
 
         def take(place: int, ranked: TrialOutcome | None = None) -> None:
             record = self._record(arena, todo[place], steps, ranked)
             if record is not None:
-                found[place] = record
+                result[place] = record
                 self.done += 1
-                self.drainer.trial(todo[place], cell, arena, record, role)
+                self.publisher.trial(todo[place], cell, arena, record, role)
 
         left = sorted(todo, key=lambda place: todo[place].strategy.shared_work())
         while left:
-            before = len(found)
+            before = len(result)
             if self.spread.runner:
                 self._on_workers(dataset, arena, {place: todo[place] for place in left}, take)
             for place in left:
-                if place not in found:
+                if place not in result:
                     take(place)
-            left = [place for place in left if place not in found]
-            if left and len(found) == before:
-                time.sleep(LOOK_SECONDS)
-        return found
+            left = [place for place in left if place not in result]
+            if left and len(result) == before:
+                time.sleep(POLL_SECONDS)
+        return result
 
     def _on_workers(
         self,
@@ -197,18 +194,18 @@ class Trials:
         todo: Mapping[int, Candidate],
         take: Callable[[int, TrialOutcome | None], None],
     ) -> None:
-        """Claim what is nobody's, and have the workers of the runner rank it."""
-        from hopbench.flows.sweep.spread import rank_on_workers
+        """Claim the trials that no process has claimed, and rank them on the runner's workers."""
+        from hopbench.flows.sweep.worker import rank_on_workers
 
         strategies = {place: one.strategy for place, one in todo.items()}
         mine = {place: one for place, one in strategies.items() if self.ledger.claim(arena.trial_id(one))}
         if not mine:
             return
-        graph = self.arenas.graph(dataset, next(iter(todo.values())).build)
+        graph = self.graphs.graph(dataset, next(iter(todo.values())).build)
         ranked: dict[int, TrialOutcome] = {}
         # Single calls are timed when the workers are gone.
         then = ranked.__setitem__ if arena.latency else take
-        rank_on_workers(self.spread, self.arenas.home, arena, graph, mine, then)
+        rank_on_workers(self.spread, self.graphs.home, arena, graph, mine, then)
         for place, outcome in ranked.items():
             take(place, outcome)
 
@@ -226,7 +223,7 @@ class Trials:
                 self.ledger.put(record)
         elif record is not None:
             self.reused += 1
-            self.report.end()
+            self.progress.end()
         if record is None:
             return None
         return replace(record, questions=record.questions.drop(columns="ranked_ids", errors="ignore"))

@@ -174,8 +174,8 @@ class Tracker:
         return cast("str | None", answer["error"])
 
     def _failure(self) -> str:
-        found = [*map(exhausted_by_message, self._reasons.values()), full(self._log.parent)]
-        if (lacking := next(filter(None, found), None)) is not None:
+        results = [*map(exhausted_by_message, self._reasons.values()), full(self._log.parent)]
+        if (lacking := next(filter(None, results), None)) is not None:
             return f"runs were not written to MLflow at {self.uri}: {lacking}"
         keys = [key for key in self._reasons if key != "end"]
         shown = "\n".join(f"  {reason}" for reason in list(dict.fromkeys(self._reasons.values()))[:MAX_REASONS])

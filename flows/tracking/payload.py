@@ -1,4 +1,4 @@
-"""What is tracked of a run, and how it may leave the process: within MLflow's limits and without secrets."""
+"""What is logged of a run, made to fit MLflow's limits and stripped of secrets."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ MAX_PARAM = 6000
 MAX_TAG = 8000
 MAX_DATASET_DIGEST = 36
 
-KEY_TAG = "hopbench.key"
-CHAMPION_TAG = "hopbench.champion"
 REDACTED = "[redacted]"
 _REFUSED_IN_NAMES = re.compile(r"[^\w\-. :/]")
 _SECRET_NAME = re.compile(

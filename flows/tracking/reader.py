@@ -1,4 +1,4 @@
-"""What MLflow knows of earlier runs: by run id, or the newest of a label; and the files that were stored with them."""
+"""Reads earlier runs from MLflow: by run id, or the newest of a label, with their artifacts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hopbench.eval.metrics import mlflow_name
 from hopbench.eval.metrics.registry import PRIMARIES
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
+from hopbench.flows.tracking.names import Tag
 from hopbench.flows.tracking.payload import redact, secrets
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import exclusive
@@ -85,17 +86,17 @@ class TrackingReader:
             return None
         where = [f"attributes.run_name = '{label}'", "attributes.status = 'FINISHED'", f"params.label = '{label}'"]
         if digest is not None:
-            where.append(f"tags.benchmark_digest = '{digest}'")
-        experiments = [one.experiment_id for one in self.client.search_experiments()]
+            where.append(f"tags.{Tag.BENCHMARK_DIGEST} = '{digest}'")
+        experiments = [search_experiment.experiment_id for search_experiment in self.client.search_experiments()]
         order = ["attributes.start_time DESC"]
-        found = [
+        results = [
             _plain(run)
             for metric in DECIDING
             for run in self.client.search_runs(
                 experiments, " and ".join([*where, f"metrics.{metric} >= 0"]), max_results=1, order_by=order
             )
         ]
-        return max(found, key=lambda run: run.started, default=None)
+        return max(results, key=lambda run: run.started, default=None)
 
     def folder(self, run: TrackedRun) -> Path:
         """The files of a parent run: where they lie, or a copy in the home's scratch folder.
@@ -109,7 +110,7 @@ class TrackingReader:
     def _fetched(self, run: TrackedRun) -> Path:
         stored = {file.path for file in self.client.list_artifacts(run.id)}
         if not {"results.json", "questions.parquet"} <= stored:
-            gone = run.tags.get("hopbench.artifacts")
+            gone = run.tags.get(Tag.ARTIFACTS)
             why = f"its files were {gone}" if gone else "it is no finished run of HopBench, or its files are gone"
             raise InputError(f"run {run.id} ({run.name}) cannot be compared question by question: {why}")
         uri = urlsplit(str(self.client.get_run(run.id).info.artifact_uri))

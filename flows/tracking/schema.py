@@ -77,7 +77,7 @@ def _revisions(found: str | None) -> tuple[str, bool]:
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations"))
-    return str(script.get_current_head()), any(one.revision == found for one in script.walk_revisions())
+    return str(script.get_current_head()), any(revision.revision == found for revision in script.walk_revisions())
 
 
 def _upgrade(database: Path, copy: Path) -> None:

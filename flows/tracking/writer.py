@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from hopbench.flows.tracking.payload import CHAMPION_TAG, KEY_TAG, redact, secrets
+from hopbench.flows.tracking.names import Tag
+from hopbench.flows.tracking.payload import redact, secrets
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.locking import exclusive
 from hopbench.retrieval.support.resources import exhausted
@@ -97,8 +98,8 @@ class Writer:
             run_id = known or self._create(message)
         self._run_ids[message["key"]] = run_id
         self._open.add(run_id)
-        if CHAMPION_TAG in message["tags"]:
-            self._dethrone(message["tags"][CHAMPION_TAG])
+        if Tag.CHAMPION in message["tags"]:
+            self._dethrone(message["tags"][Tag.CHAMPION])
         self._log_values(run_id, message)
         if message["dataset"] is not None:
             self._log_dataset(run_id, message["dataset"])
@@ -118,7 +119,7 @@ class Writer:
         ours = Path(url2pathname(urlsplit(self._artifacts).path))
         if folder.scheme in ("", "file") and Path(url2pathname(folder.path)).is_relative_to(ours):
             shutil.rmtree(url2pathname(folder.path), ignore_errors=True)
-            self.client.set_tag(run_id, "hopbench.artifacts", "removed by --keep")
+            self.client.set_tag(run_id, Tag.ARTIFACTS, "removed by --keep")
         return run_id
 
     def crown(self, key: str, digest: str) -> str:
@@ -128,14 +129,14 @@ class Writer:
             raise LookupError(f"{key!r} has not been written, so it cannot be a champion")
         with exclusive(self._lock):
             self._dethrone(digest)
-            self.client.set_tag(run_id, CHAMPION_TAG, digest)
+            self.client.set_tag(run_id, Tag.CHAMPION, digest)
         return run_id
 
     def _dethrone(self, digest: str) -> None:
         """A benchmark has one champion: whichever run has its tag loses it."""
         everywhere = [experiment.experiment_id for experiment in self.client.search_experiments()]
-        for run in self.client.search_runs(everywhere, f"tags.`{CHAMPION_TAG}` = '{digest}'"):
-            self.client.delete_tag(run.info.run_id, CHAMPION_TAG)
+        for run in self.client.search_runs(everywhere, f"tags.`{Tag.CHAMPION}` = '{digest}'"):
+            self.client.delete_tag(run.info.run_id, Tag.CHAMPION)
 
     def end(self, status: str) -> None:
         """Close the runs that are still open."""
@@ -145,7 +146,7 @@ class Writer:
 
     def _find(self, key: str) -> str | None:
         if key not in self._run_ids:
-            runs = self.client.search_runs([self.experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=1)
+            runs = self.client.search_runs([self.experiment_id], f"tags.`{Tag.KEY}` = '{key}'", max_results=1)
             if not runs:
                 return None
             self._run_ids[key] = str(runs[0].info.run_id)
@@ -153,7 +154,7 @@ class Writer:
 
     def _create(self, message: dict[str, Any]) -> str:
         # The key goes in with the creation itself: a writer killed here is found again.
-        tags = {KEY_TAG: message["key"]}
+        tags: dict[str, str] = {Tag.KEY: message["key"]}
         if message["parent_key"] is not None:
             parent = self._find(message["parent_key"])
             if parent is None:

@@ -37,7 +37,7 @@ LONGEST = (
     "tests/flows/sweep/test_sweep.py",
     "tests/test_same_numbers.py",
     "tests/retrieval/graph/stores/test_neo4j_faults.py",
-    "tests/flows/workers/test_scale_out.py",
+    "tests/flows/run/test_scale_out.py",
     "tests/flows/sweep/test_spread.py",
     "tests/retrieval/graph/stores/test_neo4j_store.py",
     "tests/flows/nightly/test_flow.py",

@@ -31,8 +31,8 @@ def numbers(dataset: str, questions: int, batch: int, home: Path) -> dict[str, A
     from hopbench.eval.trials.trial import batches, run_trial
     from hopbench.flows.graph.build import built_graph, open_index
     from hopbench.flows.orchestration.steps import plain_steps
+    from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.settings.options import GraphOptions
     from hopbench.retrieval.strategies.registry import resolve
 
     options, place = GraphOptions(dataset=dataset), Home(home).prepare()

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.graph import Questions
-from hopbench.flows.cli.flags.panels import DATA, OUTPUT, argument, option
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, argument, option, with_flags
+from hopbench.flows.settings.graph_options import GraphOptions, graph_fields
 
 
+@with_flags(GraphOptions, without=[name for name in graph_fields() if name != "questions"])
 def check_data_command(
     dataset: Annotated[
         str,
         argument(help="A folder of documents or tables, an official file, or a name.", complete=complete.datasets),
     ],
-    questions: Questions = None,
     set_role: Annotated[
         str | None,
         option(
@@ -32,6 +32,7 @@ def check_data_command(
         option(OUTPUT, help="Write it as a BEIR folder: the passages with their ids, questions and gold."),
     ] = None,
     as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    **flags: Any,
 ) -> None:
     """Check a data set: what it holds and lacks, mistakes in it, and which metrics and commands work on it."""
     from hopbench.eval.benchmarks.roles import set_role as set_role_of
@@ -45,7 +46,7 @@ def check_data_command(
     Home.resolve().apply_environment()
     if set_role is not None:
         typer.echo(f"role {set_role} written to {_with_role(dataset, set_role)}", err=as_json)
-    checked = check_data(dataset, questions)
+    checked = check_data(dataset, flags["questions"])
     if as_json:
         print_json(checked.as_json())
     else:

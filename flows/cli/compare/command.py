@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.panels import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
+from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
 from hopbench.flows.cli.printing.output import add_row, console, number, print_json, table
 from hopbench.retrieval.support.errors import InputError
 
@@ -93,19 +93,19 @@ def _primary(sides: list[Side]) -> str:
     from hopbench.eval.metrics import PRIMARY, lacking, primary_of
 
     results = [side.run.results for side in sides]
-    told = [one for one in results if "primary_metric" in one["benchmark"]]
-    found = primary_of(told[0]) if told else primary_of(results[0]) or PRIMARY
+    scored = [result for result in results if "primary_metric" in result["benchmark"]]
+    found = primary_of(scored[0]) if scored else primary_of(results[0]) or PRIMARY
     if found is None:
         raise InputError(f"nothing to compare on: {lacking(None)}; or name a judged metric with --metric")
     return found
 
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
-    found = {
+    result = {
         side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told, **side.about} for side in sides
     }
     benchmark = first.results["benchmark"]
-    return {"benchmark": benchmark, "seed": seed, "sides": found, **comparison.to_dict()}
+    return {"benchmark": benchmark, "seed": seed, "sides": result, **comparison.to_dict()}
 
 
 def _print_ragas(
@@ -115,17 +115,17 @@ def _print_ragas(
     from hopbench.eval.compare import BREAKDOWN_RESAMPLES, compare
     from hopbench.eval.metrics import ragas_metrics
 
-    shared = set.intersection(*(set(one.columns) for one in rows.values()))
+    shared = set.intersection(*(set(table.columns) for table in rows.values()))
     names = [name for name in ragas_metrics(shared) if name != metric]
     if not names:
         return
-    found = [compare(rows, baseline, name, seed=seed, resamples=BREAKDOWN_RESAMPLES) for name in names]
-    found = [one for one in found if any(pair.n for pair in one.pairs)]  # the rest needs gold that nobody has
-    if not found:
+    results = [compare(rows, baseline, name, seed=seed, resamples=BREAKDOWN_RESAMPLES) for name in names]
+    results = [item for item in results if any(pair.n for pair in item.pairs)]  # the rest needs gold that nobody has
+    if not results:
         return
-    names = [one.metric for one in found]
+    names = [item.metric for item in results]
     shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
-    for pairs in zip(*(one.pairs for one in found), strict=True):
+    for pairs in zip(*(item.pairs for item in results), strict=True):
         cells = [f"{number(pair.difference, sign=True)} {pair.verdict}" for pair in pairs]
         add_row(shown, pairs[0].label, pairs[0].baseline, *cells)
     screen.print(shown)

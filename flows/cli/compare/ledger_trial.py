@@ -70,7 +70,7 @@ class LedgerTrial:
         """The benchmark, where the user says where it is."""
         if dataset is None:
             raise InputError(f"{self.place} does not say where its benchmark is: name it with --dataset")
-        found = load_benchmark(dataset)
-        if found.digest != self.digest:
+        result = load_benchmark(dataset)
+        if result.digest != self.digest:
             raise InputError(f"{dataset} is not the benchmark of {self.place} (digest {self.digest[:12]})")
-        return found
+        return result

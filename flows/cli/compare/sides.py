@@ -46,10 +46,10 @@ def resolve_sides(texts: Sequence[str], sources: Sources, runs: Sequence[str] = 
 
     Raises InputError for what names no run, an unknown label, runs of different benchmarks.
     """
-    found = {text: resolve(text, sources) for text in sources.ordered(texts)}
-    unique = list({side.key: side for text in texts for side in found[text]}.values())
+    result = {text: resolve(text, sources) for text in sources.ordered(texts)}
+    unique = list({side.key: side for text in texts for side in result[text]}.values())
     beside = unique[0].run.benchmark(sources.dataset) if unique and runs else None
-    unique += [Side(one, one.label) for one in run_file_sources(runs, beside, sources.dataset)]
+    unique += [Side(source, source.label) for source in run_file_sources(runs, beside, sources.dataset)]
     if not unique:
         raise InputError("nothing to compare: name runs' folders, MLflow run ids, labels, or --runs NAME=FILE")
     first = unique[0].run

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hopbench.flows.tracking.reader import TrackedRun, TrackingReader
+from hopbench.flows.tracking.names import Tag
 
 CHAMPION = "champion"
 
@@ -97,8 +98,8 @@ class Sources:
             return self._champion()
         if RUN_ID.match(text):
             return self._run(text)
-        if "/" not in text and (found := self._label(text)) is not None:
-            return found
+        if "/" not in text and (result := self._label(text)) is not None:
+            return result
         raise InputError(
             f"{text!r} is neither the --out folder of a finished run (with results.json) nor FOLDER:LABEL, and no "
             "MLflow run id, label of a tracked run, or champion"
@@ -129,7 +130,7 @@ class Sources:
     def _run(self, run_id: str) -> tuple[Source, str]:
         """A parent run: all its labels; a child: its label; a sweep's child: the ledger's trial."""
         run = self.tracked.run(run_id)
-        if trial := run.tags.get("trial_id"):
+        if trial := run.tags.get(Tag.TRIAL_ID):
             return self._trial(trial, run.name, run_id[:8])
         if run.parent:
             return self._tracked(self.tracked.run(run.parent)), run.name

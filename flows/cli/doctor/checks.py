@@ -1,4 +1,4 @@
-"""The checks of `hopbench doctor`. None leaves a file behind, shows a secret, or asks a server that nobody named."""
+"""The checks of `hopbench doctor`. None leaves files, shows a secret, or contacts an unconfigured server."""
 
 from __future__ import annotations
 
@@ -63,13 +63,17 @@ def _installed(name: str) -> str | None:
 
 
 def _packages() -> Iterator[Check]:
-    needed = [one for one in _requirements() if one.marker is None or one.marker.evaluate({"extra": ""})]
-    found = {one.name: _installed(one.name) for one in needed}
-    missing = sorted(name for name, has in found.items() if has is None)
+    needed = [
+        requirement
+        for requirement in _requirements()
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
+    result = {one.name: _installed(one.name) for one in needed}
+    missing = sorted(name for name, has in result.items() if has is None)
     other = sorted(
         f"{one.name} {has} (tested: {one.specifier})"
         for one in needed
-        if (has := found[one.name]) is not None and has not in one.specifier
+        if (has := result[one.name]) is not None and has not in one.specifier
     )
     remedy = "make setup, or pip install --force-reinstall hopbench"
     if missing:
@@ -83,9 +87,11 @@ def _packages() -> Iterator[Check]:
 def _extras() -> Iterator[Check]:
     for extra in sorted(metadata("hopbench").get_all("Provides-Extra") or []):
         wanted = [
-            one.name
-            for one in _requirements()
-            if one.marker and one.marker.evaluate({"extra": extra}) and not one.marker.evaluate({"extra": ""})
+            requirement.name
+            for requirement in _requirements()
+            if requirement.marker
+            and requirement.marker.evaluate({"extra": extra})
+            and not requirement.marker.evaluate({"extra": ""})
         ]
         missing = sorted(name for name in wanted if _installed(name) is None)
         if missing:

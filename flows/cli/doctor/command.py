@@ -6,7 +6,7 @@ from typing import Annotated
 
 from rich.text import Text
 
-from hopbench.flows.cli.flags.panels import OUTPUT, option
+from hopbench.flows.cli.flags.declare import OUTPUT, option
 from hopbench.flows.cli.printing.output import console, print_json, table
 
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "off": "dim"}

@@ -21,8 +21,8 @@ def server_checks() -> Iterator[Check]:
     """Prefect, MLflow, Neo4j and the language model's endpoint, asked at the same time."""
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(check) for check in (_prefect, _mlflow, _neo4j, _openai)]
-        for one in waiting:
-            found = one.result()
+        for future in waiting:
+            found = future.result()
             if found is not None:
                 hidden = secrets()
                 yield found._replace(finding=redact(found.finding, hidden), remedy=redact(found.remedy, hidden))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.graph import Config, StoredGraphFlags
-from hopbench.flows.cli.flags.groups import takes
-from hopbench.flows.cli.flags.panels import DATA, OUTPUT, STRATEGIES, argument, option
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, Config, argument, option, with_flags
+from hopbench.flows.settings.graph_options import GraphOptions
 
 
-@takes(StoredGraphFlags)
+@with_flags(GraphOptions, without=("dataset",))
 def explain_command(
-    flags: StoredGraphFlags,
     question: Annotated[str, argument(metavar="QUESTION", help="A question's id, or any question in words.")],
     strategy: Annotated[
         str,
@@ -38,6 +36,7 @@ def explain_command(
     as_json: Annotated[bool, option(OUTPUT, "--json", help="Print everything as JSON instead.")] = False,
     svg: Annotated[Path | None, option(OUTPUT, help="Also draw the traversal into this SVG file.")] = None,
     config: Config = None,
+    **flags: Any,
 ) -> None:
     """Explain one question: entities linked, hits with paths, and every gold passage's fate.
 
@@ -52,9 +51,9 @@ def explain_command(
     from hopbench.retrieval.strategies.registry import canonical_label
 
     strategy, against = canonical_label(strategy), against and canonical_label(against)
-    asked, llm = flags.graph_options(dataset=dataset or "hopworld"), flags.llm
+    asked = GraphOptions(dataset=dataset or "hopworld", **flags)
     target = open_target(question, asked, run, dataset)
-    with with_model(target, llm) as model:
+    with with_model(target, asked.llm) as model:
         if cypher:
             typer.echo("\n\n".join(target.cypher(label) for label in (strategy, against) if label))
             return

@@ -21,7 +21,7 @@ def explanation_json(target: Target, examiners: list[Examiner]) -> str:
     said = {
         "question": {"id": question.id, "text": question.text, "type": question.type, "answers": question.answers},
         "benchmark": target.benchmark.name,
-        "entities": [asdict(one) for one in linked_entities(target.batch)],
+        "entities": [asdict(link) for link in linked_entities(target.batch)],
         "gold": question.gold,
         "labels": {each.answer.label: _label(target, each) for each in examiners},
     }

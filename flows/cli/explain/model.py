@@ -1,4 +1,4 @@
-"""The language model of an explanation: the one that --llm names, or what the run's own model has said."""
+"""The language model of an explanation: the one that --llm names, or cached replies of the run's own model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def with_model(target: Target, named: str | None) -> Iterator[str]:
     """Give the strategies their model; yields a line that says which, empty without one.
 
-    The model of a run is not asked: what it said stands in the cache, else explaining ends with what to do about it.
+    A run's model is not called: its replies come from the cache, and a missing one raises an error with the remedy.
     """
     told = target.run.results.get("reader", {}).get("llm") if target.run is not None else None
     if named is None and told is None:

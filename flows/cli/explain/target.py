@@ -25,8 +25,8 @@ from hopbench.eval.runs.foreign import recorded, stored_rankings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.graph.build import open_index
 from hopbench.flows.run.folder import RunFolder
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions, build_command
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.foreign.base import FOREIGN
 from hopbench.retrieval.index import Batch, Index
@@ -108,7 +108,7 @@ class Target:
         from hopbench.eval.report.traversal import traversal
         from hopbench.eval.report.traversal_svg import draw
 
-        linked = {one.entity for one in linked_entities(self.batch)}
+        linked = {link.entity for link in linked_entities(self.batch)}
         picture = draw(traversal(self.question, examiner.answer, self.names, linked))
         write_atomically(file, picture.encode())
 
@@ -134,7 +134,7 @@ def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: s
     found = find_question(question, benchmark)
     plan = options.graph_plan(benchmark, home)
     if options.open_store(plan, home).record() is None:
-        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {build_command(options)}")
+        raise InputError(f"no graph is built for {options.dataset!r} with these settings: {options.build_command()}")
     return Target(benchmark, found, open_index(options, plan, home), folder)
 
 

@@ -1,4 +1,4 @@
-"""What a shell is offered for a value: names that are known without loading a model, a graph or a heavy package.
+"""Shell completion of values: names that are known without loading a model, a graph or a heavy package.
 
 Where nothing fits, the shell offers files.
 """
@@ -26,14 +26,14 @@ def datasets(incomplete: str) -> list[str]:
 
 def stores(incomplete: str) -> list[str]:
     """The graph stores."""
-    from hopbench.flows.settings.names import STORES
+    from hopbench.flows.settings.stores import STORES
 
     return _fitting(incomplete, STORES)
 
 
 def extractors(incomplete: str) -> list[str]:
-    """Who reads passages."""
-    from hopbench.flows.settings.names import EXTRACTORS
+    """The extractors."""
+    from hopbench.flows.settings.graph_options import EXTRACTORS
 
     return _fitting(incomplete, EXTRACTORS)
 

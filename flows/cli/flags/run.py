@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.graph import Config, NoPrefect, StoredGraphFlags
-from hopbench.flows.cli.flags.models import (
+from hopbench.flows.cli.flags.declare import EXECUTION, STRATEGIES, Config, option
+from hopbench.flows.cli.flags.shared import (
+    Batch,
     BudgetUsd,
     DryRun,
     Judge,
     JudgeMetrics,
     JudgeOn,
     JudgeProfile,
+    NoPrefect,
     Repeats,
+    Runner,
+    Workers,
     metric_names,
 )
-from hopbench.flows.cli.flags.panels import EXECUTION, STRATEGIES, option
-from hopbench.flows.cli.flags.runner import Batch, Runner, Workers
 
 if TYPE_CHECKING:
     from hopbench.flows.settings.options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunFlags(StoredGraphFlags):
-    """What a run may be told beside its benchmark, its folder and whether RAGAS's metrics are wanted."""
+class RunFlags:
+    """The flags of `run` and `nightly` beside those of the graph (`GraphOptions`)."""
 
     strategies: Annotated[
         str, option(STRATEGIES, help="Labels, comma-separated; all; all:tuned.", complete=complete.labels)
@@ -95,36 +98,31 @@ class RunFlags(StoredGraphFlags):
     batch: Batch = None
     config: Config = None
 
-    def options(self, command: str, *, dataset: str, out: Path) -> RunOptions:
-        """The run's options; a flag is the option of the same name where nothing else is said here."""
-        from hopbench.flows.settings.models import ModelOptions
-        from hopbench.flows.settings.options import RunOptions
 
-        said = {
-            "dataset": dataset,
-            "out": out,
-            "changes": tuple(self.changes or ()),
-            "tuned_on": tuple(self.tuned_on or ()),
-            "runs": tuple(self.runs or ()),
-            "retrievers": tuple(self.retrievers or ()),
-            "targets": tuple(self.targets or ()),
-            "prefect": not self.no_prefect,
-            "models": ModelOptions(**self.alike(ModelOptions, judge_metrics=metric_names(self.judge_metrics))),
-            "command": command_line(command),
-        }
-        return RunOptions(**self.alike(RunOptions, **said))
+def run_options(command: str, out: Path, flags: Mapping[str, Any]) -> RunOptions:
+    """The options of a run from the `flags` of `RunFlags` and `GraphOptions`; those of the same name are passed on."""
+    from hopbench.flows.settings.models import ModelOptions
+    from hopbench.flows.settings.options import RunOptions
+
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in flags.items()}
+    lists = {name: given[name] or () for name in ("changes", "tuned_on", "targets", "runs", "retrievers")}
+    models: dict[str, Any] = {field.name: given[field.name] for field in fields(ModelOptions)}
+    models["judge_metrics"] = metric_names(given["judge_metrics"])
+    made = {"out": out, "prefect": not given["no_prefect"], "models": ModelOptions(**models), **lists}
+    same = {field.name: given[field.name] for field in fields(RunOptions) if field.name in given}
+    return RunOptions(**same | made, command=command_line(command))
 
 
 def estimate(options: RunOptions) -> None:
-    """Print what the models of a run will take, in place of the run."""
+    """Print what the models of a run will cost, instead of running it."""
     from hopbench.flows.cli.printing.estimate import print_estimate
-    from hopbench.flows.estimate.run import estimate_run
+    from hopbench.flows.run.estimate import estimate_run
 
     print_estimate(estimate_run(options))
 
 
 def command_line(name: str) -> str:
-    """The command as it was typed, without what is nobody's business: a webhook's URL may carry a token."""
+    """The command as it was typed, without the webhook's URL, which may carry a token."""
     shown: list[str] = []
     for word in sys.argv[2:]:
         hidden = shown[-1:] == ["--webhook"] or word.startswith("--webhook=")

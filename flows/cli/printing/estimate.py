@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hopbench.flows.cli.printing.output import add_row, console, table
 
 if TYPE_CHECKING:
-    from hopbench.flows.estimate.run import Estimate, Priced
+    from hopbench.flows.run.estimate import Estimate, Priced
 
 NUMBERS = ("calls", "tokens in", "tokens out", "USD", "minutes")
 
@@ -20,8 +20,8 @@ def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:
     """A line per label and purpose, the sum, and what stands behind the figures."""
     screen = console()
     rows = table("strategy", "purpose", *NUMBERS, right=NUMBERS)
-    for one in estimate.lines:
-        add_row(rows, one.line.label, one.line.purpose, *_cells([one], one.usd))
+    for line in estimate.lines:
+        add_row(rows, line.line.label, line.line.purpose, *_cells([line], line.usd))
     add_row(rows, "all", "", *_cells(estimate.lines, estimate.usd))
     screen.print(rows)
     for role, speed in estimate.speeds.items():
@@ -34,6 +34,6 @@ def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:
 
 
 def _cells(lines: Sequence[Priced], usd: float | None) -> list[str]:
-    sums = [sum(getattr(one.line, name) for one in lines) for name in ("calls", "tokens_in", "tokens_out")]
+    sums = [sum(getattr(line.line, name) for line in lines) for name in ("calls", "tokens_in", "tokens_out")]
     price = "not known" if usd is None else f"{usd:.4f}"
     return [*(f"{value:,.0f}" for value in sums), price, f"{sum(one.seconds for one in lines) / 60:.1f}"]

@@ -76,16 +76,16 @@ class Grid:
 
     def _widths(self, part: Sequence[int], width: int) -> dict[int, int]:
         """Natural widths, the widest of the folded columns narrowed while it is too much."""
-        found = {column: self._natural(column) for column in part}
-        over = self._total(part, found.__getitem__) - width
+        result = {column: self._natural(column) for column in part}
+        over = self._total(part, result.__getitem__) - width
         while over > 0:
-            slack = {column: found[column] - self._least(column) for column in part}
-            widest = max(part, key=lambda column: (slack[column] > 0, found[column]))
+            slack = {column: result[column] - self._least(column) for column in part}
+            widest = max(part, key=lambda column: (slack[column] > 0, result[column]))
             if slack[widest] <= 0:
                 break
-            found[widest] -= 1
+            result[widest] -= 1
             over -= 1
-        return found
+        return result
 
     @staticmethod
     def _total(columns: Sequence[int], width_of: Callable[[int], int]) -> int:

@@ -120,13 +120,13 @@ def _verdict(pair: ComparisonEntry | None, is_baseline: bool) -> tuple[str, str]
 def _targets(found: Sequence[TargetResult]) -> list[str]:
     """A line for each target: pass, or fail with the labels that miss it."""
     by_target: dict[str, list[TargetResult]] = {}
-    for one in found:
-        by_target.setdefault(str(one.target), []).append(one)
+    for item in found:
+        by_target.setdefault(str(item.target), []).append(item)
     return [f"target  {target}: {_outcome(outcomes)}" for target, outcomes in by_target.items()]
 
 
 def _outcome(found: Sequence[TargetResult]) -> str:
-    missed = [one for one in found if not one.passed]
+    missed = [item for item in found if not item.passed]
     if not missed:
         return f"pass, {len(found)} of {len(found)} labels"
     values = ("not measured" if one.value is None else number(one.value) for one in missed)
@@ -156,12 +156,12 @@ def _scored(mean: float | None, share: float | None) -> str:
 def _notes(strategies: Entries, primary: str | None) -> list[str]:
     """What the benchmark lacks, and which labels are scored on what chose their numbers."""
     found = [f"note: {missing}"] if (missing := lacking(primary)) else []
-    told: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for label, entry in strategies.items():
         if entry["in_sample"]:
-            told.setdefault(in_sample_words(entry["in_sample"], entry["kind"]), []).append(label)
+            lines.setdefault(in_sample_words(entry["in_sample"], entry["kind"]), []).append(label)
     return found + [
         f"* {', '.join(labels)}: {words}, whose questions are asked here: no evidence for other questions, and not "
         "called the best"
-        for words, labels in told.items()
+        for words, labels in lines.items()
     ]

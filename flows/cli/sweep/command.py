@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopbench.flows.cli.flags.graph import NoPrefect
-from hopbench.flows.cli.flags.models import BudgetUsd, Judge, Llm
-from hopbench.flows.cli.flags.panels import EXECUTION, OUTPUT, argument, option
-from hopbench.flows.cli.flags.runner import Batch, Runner, Workers
+from hopbench.flows.cli.flags.declare import EXECUTION, OUTPUT, argument, option
+from hopbench.flows.cli.flags.shared import Batch, BudgetUsd, Judge, Llm, NoPrefect, Runner, Workers
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
@@ -50,13 +48,13 @@ def sweep_command(
     if file is None:
         raise InputError("FILE is missing: name a sweep file (flows/sweeps has examples), or ask for its --schema")
     from hopbench.eval.sweep.plan import read_sweep
-    from hopbench.flows.settings.options import Spread
+    from hopbench.flows.settings.options import WorkerOptions
 
     if out is None and not dry_run:
         raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")
     flags = {"llm": llm, "judge": judge, "budget": budget}
     plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
-    spread = Spread(runner, workers, batch)
+    spread = WorkerOptions(runner, workers, batch)
     spread.check(not no_prefect, plan.content.llm)
     typer.echo(_extent(plan))
     if dry_run or out is None:
@@ -68,7 +66,7 @@ def sweep_command(
     from hopbench.flows.sweep.flow import sweep
 
     with terminal_progress() as progress:
-        swept = sweep(plan, out, prefect=not no_prefect, champion=champion, report=progress, spread=spread)
+        swept = sweep(plan, out, prefect=not no_prefect, champion=champion, progress=progress, spread=spread)
     print_swept(swept)
     if swept.incomplete:
         raise IncompleteError(
@@ -92,7 +90,7 @@ def _estimate(plan: SweepPlan) -> None:
     from hopbench.flows.cli.printing.estimate import print_estimate
     from hopbench.flows.settings.home import Home
     from hopbench.flows.sweep.estimate import estimate
-    from hopbench.flows.sweep.given import load_benchmarks, open_embedders, warnings_before
+    from hopbench.flows.sweep.inputs import load_benchmarks, open_embedders, warnings_of_plan
     from hopbench.flows.sweep.models import estimate_models
 
     benchmarks = load_benchmarks(plan)
@@ -106,7 +104,7 @@ def _estimate(plan: SweepPlan) -> None:
     models = estimate_models(plan, benchmarks)
     if models is not None:
         print_estimate(models, "An estimate from a few questions, if all contexts differ: equal ones are read once.")
-    for warning in warnings_before(plan, benchmarks):
+    for warning in warnings_of_plan(plan, benchmarks):
         if models is None or warning not in models.warnings:
             typer.echo(f"warning: {warning}")
 

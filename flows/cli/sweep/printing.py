@@ -11,12 +11,12 @@ from hopbench.flows.cli.printing.output import add_row, console, number, table
 
 if TYPE_CHECKING:
     from hopbench.flows.cli.printing.grid import Grid
-    from hopbench.flows.sweep.flow import Swept
+    from hopbench.flows.sweep.flow import SweepOutcome
 
 SHOWN = 10
 
 
-def print_swept(swept: Swept) -> None:
+def print_swept(swept: SweepOutcome) -> None:
     """The best configurations (or the ablations), what their lead is worth, warnings, and the files."""
     out = console()
     if swept.plan.content.ablations:
@@ -25,7 +25,7 @@ def print_swept(swept: Swept) -> None:
         out.print(_best(swept))
         for line in _winner(swept):
             out.print(line, markup=False, soft_wrap=True)
-    if read := [(one, said) for one in swept.results[:SHOWN] if (said := model_scores(one))]:
+    if read := [(result, said) for result in swept.results[:SHOWN] if (said := model_scores(result))]:
         out.print(_said(read))
     if swept.reused:
         out.print(f"{swept.reused} of {swept.trials} trials were finished before")
@@ -38,7 +38,7 @@ def print_swept(swept: Swept) -> None:
         out.print(f"wrote  {written}", markup=False, soft_wrap=True)
 
 
-def _best(swept: Swept) -> Grid:
+def _best(swept: SweepOutcome) -> Grid:
     """The best configurations, by what the search varied."""
     content = swept.plan.content
     metrics = list(dict.fromkeys((content.objective.metric, content.objective.also)))
@@ -71,7 +71,7 @@ def _said(read: list[tuple[Result, dict[str, ModelScore]]]) -> Grid:
     return rows
 
 
-def _winner(swept: Swept) -> list[str]:
+def _winner(swept: SweepOutcome) -> list[str]:
     """The winner on each data set, and what its lead is worth."""
     metric, best = swept.plan.content.objective.metric, swept.results[0]
     parts = [f"{name} {number(best.on(name, metric))}" for name in best.by_dataset]
@@ -89,7 +89,7 @@ def _winner(swept: Swept) -> list[str]:
     return lines
 
 
-def _ablations(swept: Swept) -> Grid:
+def _ablations(swept: SweepOutcome) -> Grid:
     """Every configuration, and what becomes of it without each of its edge types; in the order of the file."""
     metric = swept.plan.content.objective.metric
     by_key = {result.candidate.key: result for result in swept.results}

@@ -201,7 +201,7 @@ def test_graphs_in_neo4j_are_listed_too(
 ) -> None:
     from hopbench.flows.graph.list import graphs
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.settings.options import open_store
+    from hopbench.flows.settings.stores import open_store
 
     assert finished.is_dir()  # its graph is built
     server = {name: str(getattr(neo4j_connection, name)) for name in ("uri", "username", "password")}

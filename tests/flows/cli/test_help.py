@@ -13,9 +13,10 @@ from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hopbench.flows.cli.flags import complete, panels
+from hopbench.flows.cli.flags import complete, declare
 from hopbench.flows.cli.main import app
-from hopbench.flows.settings.names import EXTRACTORS, STORES
+from hopbench.flows.settings.graph_options import EXTRACTORS
+from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.embedding.factory import SPECS
 from hopbench.retrieval.strategies import names
 from hopbench.retrieval.strategies.registry import BUILT_IN, resolve
@@ -61,13 +62,13 @@ def test_brackets_survive(path: tuple[str, ...], text: str) -> None:
 def test_every_flag_stands_in_a_named_group(path: tuple[str, ...]) -> None:
     for one in COMMANDS[path].params:
         if one.param_type_name == "option" and one.name != "help":
-            assert one.rich_help_panel in panels.ORDER, one.name
+            assert one.rich_help_panel in declare.ORDER, one.name
 
 
 def test_groups_come_in_one_order() -> None:
     for path in (("run",), ("nightly",), ("explain",), ("graph", "build")):
         shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "100"}).stdout
-        places = [shown.index(f"─ {panel} ─") for panel in panels.ORDER if f"─ {panel} ─" in shown]
+        places = [shown.index(f"─ {panel} ─") for panel in declare.ORDER if f"─ {panel} ─" in shown]
         assert len(places) > 2
         assert places == sorted(places)
 

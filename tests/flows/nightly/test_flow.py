@@ -84,15 +84,15 @@ def test_a_newer_builder_builds_beside_the_old_graph(tmp_path: Path, monkeypatch
 REGRESSES = """
 import os, sys
 from dataclasses import replace
-import hopbench.flows.deployed
+import hopbench.flows.cli.deployed
 from hopbench.retrieval.support.errors import RegressionError
 from hopbench.retrieval.strategies import registry
 night = sys.argv[1:]
-hopbench.flows.deployed.nightly(night)
+hopbench.flows.cli.deployed.nightly(night)
 written = registry.preset
 registry.preset = lambda name: replace(written(name), parameters={**written(name).parameters, "restart": 0.99})
 try:
-    hopbench.flows.deployed.nightly(night)
+    hopbench.flows.cli.deployed.nightly(night)
 except RegressionError:
     sys.exit(3)
 """

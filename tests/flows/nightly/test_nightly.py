@@ -19,13 +19,13 @@ import pytest
 
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.flows.nightly import retention
-from hopbench.flows.nightly.counterparts import counterparts, strategy_of
+from hopbench.flows.nightly.circumstances import changed
+from hopbench.flows.nightly.history import Night, last_good, nights, started_as, unfinished, write_night
 from hopbench.flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_latencies
 from hopbench.flows.nightly.lock import only_nightly
-from hopbench.flows.nightly.nights import Night, last_good, nights, started_as, unfinished, write_night
-from hopbench.flows.nightly.options import NightlyOptions
+from hopbench.flows.nightly.matching import match_labels, strategy_of
 from hopbench.flows.nightly.publish import lines, markdown
-from hopbench.flows.nightly.suspects import changed
+from hopbench.flows.nightly.run import NightlyOptions
 from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.home_version import VERSION
@@ -88,7 +88,7 @@ def night(
 
 def judged(tonight: Tonight, folder: Path, champion: TrialRecord | None = None, **more: Any) -> Verdict:
     specs = {label: trial.parameters for label, trial in tonight.trials.items()}
-    found = counterparts(specs, nights(folder), more.get("selection", ("all",)))
+    found = match_labels(specs, nights(folder), more.get("selection", ("all",)))
     latency = more.get("latency", Latencies())
     return judge(tonight, found, champion, latency, more.get("incomplete", ()))  # type: ignore[arg-type]
 
@@ -234,7 +234,7 @@ def test_a_label_stands_in_for_the_nearest_of_its_strategy(
     tmp_path: Path, tonight: dict[str, Any], then: dict[str, Any], known_as: list[str]
 ) -> None:
     night(tmp_path, "made-01:00", {label: scores(0.5) for label in then}, circumstances={"specs": then})
-    found = counterparts(tonight, nights(tmp_path), ("all",))
+    found = match_labels(tonight, nights(tmp_path), ("all",))
     assert [old for _, old in found.before.values()] == known_as
     assert set(found.missing) == set(then) - set(known_as)
 

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from hopbench.flows.nightly.ending import ending, exit_code_of
-from hopbench.flows.nightly.nights import write_night
+from hopbench.flows.nightly.history import write_night
 from hopbench.flows.orchestration.pages import OURS, link, report_of, routes
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.server import staying_here
+from hopbench.flows.orchestration.server import without_third_parties
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import IncompleteError, InputError, RegressionError
 
@@ -89,7 +89,7 @@ def test_the_pages_may_ask_no_other_server() -> None:
     async def collect(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(staying_here(app)({"type": "http"}, None, collect))  # type: ignore[arg-type]
+    asyncio.run(without_third_parties(app)({"type": "http"}, None, collect))  # type: ignore[arg-type]
     assert sent[0]["headers"] == [(b"x", b"y"), (b"content-security-policy", b"connect-src 'self'")]
     assert sent[1] == {"type": "http.response.body", "body": b""}
 

@@ -105,7 +105,7 @@ def test_a_killed_run_is_marked_as_crashed_by_the_next_start(prefect_runtime: Pr
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 
-    from hopbench.flows.orchestration.crashed import mark_crashed
+    from hopbench.flows.orchestration.processes import mark_crashed
     from hopbench.flows.orchestration.steps import run_flow
 
     environment = {**os.environ, "PREFECT_API_URL": prefect_runtime.api_url, "HOPBENCH_HOME": str(tmp_path)}

@@ -280,7 +280,7 @@ def test_dry_run_counts_what_models_would_be_asked(folder: Path, home: Path, ser
     done = CliRunner().invoke(app, ["sweep", str(file), "--dry-run"])
     assert 0 == done.exit_code, done.output
     assert before == len(server.requests)
-    from hopbench.flows.sweep.given import load_benchmarks
+    from hopbench.flows.sweep.inputs import load_benchmarks
 
     lines = {line.purpose: line for line in model_lines(plan, load_benchmarks(plan))}
     # 2 configurations × 5 questions; the compact profile asks once for each metric where there is a context, and BM25,

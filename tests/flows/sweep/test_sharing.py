@@ -9,8 +9,8 @@ import pytest
 
 from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.orchestration.steps import plain_steps
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.activation.strategy import Activation
 from hopbench.retrieval.strategies.base import Strategy

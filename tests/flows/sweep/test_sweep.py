@@ -33,8 +33,8 @@ from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.eval.types import fitted_on
 from hopbench.flows.cli.main import app
 from hopbench.flows.sweep.flow import identity, sweep
-from hopbench.flows.sweep.given import load_benchmarks, warnings_before
 from hopbench.flows.sweep.identity import Identity
+from hopbench.flows.sweep.inputs import load_benchmarks, warnings_of_plan
 from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.support.errors import IncompleteError, InputError
@@ -255,7 +255,7 @@ def test_progress_reaches_its_total_and_never_passes_it_also_after_a_resume(
     plan = read_sweep(write_sweep(tmp_path, **content))
     for _ in ("first", "resumed"):
         report = Counting()
-        sweep(plan, tmp_path / "o", prefect=False, report=report)
+        sweep(plan, tmp_path / "o", prefect=False, progress=report)
         assert [] == report.passed
         assert report.done == report.total
 
@@ -355,14 +355,14 @@ def test_bad_input_is_refused_before_anything_runs(tmp_path: Path, in_process: R
 def test_a_reader_is_warned_of_what_flatters_or_wastes(tmp_path: Path) -> None:
     write_benchmark(tmp_path / "tiny", role="report")
     plan = read_sweep(write_sweep(tmp_path, seeds=[0, 1]))
-    flattering, wasteful = warnings_before(plan, load_benchmarks(plan))
+    flattering, wasteful = warnings_of_plan(plan, load_benchmarks(plan))
     assert flattering.startswith("tiny is for reporting")
     assert wasteful.startswith("seeds: their trials are equal")
     assert 2 * 4 == plan.trials
     plan = read_sweep(write_sweep(tmp_path, halving={"questions": 5}))
     assert (
         "halving.questions: 5 are all there are (5): nothing will be dropped"
-        == warnings_before(plan, load_benchmarks(plan))[1]
+        == warnings_of_plan(plan, load_benchmarks(plan))[1]
     )
 
 

@@ -11,13 +11,13 @@ from typing import ClassVar
 import pytest
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from tests.support.sweeps import GOLD, QuietTracker, write_benchmark, write_sweep
+from tests.support.trials import trials_of
 
 from hopbench.eval.metrics import measured_shares, summarise, with_coverage
 from hopbench.eval.runs.evaluate import Evaluation, Plan, evaluate
-from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.orchestration.steps import plain_steps
-from hopbench.flows.run.record import tracked_trials
+from hopbench.flows.run.payloads import tracked_trials
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.flows.sweep import flow as sweep_module
@@ -59,7 +59,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     labels = {"bm25": make("bm25"), "none": Stumbling(), "some": Stumbling(word="q1")}
     record = {"fingerprint": "f", "build_key": "k", "nodes": {}, "edges": {}, "settings": {}, "build_seconds": 0.0}
     plan = Plan(Benchmark("world", WORLD, asked), index, record, labels)
-    return evaluate(plan, Unfinished(tmp_path_factory.mktemp("kept")), plain_steps)
+    return evaluate(plan, trials_of(plan), 0.0, plain_steps)
 
 
 @pytest.fixture(scope="module")

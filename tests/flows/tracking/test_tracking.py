@@ -26,7 +26,8 @@ from hopbench.flows.tracking.client import (
     tracking_uri,
     writers_lock,
 )
-from hopbench.flows.tracking.payload import CHAMPION_TAG, KEY_TAG, MAX_PARAM, mlflow_name, redact, secrets, to_message
+from hopbench.flows.tracking.names import Tag
+from hopbench.flows.tracking.payload import MAX_PARAM, mlflow_name, redact, secrets, to_message
 from hopbench.flows.tracking.writer import Writer, answer, serve
 from hopbench.retrieval.support.errors import InputError
 
@@ -60,7 +61,7 @@ def client(home: Home) -> MlflowClient:
 
 def runs(client: MlflowClient, experiment: str, key: str = "") -> list[Run]:
     found = client.get_experiment_by_name(experiment)
-    where = f"tags.`{KEY_TAG}` = '{key}'" if key else ""
+    where = f"tags.`{Tag.KEY}` = '{key}'" if key else ""
     return list(client.search_runs([found.experiment_id], where)) if found else []
 
 
@@ -294,10 +295,10 @@ def test_input_that_closes_without_an_end_kills_what_is_open() -> None:
 def test_a_benchmark_has_one_champion_however_it_is_named(home: Home, client: MlflowClient) -> None:
     with Tracker.start(home, "champions") as tracker:
         tracker.log(RunPayload("champion-a", "a"))
-        tracker.log(RunPayload("champion-b", "b", tags={CHAMPION_TAG: "digest"}))
+        tracker.log(RunPayload("champion-b", "b", tags={Tag.CHAMPION: "digest"}))
         tracker.log(RunPayload("once", "kept", metrics={"recall@5": 0.5}, once=True))
         tracker.log(RunPayload("once", "kept", metrics={"recall@5": 0.7}, once=True))  # finished: left as it is
         tracker.crown("champion-a", "digest")
-    tags = [run.data.tags.get(CHAMPION_TAG) for run in (runs(client, "champions", f"champion-{n}")[0] for n in "ab")]
+    tags = [run.data.tags.get(Tag.CHAMPION) for run in (runs(client, "champions", f"champion-{n}")[0] for n in "ab")]
     assert ["digest", None] == tags
     assert 0.5 == client.get_run(tracker.run_ids["once"]).data.metrics["recall_at_5"]

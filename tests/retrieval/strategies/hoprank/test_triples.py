@@ -185,8 +185,8 @@ def test_triples_can_be_left_aside(tmp_path: Path) -> None:
 
 
 def test_rules_and_triples_need_triples() -> None:
+    from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.settings.options import GraphOptions
 
     with pytest.raises(InputError, match=r"--extractor rules\+triples adds ready triples .* --triples FILE"):
         GraphOptions(dataset="hopworld", extractor="rules+triples").open_embedder(Home.resolve())

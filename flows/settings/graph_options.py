@@ -1,0 +1,206 @@
+"""Which graph of which corpus: the one declaration of these settings, from which all else is made.
+
+Command-line flags and the names in `--config` files (`cli.flags.declare`), what a run records of its graph and a later
+command reads back, the command that builds it, and the options sent to workers all follow the fields of `GraphOptions`.
+A module of its own that loads nothing: commands import it before they know whether they have work to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
+
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from hopbench.eval.types import Benchmark
+    from hopbench.flows.settings.home import Home
+    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.graph.build.plan import GraphPlan
+    from hopbench.retrieval.graph.stores.base import GraphStore
+    from hopbench.retrieval.llm import LLM
+
+EXTRACTORS = ("rules", "spacy", "rules+triples", "llm")
+BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A field as the command line shows it: help, limits, and `values`, the name of what a shell completes.
+
+    `model` puts it among the flags of language models; `builds` says that another value makes another graph.
+    """
+
+    help: str
+    low: int | None = None
+    high: int | None = None
+    values: str = ""
+    model: bool = False
+    builds: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """Which graph: of what corpus, by which extractor and embedder, in which store; None is the builder's default."""
+
+    dataset: Annotated[
+        str,
+        Setting("A shipped benchmark's name, a folder, an official file or a Hub name.", values="datasets"),
+    ]
+    store: Annotated[
+        str, Setting("Where the graph is kept: kglite (a file), neo4j (NEO4J_URI or make neo4j).", values="stores")
+    ] = "kglite"
+    embedder: Annotated[str, Setting("wordllama, minilm, fastembed:MODEL or openai:MODEL.", values="embedders")] = (
+        "wordllama"
+    )
+    extractor: Annotated[
+        str, Setting("What reads entities and relations: rules, spacy, rules+triples or llm.", values="extractors")
+    ] = "rules"
+    triples: Annotated[Path | None, Setting("Ready triples (JSONL) in place of the extractor.")] = None
+    questions: Annotated[
+        Path | None,
+        Setting(
+            "Questions (JSONL, CSV, TSV, Parquet) in place of the data set's own; qrels/ beside, or gold in it.",
+            builds=False,
+        ),
+    ] = None
+    limit: Annotated[
+        int | None, Setting("Only the first N questions (the whole corpus stays).", low=1, builds=False)
+    ] = None
+    mapping: Annotated[
+        Path | None,
+        Setting(
+            "YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md).", builds=False
+        ),
+    ] = None
+    llm: Annotated[str | None, Setting("Model of reader, strategies and extractor llm: MODEL[@URL].", model=True)] = (
+        None
+    )
+    gleaning: Annotated[
+        int, Setting("Extractor llm: how often it is asked what it missed.", low=0, high=3, model=True)
+    ] = 0
+    neo4j_vector_index: Annotated[
+        bool,
+        Setting("Search chunks by Neo4j's own vector index: approximate, so rankings may differ.", builds=False),
+    ] = False
+    similar_top_k: Annotated[int | None, Setting("SIMILAR_TO edges of a chunk (default 10).")] = None
+    similar_floor: Annotated[float | None, Setting("Their least similarity (default 0.3).")] = None
+    max_tokens: Annotated[int | None, Setting("Longer passages are split (default 1200).")] = None
+
+    def graph_settings(self) -> dict[str, str | int | float | bool | None]:
+        """What a later command needs to find this benchmark and its graph again, as plain values."""
+        values = {name: getattr(self, name) for name in graph_fields()}
+        plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+        return {name: value for name, value in plain.items() if value is not None or name not in BUILD_NUMBERS}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], dataset: str) -> Self:
+        """The options that `graph_settings` recorded, for the benchmark that is at `dataset` now."""
+        hints = get_type_hints(cls)
+        given = {name: value for name in graph_fields() if (value := settings.get(name)) is not None}
+        paths = {name: Path(value) for name, value in given.items() if Path in get_args(hints[name])}
+        return cls(**{**given, **paths, "dataset": dataset})
+
+    def absolute(self) -> Self:
+        """The options with paths that mean the same from a worker's folder."""
+        values = {name: getattr(self, name) for name in graph_fields()}
+        paths: dict[str, Any] = {name: value.absolute() for name, value in values.items() if isinstance(value, Path)}
+        place = Path(self.dataset)
+        return replace(self, **paths, dataset=str(place.absolute()) if place.exists() else self.dataset)
+
+    def build_command(self) -> str:
+        """The command that builds the graph."""
+        plain = GraphOptions(dataset=self.dataset)
+        names = [name for name, setting in graph_fields().items() if setting.builds and name != "dataset"]
+        changed = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(plain, name)}
+        flags = "".join(f" --{name.replace('_', '-')} {value}" for name, value in changed.items())
+        return f"hopbench graph build --dataset {self.dataset}{flags}"
+
+    def benchmark(self, *, need_questions: bool = True) -> Benchmark:
+        """The benchmark, loaded and validated; a graph needs no questions."""
+        from hopbench.eval.benchmarks import load_benchmark
+
+        return load_benchmark(self.dataset, limit=self.limit, questions=self.questions, need_questions=need_questions)
+
+    def open_embedder(self, home: Home) -> Embedder:
+        """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""
+        from hopbench.flows.settings.stores import check_store
+        from hopbench.retrieval.graph.extract.spacy_names import recogniser
+
+        check_store(self.store, home)
+        if self.extractor not in EXTRACTORS:
+            raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
+        if self.extractor == "spacy":
+            recogniser()  # refuses what is not installed
+        if self.extractor == "llm" and not self.triples:
+            self._recogniser_name()
+        self._check_neo4j_flags()
+        if self.extractor == "rules+triples" and not self.triples:
+            raise InputError(
+                "--extractor rules+triples adds ready triples to the rules' graph: --triples FILE names them"
+            )
+        if self.triples and not self.triples.is_file():
+            what = "that is no regular file" if self.triples.exists() else "there is no such file"
+            raise InputError(f"--triples {self.triples}: {what}: name a JSONL file of triples")
+        from hopbench.retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
+
+        return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
+
+    def _recogniser_name(self) -> str:
+        """Model and prompts of the extractor `llm`."""
+        if self.llm is None:
+            raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
+        from hopbench.retrieval.graph.extract.model import recogniser
+        from hopbench.retrieval.llm import Endpoint
+
+        return recogniser(Endpoint.parse(self.llm), self.gleaning)
+
+    def _check_neo4j_flags(self) -> None:
+        for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
+            if given and self.store != "neo4j":
+                raise InputError(f"{flag} is for --store neo4j; the store is {self.store}")
+        if self.mapping and self.neo4j_vector_index:
+            raise InputError(
+                "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"
+            )
+        if self.mapping:
+            from hopbench.retrieval.graph.stores.mapped.file import load_mapping
+
+            load_mapping(self.mapping)
+
+    def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
+        """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
+        from hopbench.eval.benchmarks import load_triples
+        from hopbench.retrieval.graph.build.plan import BuildSettings, GraphPlan
+        from hopbench.retrieval.graph.extract.spacy_names import recogniser
+
+        triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
+        extractor = "triples" if triples and self.extractor != "rules+triples" else self.extractor
+        recogniser_of = {"spacy": recogniser, "llm": self._recogniser_name}.get(extractor, str)
+        numbers: dict[str, Any] = {name: value for name in BUILD_NUMBERS if (value := getattr(self, name)) is not None}
+        settings = BuildSettings(extractor=extractor, recogniser=recogniser_of(), **numbers)
+        return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
+
+    def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:
+        """The plan with the model that reads its passages, where it has the extractor `llm`."""
+        if plan.settings.extractor != "llm" or llm is None:
+            return plan
+        from hopbench.retrieval.graph.extract.model import TripleReader
+
+        return replace(plan, reader=TripleReader(llm, self.gleaning))
+
+    def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
+        """The store that holds, or will hold, the plan's graph."""
+        from hopbench.flows.settings.stores import open_mapped, open_store
+
+        if self.mapping is None:
+            return open_store(self.store, plan.namespace, home)
+        return open_mapped(self.mapping, plan, home)
+
+
+def graph_fields() -> dict[str, Setting]:
+    """The settings of a graph by name, in the order of their declaration."""
+    hints = get_type_hints(GraphOptions, include_extras=True)
+    return {field.name: get_args(hints[field.name])[1] for field in fields(GraphOptions)}

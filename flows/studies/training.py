@@ -1,0 +1,168 @@
+"""`hopbench train hoprank`: builds graphs and lessons, fits the weights, and tests them on held-out questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.eval.files import refuse_unwritable, write_atomically
+from hopbench.eval.types import hashes_of
+from hopbench.flows.orchestration.progress import Progress
+from hopbench.flows.orchestration.steps import plain_steps
+from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from hopbench.eval.training.folds import Figures
+    from hopbench.eval.training.lessons import Lesson
+    from hopbench.eval.types import Benchmark
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What to learn from, and how. `out` is None for the figures alone."""
+
+    datasets: Sequence[str]
+    out: Path | None
+    embedders: Sequence[str] = ("wordllama",)
+    folds: int = 5
+    triples: Sequence[str] = ()
+    passes: int = 2
+    without: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The figures on what was not learned from, and warnings."""
+
+    figures: Sequence[Figures]
+    warnings: Sequence[str]
+    numbers: int
+
+
+def train(options: TrainOptions, progress: Progress) -> Trained:
+    """Learn hoprank's weights and write them; bad input is refused before any graph is built."""
+    home = Home.resolve()
+    home.apply_environment()
+    benchmarks = [GraphOptions(dataset=name).benchmark() for name in options.datasets]
+    names = [benchmark.name for benchmark in benchmarks]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"--dataset {', '.join(names) or 'is not given'}: name at least one data set, each once")
+    if len(set(options.embedders)) < len(options.embedders):
+        raise InputError(f"--embedder {', '.join(options.embedders)}: name each once")
+    triples = _triples(options.triples, names)
+    for embedder in options.embedders:
+        GraphOptions(dataset="", embedder=embedder).open_embedder(home)
+    _check_questions(benchmarks, options.folds)
+    if options.out is not None:
+        refuse_unwritable(options.out)
+    home.prepare()
+    from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
+    from hopbench.eval.training.hoprank import Trainer
+    from hopbench.retrieval.strategies.hoprank.weights import to_json
+
+    trainer = Trainer(passes=options.passes, without=frozenset(options.without))
+    group = [
+        lesson
+        for name, benchmark in zip(options.datasets, benchmarks, strict=True)
+        for graph in _graphs(name, triples.get(benchmark.name))
+        for lesson in _lessons(graph, benchmark, options.embedders, home, progress)
+    ]
+    figures = cross_validated(trainer, group, options.folds, progress.begin) if options.folds else []
+    figures += left_out(trainer, group, progress.begin)
+    progress.begin("the weights")
+    weights = trainer.fit(group)
+    if options.out is not None:
+        provenance = _provenance(options, benchmarks, triples, group, figures)
+        write_atomically(options.out, to_json(replace(weights, provenance=provenance)).encode())
+    warnings = [
+        f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it; if it is for "
+        f"tuning, say so with `hopbench check-data {dataset} --set-role tune`"
+        for dataset, benchmark in zip(options.datasets, benchmarks, strict=True)
+        if benchmark.role == "report"
+    ]
+    warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.warnings]
+    return Trained(figures, warnings, weights.size)
+
+
+def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
+    """Refuse a set without gold, and a number of folds for which there are too few questions."""
+    asked = {benchmark.name: sum(bool(question.gold) for question in benchmark.questions) for benchmark in benchmarks}
+    for name, count in asked.items():
+        if not count:
+            raise InputError(f"{name} has no question with gold passages: nothing to learn from")
+    count = sum(asked.values())
+    if folds and not 2 <= folds <= count:
+        wanted = f"2 to {count}, the number of questions, or 0" if count > 1 else "0 for a single question"
+        raise InputError(f"--folds {folds}: wanted is {wanted} for no cross-validation")
+
+
+def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
+    """Data set → file of `NAME=FILE`; refuses another form, a set that is not learned from, and a file not there."""
+    result: dict[str, Path] = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not equals or not Path(file).is_file():
+            raise InputError(f"--triples {text}: write NAME=FILE, with a file that is there")
+        if name not in names:
+            raise UnknownNameError("data set under --triples", name, names)
+        result[name] = Path(file)
+    return result
+
+
+def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
+    """The rules' graph of a data set, and the one with triples beside."""
+    rules = GraphOptions(dataset=dataset)
+    return [rules, replace(rules, extractor="rules+triples", triples=triples)] if triples else [rules]
+
+
+def _lessons(
+    graph: GraphOptions, benchmark: Benchmark, embedders: Sequence[str], home: Home, progress: Progress
+) -> list[Lesson]:
+    """The lessons of one graph with every embedder; no mention depends on it, so one graph serves all."""
+    from hopbench.eval.training.lessons import lessons
+    from hopbench.flows.graph.build import built_graph, open_index
+    from hopbench.retrieval.index import Index
+    from hopbench.retrieval.strategies.hoprank import HopRank
+
+    progress.begin(f"graph of {benchmark.name}")
+    options = replace(graph, embedder=embedders[0])
+    plan = options.graph_plan(benchmark, home)
+    first = open_index(options, plan, home)
+    built_graph(plan, first, home, plain_steps)
+    result = list(lessons(benchmark, first, HopRank()))
+    for embedder in embedders[1:]:
+        progress.begin(f"{benchmark.name} with {embedder}")
+        other = replace(options, embedder=embedder).open_embedder(home)
+        result += lessons(benchmark, Index.build(first.chunks, first.store, other), HopRank())
+    return result
+
+
+def _provenance(
+    options: TrainOptions,
+    benchmarks: Sequence[Benchmark],
+    triples: Mapping[str, Path],
+    group: Sequence[Lesson],
+    figures: Sequence[Figures],
+) -> dict[str, Any]:
+    from hopbench.eval.training.losses import L2
+    from hopbench.eval.trials.version import code_version
+
+    return {
+        "learned_from": {
+            b.name: {"digest": b.digest, "questions": len(b.questions), "role": b.role, **hashes_of(b)}
+            for b in benchmarks
+        },
+        "embedders": sorted({lesson.embedder for lesson in group}),
+        "triples": {name: sha256(file.read_bytes()).hexdigest() for name, file in triples.items()},
+        "without": sorted(options.without),
+        "passes": options.passes,
+        "l2": L2,
+        "folds": options.folds,
+        "code_version": code_version(),
+        "figures": [asdict(figure) for figure in figures],
+    }
