@@ -146,7 +146,12 @@ class _Begun:
 
         steps = ReportedSteps(flow_steps, self.report)
         evaluation, warnings = self._evaluated(steps)
-        warnings += [*self.notes, *self.benchmark.warnings, *self.options.models.warnings(), *warnings_of(evaluation)]
+        warnings += [
+            *self.notes,
+            *self.benchmark.shown_warnings,
+            *self.options.models.warnings(),
+            *warnings_of(evaluation),
+        ]
         warnings += plugin_warnings(self.strategies.values()) + self._left_out()
         key = tracking_key(self.options, self.at)
         found = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)

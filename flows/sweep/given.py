@@ -98,7 +98,7 @@ def warnings_before(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> lis
         for name in plan.datasets
         if benchmarks[name].role == "report"
     ]
-    told += [f"{one.name}: {warning}" for one in benchmarks.values() for warning in one.warnings]
+    told += [f"{one.name}: {warning}" for one in benchmarks.values() for warning in one.shown_warnings]
     told += _shared_questions(plan, benchmarks)
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
         told.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
