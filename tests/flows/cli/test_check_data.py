@@ -224,6 +224,13 @@ def test_roles_that_cannot_be_set(bench: Path, tmp_path: Path, hopbench: Hopbenc
     (tmp_path / "README.md").write_text("---\nhopbench: {role: tune, more: 1}\n---\n")
     with pytest.raises(InputError, match="says more than a role"):
         set_role(tmp_path, "tune")
+    (tmp_path / "README.md").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="is not UTF-8 at byte 0: save it"):
+        set_role(tmp_path, "tune")
+    (tmp_path / "README.md").unlink()
+    (tmp_path / "README.md").symlink_to("/etc/passwd")
+    with pytest.raises(InputError, match="is a link, and what it leads to is not changed"):
+        set_role(tmp_path, "tune")
 
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(str.strip)
