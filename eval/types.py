@@ -13,6 +13,7 @@ from typing import Literal
 from hopbench.retrieval.fitted import FittedOn, packed, question_hash, shipped_hashes
 from hopbench.retrieval.types import Passage, Question, Source
 
+SHOWN_WARNINGS = 5
 Role = Literal["tune", "report", "user"]
 
 MAX_FAILED = 0.05
@@ -65,6 +66,13 @@ class Benchmark:
             for q in self.questions
         ]
         return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
+
+    @property
+    def shown_warnings(self) -> list[str]:
+        """The first of the warnings, and how many more there are."""
+        more = len(self.warnings) - SHOWN_WARNINGS
+        told = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
+        return [*self.warnings[:SHOWN_WARNINGS], *([told] if more > 0 else [])]
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:

@@ -10,8 +10,10 @@ from hopbench.eval.benchmarks.card import card_role, read_card
 from hopbench.eval.files import write_atomically
 from hopbench.eval.types import Role
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.input_files import read_bytes
 
 SETTABLE = tuple(role for role in get_args(Role) if role != "user")
+CARD_LIMIT = 16 * 1024 * 1024  # bytes; a README may be a document too
 ALSO = {"tuning": "tune", "reporting": "report"}
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _STATED = re.compile(r"^hopbench:.*\n(?:[ \t]+.*\n|\n)*", re.MULTILINE)
@@ -32,10 +34,12 @@ def set_role(folder: Path, role: str) -> Path:
         raise UnknownNameError("role", role, SETTABLE)
     path = folder / "README.md"
     stated = f"hopbench:\n  role: {role}\n"
+    if path.is_symlink():
+        raise InputError(f"{path}: is a link, and what it leads to is not changed: put a file there")
     try:
-        text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error}): correct it, or add the lines {stated!r}") from error
+        text = read_bytes(path, CARD_LIMIT).decode("utf-8-sig") if path.exists() else ""
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 at byte {error.start:,}: save it as UTF-8") from error
     card = read_card(folder)
     if not isinstance(card.get("hopbench", {}), dict) or set(card.get("hopbench", {})) - {"role"}:
         raise InputError(f"{path}: field 'hopbench' says more than a role: change `role` there by hand")

@@ -50,7 +50,7 @@ def _finding(what: str, examples: Iterable[str], remedy: str) -> Iterator[Findin
 
 def _unread(benchmark: Benchmark) -> Iterator[Finding]:
     for warning in benchmark.warnings:
-        what, _, remedy = warning.partition(": ") if warning.count(": ") else (warning, "", "")
+        what, _, remedy = warning.rpartition(": ")
         yield Finding(what, 1, (), remedy)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 import webbrowser
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopbench.flows.cli.flags.declare import DATA, OUTPUT, argument, option
-from hopbench.flows.cli.printing.output import add_row, console, number, print_json, table
+from hopbench.flows.cli.printing.output import add_row, console, number, print_csv, print_json, table
 
 if TYPE_CHECKING:
     from hopbench.flows.overview.runs import ListedRun
@@ -112,7 +111,5 @@ def history_command(
 def _for_machines(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(list(rows))
-    elif rows:
-        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    else:
+        print_csv(rows)

@@ -83,7 +83,7 @@ def build(
         def body(steps: Steps) -> Built:
             record, warnings = built_graph(plan, index, home, ProgressSteps(steps, progress))
             found = agreement(export(index.store), wanted) if wanted else None
-            return Built(record, [*notes, *benchmark.warnings, *warnings], models.calls(), found)
+            return Built(record, [*notes, *benchmark.shown_warnings, *warnings], models.calls(), found)
 
         return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
 

@@ -85,7 +85,7 @@ def train(options: TrainOptions, progress: Progress) -> Trained:
         for dataset, benchmark in zip(options.datasets, benchmarks, strict=True)
         if benchmark.role == "report"
     ]
-    warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.warnings]
+    warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings]
     return Trained(figures, warnings, weights.size)
 
 

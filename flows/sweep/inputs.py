@@ -99,7 +99,9 @@ def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> li
         for name in plan.datasets
         if benchmarks[name].role == "report"
     ]
-    lines += [f"{benchmark.name}: {warning}" for benchmark in benchmarks.values() for warning in benchmark.warnings]
+    lines += [
+        f"{benchmark.name}: {warning}" for benchmark in benchmarks.values() for warning in benchmark.shown_warnings
+    ]
     lines += _shared_questions(plan, benchmarks)
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
         lines.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")

@@ -22,7 +22,7 @@ from hopbench.retrieval.types import Passage
 
 TEXT_LIMIT = 16 * 1024 * 1024  # bytes of a Markdown, HTML or text file
 PDF_LIMIT = 512 * 1024 * 1024
-_SHOWN = 5
+_REASONS = 5
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,12 @@ class DocumentCorpus:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader of results should know: the files left out, the first few by name."""
-        told = list(self.left_out[:_SHOWN])
-        if more := len(self.left_out) - _SHOWN:
-            told += [f"and {more} more files are left out: `hopbench check-data` names all"] if more > 0 else []
+        """All that a reader of results may want to know: what was left out first."""
+        told = [*self.left_out]
         if self.other:
             kinds = ", ".join(f"{count} {ending}" for ending, count in sorted(self.other.items()))
             told.append(f"files of other kinds are not read ({kinds}): a document ends in {', '.join(ENDINGS)}")
-        return tuple(told)
+        return (*told, *self.remarks)
 
 
 def read_documents(folder: Path) -> DocumentCorpus:
@@ -83,7 +81,7 @@ def read_documents(folder: Path) -> DocumentCorpus:
         if encoding:
             remarks.append(f"{name} is not UTF-8 and was read as {encoding}: if letters are wrong, {SAVE_AS_UTF8}")
     if not passages:
-        reasons = "; ".join(left_out[:_SHOWN]) or "there are none"
+        reasons = "; ".join(left_out[:_REASONS]) or "there are none"
         raise InputError(f"{folder}: no document can be read: {reasons}")
     return DocumentCorpus(tuple(passages), kinds, tuple(left_out), tuple(remarks), found.other)
 

@@ -9,7 +9,7 @@ import typer
 
 from hopbench.flows.cli.flags import complete
 from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
-from hopbench.flows.cli.printing.output import add_row, console, number, print_json, table
+from hopbench.flows.cli.printing.output import add_row, console, number, print_csv, print_json, table
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def compare_command(
     by_type: Annotated[bool, option(OUTPUT, "--by-type", help="Also by question type.")] = False,
     listed: Annotated[bool, option(OUTPUT, "--list", help="Print the questions won and lost.")] = False,
     as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_csv: Annotated[bool, option(OUTPUT, "--csv", help="Print the pairs as CSV, with a heading.")] = False,
     dataset: Annotated[str | None, option(DATA, help="Where the runs' benchmark is now (for --by-type).")] = None,
     seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
 ) -> None:
@@ -73,6 +74,9 @@ def compare_command(
     comparison = compare(rows, chosen, metric, seed=seed, types=types)
     if as_json:
         print_json(_plain(comparison, found, first, seed))
+        return
+    if as_csv:
+        print_csv(_flat(comparison))
         return
     screen = console()
     benchmark = first.results["benchmark"]
@@ -98,6 +102,29 @@ def _primary(sides: list[Side]) -> str:
     if found is None:
         raise InputError(f"nothing to compare on: {lacking(None)}; or name a judged metric with --metric")
     return found
+
+
+def _flat(comparison: Comparison) -> list[dict[str, Any]]:
+    """A row for each pair, with the names of a run's comparisons; wins and losses are counted."""
+    return [
+        {
+            "label": pair["label"],
+            "baseline": pair["baseline"],
+            "metric": comparison.metric,
+            "questions": pair["n"],
+            "effect": pair["difference"],
+            **_limits(pair["ci"], "ci"),
+            **_limits(pair["ci_family"], "family"),
+            **{name: pair[name] for name in ("p", "p_holm", "minimum_detectable", "verdict", "ties")},
+            "wins": len(pair["wins"]),
+            "losses": len(pair["losses"]),
+        }
+        for pair in comparison.to_dict()["pairs"]
+    ]
+
+
+def _limits(interval: Mapping[str, float] | None, name: str) -> dict[str, float | None]:
+    return {f"{name}_{end}": None if interval is None else interval[end] for end in ("low", "high")}
 
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:

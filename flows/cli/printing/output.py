@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -45,6 +47,14 @@ def add_row(rows: Grid, *cells: str) -> None:
 def print_json(value: Any) -> None:
     """A value for machines: UTF-8, two spaces, keys as they are."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows for a spreadsheet, the first one's names as the heading."""
+    if rows:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def number(value: float | None, digits: int = 3, sign: bool = False) -> str:

@@ -91,8 +91,12 @@ def test_files_left_out_are_warned_of_by_every_command(ferry: Path, hopbench: Ho
     flags = ("--strategies", "bm25", "--out", "out", "--no-prefect", "--no-ragas")
     assert f"warning: {said}" in " ".join(hopbench("run", "--dataset", "ferry", *flags).out.split())
     assert said in Path("out/report.html").read_text()
-    found = [one["what"] for one in json.loads(hopbench("check-data", "ferry", "--json").out)["findings"]]
-    assert any(what.startswith(said) for what in found)
+    (ferry / "old.txt").write_bytes("Größe und Füße, schöne Flüsse über Städte".encode("latin-1"))
+    found = {
+        one["what"]: one["remedy"] for one in json.loads(hopbench("check-data", "ferry", "--json").out)["findings"]
+    }
+    assert any(what.startswith(said) and remedy.startswith("export") for what, remedy in found.items())
+    assert any(what.startswith("old.txt is not UTF-8 and was read as") for what in found)
 
 
 def test_the_json_has_every_metric_and_command(bench: Path, hopbench: Hopbench) -> None:
@@ -219,6 +223,13 @@ def test_roles_that_cannot_be_set(bench: Path, tmp_path: Path, hopbench: Hopbenc
     assert "is no folder, and a role stands in" in hopbench("check-data", file, "--set-role", "tune").err
     (tmp_path / "README.md").write_text("---\nhopbench: {role: tune, more: 1}\n---\n")
     with pytest.raises(InputError, match="says more than a role"):
+        set_role(tmp_path, "tune")
+    (tmp_path / "README.md").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="is not UTF-8 at byte 0: save it"):
+        set_role(tmp_path, "tune")
+    (tmp_path / "README.md").unlink()
+    (tmp_path / "README.md").symlink_to("/etc/passwd")
+    with pytest.raises(InputError, match="is a link, and what it leads to is not changed"):
         set_role(tmp_path, "tune")
 
 

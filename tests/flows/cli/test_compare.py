@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import re
 import shutil
@@ -57,6 +59,16 @@ def write_run(
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
     return lambda folder, *labels, **more: write_run(tmp_path / folder, list(labels), **more)
+
+
+def test_pairs_as_csv(finished: Path, hopbench: Hopbench) -> None:
+    pairs = json.loads(hopbench("compare", finished, "--baseline", f"{finished}:bm25", "--json").out)["pairs"]
+    told = hopbench("compare", finished, "--baseline", f"{finished}:bm25", "--csv").out
+    rows = list(csv.DictReader(io.StringIO(told)))
+    assert [
+        (pair["label"], str(pair["difference"]), str(pair["ci"]["low"]), str(len(pair["wins"]))) for pair in pairs
+    ] == [(row["label"], row["effect"], row["ci_low"], row["wins"]) for row in rows]
+    assert {"all_gold@10"} == {row["metric"] for row in rows}
 
 
 def test_one_folder_means_all_its_labels(runs: Runs) -> None:
