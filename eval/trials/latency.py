@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from hopbench.eval.trials.ranking import rank_batch
 from hopbench.eval.trials.yardstick import VERSION, yardsticks
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.types import Counters, Question
+from hopbench.retrieval.types import Counters, Question, Ranking
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -73,14 +73,25 @@ class Clock:
 def measure_latency(strategy: Strategy, index: Index, questions: Sequence[Question], seed: int = 0) -> dict[str, float]:
     """Milliseconds of single calls, warm, on 50 seeded questions; nothing is shared with other calls.
 
+    A call that fails has no latency: how soon an endpoint refuses says nothing of how fast it ranks.
+
     BLAS has one thread meanwhile: two would wait for each other wherever a processor is taken, 7 ms for a product of
     .1 ms, and so measure the machine's load.
     """
     taken: dict[str, float] = {}
     with threadpool_limits(1, "blas"), Clock() as clock:
         for question in _warm(_sample(questions, seed)):
-            taken[question.id], _ = clock.time(_asking(strategy, index, question))
+            milliseconds, failed = _timed(clock, strategy, index, question)
+            if not failed:
+                taken[question.id] = milliseconds
     return taken
+
+
+def _timed(clock: Clock, strategy: Strategy, index: Index, question: Question) -> tuple[float, bool]:
+    """Wall time of one call, and whether it failed."""
+    found: list[Ranking] = []
+    wall, _ = clock.time(lambda: found.extend(rank_batch(strategy, Batch(index, [question], alone=True), Counters())))
+    return wall, found[0].failure is not None
 
 
 def measure_paced(

@@ -48,8 +48,14 @@ def foreign_labels(
     for text in runs:
         name, place = named("--runs", text)
         _add(found, "--runs", recorded_labels(name, place))
+    keys: dict[str, str] = {}
     for text in retrievers:
         name, url = named("--retriever", text)
+        if (other := keys.setdefault(_suffix(name), name)) != name:
+            raise InputError(
+                f"--retriever {name}: {other} reads the same keys from the environment (…_{_suffix(name)}), and each "
+                "endpoint must get its own only: give one of them another name"
+            )
         _add(found, "--retriever", {name: _endpoint(name, url)})
     for name, function in functions.items():
         _add(found, "function", {named("function", f"{name}=function")[0]: function})
@@ -129,7 +135,7 @@ def headers_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
     Raises InputError, which shows no value.
     """
-    suffix = re.sub(r"\W", "_", name, flags=re.ASCII).upper()
+    suffix = _suffix(name)
     found: dict[str, str] = {}
     if key := environment.get(KEY + suffix):
         found["Authorization"] = f"Bearer {key}"
@@ -139,6 +145,10 @@ def headers_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
         if not (value.isascii() and value.isprintable()):
             raise InputError(f"{KEY}{suffix} or {HEADERS}{suffix}: the value of {header} is no printable ASCII text")
     return found
+
+
+def _suffix(name: str) -> str:
+    return re.sub(r"\W", "_", name, flags=re.ASCII).upper()
 
 
 def _headers(text: str, variable: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from hopbench.eval.compare import Comparison, PairResult
+    from hopbench.eval.compare import Comparison, Interval, PairResult
     from hopbench.flows.cli.compare.sides import Side
     from hopbench.flows.cli.compare.sources import Source
 
@@ -108,23 +108,23 @@ def _flat(comparison: Comparison) -> list[dict[str, Any]]:
     """A row for each pair, with the names of a run's comparisons; wins and losses are counted."""
     return [
         {
-            "label": pair["label"],
-            "baseline": pair["baseline"],
+            "label": pair.label,
+            "baseline": pair.baseline,
             "metric": comparison.metric,
-            "questions": pair["n"],
-            "effect": pair["difference"],
-            **_limits(pair["ci"], "ci"),
-            **_limits(pair["ci_family"], "family"),
-            **{name: pair[name] for name in ("p", "p_holm", "minimum_detectable", "verdict", "ties")},
-            "wins": len(pair["wins"]),
-            "losses": len(pair["losses"]),
+            "questions": pair.n,
+            "effect": pair.difference,
+            **_limits(pair.ci, "ci"),
+            **_limits(pair.ci_family, "family"),
+            **{name: getattr(pair, name) for name in ("p", "p_holm", "minimum_detectable", "verdict", "ties")},
+            "wins": len(pair.wins),
+            "losses": len(pair.losses),
         }
-        for pair in comparison.to_dict()["pairs"]
+        for pair in comparison.pairs
     ]
 
 
-def _limits(interval: Mapping[str, float] | None, name: str) -> dict[str, float | None]:
-    return {f"{name}_{end}": None if interval is None else interval[end] for end in ("low", "high")}
+def _limits(interval: Interval | None, name: str) -> dict[str, float | None]:
+    return {f"{name}_low": interval.low if interval else None, f"{name}_high": interval.high if interval else None}
 
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class Sources:
         except ParameterError:
             raise
         except InputError:
-            return None
+            return self._foreign(label)
         run = self.tracked.newest(label, self._known_digest())
         if run is None:
             where = f" on the benchmark with digest {self.digest[:12]}" if self.digest else ""
@@ -155,6 +155,14 @@ class Sources:
                 "run's folder"
             )
         return self._tracked(self.tracked.run(run.parent)), label
+
+    def _foreign(self, label: str) -> tuple[Source, str] | None:
+        """A label that names no strategy of ours: a tracked one of somebody else's, if there is one."""
+        try:
+            run = self.tracked.newest(label, self._known_digest())
+        except InputError:  # nothing was tracked yet
+            return None
+        return (self._tracked(self.tracked.run(run.parent)), label) if run is not None and run.parent else None
 
     def _champion(self) -> tuple[Source, str]:
         from hopbench.eval.trials.ledger import Ledger

@@ -61,6 +61,22 @@ def trec(folder: Path, label: str) -> str:
     )
 
 
+@pytest.fixture(scope="module")
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home for this file: other files look for the newest run in theirs."""
+    return tmp_path_factory.mktemp("foreign-home")
+
+
+@pytest.fixture
+def hopbench(own_home: Path) -> Hopbench:
+    """Calls a command in that home."""
+
+    def command(*arguments: object, **environment: str) -> Done:
+        return call(*arguments, home=own_home, environment=environment)
+
+    return command
+
+
 @pytest.fixture
 def files(finished: Path, tmp_path: Path) -> dict[str, Path]:
     """bm25's rankings of the finished run, as a TREC run and as JSON lines."""
@@ -153,7 +169,7 @@ def test_the_documented_server_has_bm25s_figures_and_a_measured_latency(
 
 
 def test_the_documented_search_as_a_function_has_bm25s_figures(
-    bench: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Path, own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     space: dict[str, Any] = {}
     monkeypatch.chdir(bench)
@@ -164,7 +180,7 @@ def test_the_documented_search_as_a_function_has_bm25s_figures(
 
     functions = {"mine": Function(retrieve=search_all, version="1")}
     out = tmp_path / "out"
-    with patch.dict(os.environ, {"HOPBENCH_HOME": str(home)}):
+    with patch.dict(os.environ, {"HOPBENCH_HOME": str(own_home)}):
         finished = run(
             RunOptions(dataset=str(bench), out=out, strategies="bm25", prefect=False, ragas=False, functions=functions)
         )
@@ -211,7 +227,7 @@ def test_a_bad_endpoint_is_rows_with_reasons_and_costs_no_other_label(
     assert 0.0 == entries(out)[label]["coverage"]
 
 
-def test_a_key_of_the_environment_is_sent_and_stands_in_no_file(command: Any, home: Path) -> None:
+def test_a_key_of_the_environment_is_sent_and_stands_in_no_file(command: Any, own_home: Path) -> None:
     with serving(servers.echoing) as served:
         done, out = command("--retriever", f"my-one={served.url}", HOPBENCH_API_KEY_MY_ONE="s3cret-of-mine")
 
@@ -219,7 +235,7 @@ def test_a_key_of_the_environment_is_sent_and_stands_in_no_file(command: Any, ho
     assert {"HTTP 401: 'bad key Bearer [redacted]'", "HTTP 401: 'bad key [redacted]'"} & set(
         rows(out, "my-one")["failure"]
     )
-    written = [file for folder in (out, home) for file in folder.rglob("*") if file.is_file()]
+    written = [file for folder in (out, own_home) for file in folder.rglob("*") if file.is_file()]
     assert [] == [file for file in written if b"s3cret-of-mine" in file.read_bytes()]
     assert "s3cret" not in done.out + done.err
 
@@ -241,6 +257,29 @@ def test_explain_tells_fates_of_a_foreign_label_from_the_run_alone(
     assert "the ranking stored in" in words
     told = json.loads(hopbench("explain", "q2", "--run", out, "--strategy", "svc", "--json").out)
     assert "not returned" in json.dumps(told)
+
+
+def test_compare_finds_a_tracked_foreign_label_by_its_name(command: Any, hopbench: Hopbench) -> None:
+    with serving(servers.ranking(lambda texts, k: [["p04", "p01"]] * len(texts))) as served:
+        command("--retriever", f"tracked-one={served.url}")
+    done = hopbench("compare", "tracked-one", "bm25", "--json")
+
+    assert 0 == done.code, done.err
+    assert (
+        "foreign" == next(side for name, side in json.loads(done.out)["sides"].items() if "tracked-one" in name)["kind"]
+    )
+
+
+def test_an_endpoint_that_refuses_single_questions_has_no_latency(command: Any) -> None:
+    def behave(handler: Any, asked: dict[str, Any]) -> None:
+        sound = servers.ranking(lambda texts, k: [["p04"]] * len(texts))
+        (sound if len(asked["questions"]) > 1 else servers.saying(b"no", 500))(handler, asked)
+
+    with serving(behave) as served:
+        done, out = command("--retriever", f"svc={served.url}")
+
+    assert 0 == done.code
+    assert (1.0, None) == tuple(entries(out)["svc"][name] for name in ("coverage", "latency_ms_p50"))
 
 
 def test_compare_scores_a_run_file_beside_a_folder(
@@ -294,6 +333,10 @@ def test_nightly_compares_a_foreign_label_with_the_night_before_and_never_crowns
         (["--retriever", "mine=http://me:pa55@x/"], "--retriever mine: the URL holds a user or password"),
         (["--runs", "mine=/nowhere/run.txt"], "/nowhere/run.txt: no such file"),
         (["--retriever", "m=http://x/", "--retriever", "m=http://y/"], "two retrievers have that name"),
+        (
+            ["--retriever", "m-1=http://x/", "--retriever", "m_1=http://y/"],
+            "m-1 reads the same keys from the environment",
+        ),
         (["--retriever", "m=http://x/", "--set", "m.depth=3"], "unknown parameter of endpoint 'depth'"),
         (["--retriever", "m=http://x/", "--set", "m.k=500"], "endpoint.k = 500 is not allowed: it takes 1..100"),
     ],
