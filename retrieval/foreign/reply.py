@@ -92,7 +92,7 @@ def _kind(value: object) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
-        return f"the number {value:g}" if abs(value) < 1e15 else "a large number"
+        return "a large number" if isinstance(value, int) and abs(value) >= 1e15 else f"the number {value:g}"
     if isinstance(value, str):
         return f"the text {shown(value)}"
     names: dict[type, str] = {list: "a list", dict: "an object", bytes: "bytes"}
