@@ -14,6 +14,7 @@ from hopbench.retrieval.retriever import DEFAULT_K, Retrieved, Retriever
 
 if TYPE_CHECKING:
     from hopbench.eval.types import Benchmark
+    from hopbench.flows.api.explanation import Explanation
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
     from hopbench.retrieval.types import Passage
@@ -68,6 +69,18 @@ class Corpus:
         """The best `k` passages for a question, each with its score and the path that led to it."""
         return self.retriever(strategy)(question, k)
 
+    def explain(self, question: str, strategy: str = DEFAULT, top: int = 10) -> Explanation:
+        """Why each gold passage of a question was found or lost by a label.
+
+        `question` is the id of one of the data set's questions, its text, or any other question in words, which has no
+        gold. `top` is how many hits are listed, and the k that counts as found.
+        """
+        from hopbench.flows.api.explanation import Explanation
+        from hopbench.flows.explain.target import Target, find_question
+
+        target = Target(self.benchmark, find_question(question, self.benchmark), self.index)
+        return Explanation(target, target.examine(strategy, top))
+
     def export(self, folder: str | Path, strategy: str | Strategy = DEFAULT) -> Path:
         """Write a strategy with this corpus and graph into a folder, which `hopbench.load` opens anywhere.
 
@@ -112,7 +125,7 @@ def open_corpus(options: GraphOptions) -> Corpus:
 
     home = Home.resolve().prepare()
     home.apply_environment()
-    benchmark = options.benchmark()
+    benchmark = options.benchmark(need_questions=False)
     plan = options.graph_plan(benchmark, home)
     index = open_index(options, plan, home)
     record, warnings = built_graph(plan, index, home, plain_steps)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import yaml
+
 from hopbench.flows.api.corpus import Corpus, open_corpus
 from hopbench.flows.api.runs import Run, default_folder
+from hopbench.flows.api.sweeps import Sweep
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.models import ModelOptions
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.bundle import read_bundle
+from hopbench.retrieval.foreign.function import Function, Retrieve
 from hopbench.retrieval.retriever import Retriever
+from hopbench.retrieval.strategies.base import Strategy
 
 PathLike = str | os.PathLike[str]
 
@@ -74,14 +80,21 @@ def run(
     ragas: bool = True,
     targets: Sequence[str] = (),
     seed: int = 0,
+    retrievers: Mapping[str, str | Retrieve] | None = None,
+    runs: Mapping[str, PathLike] | None = None,
+    judge: str | None = None,
     prefect: bool = False,
     **graph: Unpack[GraphSettings],
 ) -> Run:
     """Run strategies over a data set's questions, as `hopbench run` does.
 
     `strategies` are labels (`hoprank`, `pagerank[restart=0.3]`, `all`, `all:tuned`), `changes` lines like those of
-    `--set`, `targets` like those of `--target`. Files go to `out` (default: a new folder in the home's `runs`); the run
-    is tracked in MLflow. With `prefect`, it is a flow run on a Prefect server.
+    `--set`, `targets` like those of `--target`. `retrievers` puts others beside them, by label: a function of
+    (questions, k) that returns passage ids for each question, best first, or the URL of an endpoint; `runs` the files
+    of rankings made elsewhere (docs/your-retriever.md). With `llm` a model reads, with `judge` one judges.
+
+    Files go to `out` (default: a new folder in the home's `runs`); the run is tracked in MLflow. With `prefect`, it is
+    a flow run on a Prefect server.
 
     Raises InputError for anything that cannot be used as given, before any work begins; IncompleteError where the work
     stopped and the same call goes on.
@@ -89,6 +102,7 @@ def run(
     from hopbench.flows.run.evaluate import run as run_strategies
 
     home, name = Home.resolve(), Path(dataset).name
+    given = retrievers or {}
     options = RunOptions(
         dataset=os.fspath(dataset),
         strategies=strategies if isinstance(strategies, str) else ",".join(strategies),
@@ -97,12 +111,49 @@ def run(
         ragas=ragas,
         targets=targets,
         seed=seed,
+        retrievers=[f"{label}={value}" for label, value in given.items() if isinstance(value, str)],
+        functions={label: Function(retrieve=value) for label, value in given.items() if not isinstance(value, str)},
+        runs=[f"{label}={os.fspath(file)}" for label, file in (runs or {}).items()],
+        models=ModelOptions(llm=graph.get("llm"), judge=judge),
         prefect=prefect,
         command="hopbench run (Python)",
         **_graph(graph),
     )
     finished = run_strategies(options)
     return Run(options.out, finished.warnings)
+
+
+def sweep(file: PathLike | Mapping[str, Any], out: PathLike, *, champion: bool = False, prefect: bool = False) -> Sweep:
+    """Search a space of configurations, as `hopbench sweep` does; finished trials are kept and reused.
+
+    `file` is a sweep file (docs/sweeps.md) or its content as a mapping, which is written to `out/sweep.yaml`. With
+    `champion`, the winner becomes the champion of the benchmark under `report_on`.
+
+    Raises InputError for a file that cannot be used, IncompleteError where the work stopped and the same call goes on.
+    """
+    from hopbench.eval.files import write_atomically
+    from hopbench.eval.sweep.plan import read_sweep
+    from hopbench.flows.sweep.flow import sweep as run_sweep
+
+    folder = Path(out)
+    if isinstance(file, Mapping):
+        source = folder / "sweep.yaml"
+        write_atomically(source, yaml.safe_dump(dict(file), sort_keys=False, allow_unicode=True).encode())
+    else:
+        source = Path(file)
+    swept = run_sweep(read_sweep(source), folder, prefect=prefect, champion=champion)
+    return Sweep(folder, [*swept.warnings, *swept.incomplete])
+
+
+def register(strategy: type[Strategy]) -> type[Strategy]:
+    """Make a strategy class of one's own usable by its name, in this process; usable as a decorator.
+
+    A package offers its strategies to every process by an entry point instead (docs/plugins.md). Raises ParameterError
+    where the name is taken.
+    """
+    from hopbench.retrieval.strategies.registry import registry
+
+    return registry().register(strategy)
 
 
 def load_run(folder: PathLike) -> Run:

@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hopbench.flows.api.corpus import Corpus as Corpus
+    from hopbench.flows.api.explanation import Explanation as Explanation
     from hopbench.flows.api.functions import load as load
     from hopbench.flows.api.functions import load_run as load_run
     from hopbench.flows.api.functions import open as open
+    from hopbench.flows.api.functions import register as register
     from hopbench.flows.api.functions import run as run
+    from hopbench.flows.api.functions import sweep as sweep
     from hopbench.flows.api.runs import Run as Run
+    from hopbench.flows.api.sweeps import Sweep as Sweep
     from hopbench.retrieval.retriever import Retrieved as Retrieved
     from hopbench.retrieval.retriever import RetrievedPassage as RetrievedPassage
     from hopbench.retrieval.retriever import Retriever as Retriever
@@ -29,15 +33,19 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     "Corpus": "hopbench.flows.api.corpus",
+    "Explanation": "hopbench.flows.api.explanation",
     "HopBenchError": "hopbench.retrieval.support.errors",
     "Retrieved": "hopbench.retrieval.retriever",
     "RetrievedPassage": "hopbench.retrieval.retriever",
     "Retriever": "hopbench.retrieval.retriever",
     "Run": "hopbench.flows.api.runs",
+    "Sweep": "hopbench.flows.api.sweeps",
     "load": "hopbench.flows.api.functions",
     "load_run": "hopbench.flows.api.functions",
     "open": "hopbench.flows.api.functions",
+    "register": "hopbench.flows.api.functions",
     "run": "hopbench.flows.api.functions",
+    "sweep": "hopbench.flows.api.functions",
 }
 
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - derived, so that no name is listed twice

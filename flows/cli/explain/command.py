@@ -44,10 +44,10 @@ def explain_command(
     passage can be named. The graph must have been built. The model of a --run is not asked again: its replies come
     from the cache, unless --llm names a model to ask.
     """
-    from hopbench.flows.cli.explain.json import explanation_json
     from hopbench.flows.cli.explain.model import with_model
     from hopbench.flows.cli.explain.printing import print_explanation, print_versus
-    from hopbench.flows.cli.explain.target import open_target
+    from hopbench.flows.explain.as_json import explanation_json
+    from hopbench.flows.explain.target import open_target
     from hopbench.retrieval.strategies.registry import canonical_label
 
     strategy, against = canonical_label(strategy), against and canonical_label(against)

@@ -11,8 +11,8 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.types import Step
 
 if TYPE_CHECKING:
-    from hopbench.flows.cli.explain.target import Target
     from hopbench.flows.cli.printing.grid import Grid
+    from hopbench.flows.explain.target import Target
 
 FIRST = 3  # hits shown beside the gold passages
 

@@ -10,7 +10,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions
 
 if TYPE_CHECKING:
-    from hopbench.flows.cli.explain.target import Target
+    from hopbench.flows.explain.target import Target
 
 
 @contextmanager

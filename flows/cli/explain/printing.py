@@ -12,14 +12,14 @@ from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities
 from hopbench.eval.explain.wording import note_words
 from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain.features import feature_table, quoted
-from hopbench.flows.cli.explain.words import fate_words, path_words, place_words, rank_words, score_words
 from hopbench.flows.cli.printing.output import add_row, console, table
+from hopbench.flows.explain.words import fate_words, path_words, place_words, rank_words, score_words
 from hopbench.retrieval.budget import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopbench.flows.cli.explain.target import Target
+    from hopbench.flows.explain.target import Target
     from hopbench.retrieval.types import Step
 
 

@@ -12,7 +12,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.passages import read_passage, read_source
 from hopbench.eval.explain import RankedPassage
-from hopbench.flows.cli.explain.words import place_words
+from hopbench.flows.explain.words import place_words
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.baselines import BM25

@@ -12,8 +12,8 @@ from tests.flows.cli.conftest import call
 from hopbench.eval.explain import Answer, Change, Examiner, Fate, HelpfulChange, RankedPassage
 from hopbench.eval.explain.wording import note_words
 from hopbench.eval.metrics import PRIMARY
-from hopbench.flows.cli.explain.words import fate_words, path_words
 from hopbench.flows.cli.printing.table import _table
+from hopbench.flows.explain.words import fate_words, path_words
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.support.errors import IncompleteError, InputError, RegressionError
 from hopbench.retrieval.types import Hit, Step

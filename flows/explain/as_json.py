@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities
 from hopbench.eval.trials.traces import plain
-from hopbench.flows.cli.explain.words import fate_words, rank_words
+from hopbench.flows.explain.words import fate_words, rank_words
 from hopbench.retrieval.budget import counted
 
 if TYPE_CHECKING:
-    from hopbench.flows.cli.explain.target import Target
+    from hopbench.flows.explain.target import Target
 
 
 def explanation_json(target: Target, examiners: list[Examiner]) -> str:
