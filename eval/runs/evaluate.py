@@ -156,16 +156,18 @@ def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
 
 
 def measured_calls(plan: Plan, label: str, failed: Collection[str] = ()) -> tuple[dict[str, float], dict[str, float]]:
-    """Latency and pace of a label: `hopbench.eval.trials.latency.measure_paced`, of questions that have not failed.
+    """Latency and pace of a label: `hopbench.eval.trials.latency.measure_paced`.
 
-    Rankings that are read from a file have no latency, those of another process no pace.
+    Rankings that are read from a file have no latency; those of another process have no pace, and a latency only where
+    the question has not failed.
     """
     strategy = plan.strategies[label]
-    questions = [question.question for question in plan.benchmark.questions if question.id not in failed]
-    if strategy.timing == "unknown" or not questions:
+    questions = [question.question for question in plan.benchmark.questions]
+    if strategy.timing == "unknown":
         return {}, {}
     if strategy.timing == "wall":
-        return measure_latency(strategy, plan.index, questions, plan.seed), {}
+        answered = [question for question in questions if question.id not in failed]
+        return measure_latency(strategy, plan.index, answered, plan.seed, answered_only=True), {}
     return measure_paced(strategy, plan.index, questions, plan.seed)
 
 

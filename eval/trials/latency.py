@@ -70,10 +70,13 @@ class Clock:
         return 0 if self._file is None else int(os.pread(self._file, 64, 0).split()[1])
 
 
-def measure_latency(strategy: Strategy, index: Index, questions: Sequence[Question], seed: int = 0) -> dict[str, float]:
+def measure_latency(
+    strategy: Strategy, index: Index, questions: Sequence[Question], seed: int = 0, *, answered_only: bool = False
+) -> dict[str, float]:
     """Milliseconds of single calls, warm, on 50 seeded questions; nothing is shared with other calls.
 
-    A call that fails has no latency: how soon an endpoint refuses says nothing of how fast it ranks.
+    With `answered_only`, a call that fails has no latency: how soon an endpoint refuses says nothing of how fast it
+    ranks.
 
     BLAS has one thread meanwhile: two would wait for each other wherever a processor is taken, 7 ms for a product of
     .1 ms, and so measure the machine's load.
@@ -82,7 +85,7 @@ def measure_latency(strategy: Strategy, index: Index, questions: Sequence[Questi
     with threadpool_limits(1, "blas"), Clock() as clock:
         for question in _warm(_sample(questions, seed)):
             milliseconds, failed = _timed(clock, strategy, index, question)
-            if not failed:
+            if not (failed and answered_only):
                 taken[question.id] = milliseconds
     return taken
 

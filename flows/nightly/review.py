@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,4 +182,11 @@ def night_name(benchmark: str, now: datetime) -> str:
 
 def default_out(home: Home, dataset: str, resumed: Path | None, now: datetime) -> Path:
     """Where a night's files go without `--out`: into an interrupted night of that benchmark, else a new folder."""
-    return resumed or home.nights / night_name(Path(dataset).name, now)
+    return resumed or home.nights / unused_name(home, dataset, now)
+
+
+def unused_name(home: Home, dataset: str, now: datetime) -> str:
+    """The name of a new night: of two that begin in the same second, the second one has the next second's."""
+    while (home.nights / (name := night_name(Path(dataset).name, now))).exists():
+        now += timedelta(seconds=1)
+    return name

@@ -103,7 +103,7 @@ def _night(
     left: str | None,
 ) -> Nightly:
     from hopbench.flows.nightly.publish import lines
-    from hopbench.flows.nightly.review import NightReview, default_out, night_name
+    from hopbench.flows.nightly.review import NightReview, default_out, unused_name
     from hopbench.flows.nightly.verdict import as_dict
     from hopbench.flows.tracking.client import TrackingError
 
@@ -112,7 +112,7 @@ def _night(
     resumed = unfinished(home.nights, name) if out is None else None
     folder = out or default_out(home, options.dataset, resumed, begun)
     options = replace(options, out=folder)
-    called = folder.name if out is None else night_name(name, begun)
+    called = folder.name if out is None else unused_name(home, name, begun)
     watch = NightReview(
         home,
         called,

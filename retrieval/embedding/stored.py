@@ -91,7 +91,7 @@ def load_vectors(folder: Path, inner: Embedder) -> StoredEmbedder:
     Raises OSError or ValueError where the files are missing or damaged.
     """
     keys = [bytes.fromhex(key) for key in (folder / "keys.txt").read_text(encoding="ascii").split()]
-    vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    vectors = np.lib.format.open_memmap(folder / "vectors.npy", mode="r")  # refuses objects, which a pickle could hold
     if vectors.ndim != 2 or len(keys) != len(vectors):
         raise ValueError(f"vectors of shape {vectors.shape} for {len(keys)} keys")
     return StoredEmbedder(inner, {key: row for row, key in enumerate(keys)}, vectors)

@@ -38,7 +38,7 @@ LONGEST = (
     "tests/test_same_numbers.py",
     "tests/retrieval/graph/stores/test_neo4j_faults.py",
     "tests/flows/run/test_scale_out.py",
-    "tests/flows/sweep/test_spread.py",
+    "tests/flows/sweep/test_worker.py",
     "tests/retrieval/graph/stores/test_neo4j_store.py",
     "tests/flows/nightly/test_flow.py",
     "tests/eval/answering/judge/test_small_model.py",

@@ -28,9 +28,9 @@ def test_every_run_is_listed_once_newest_first(finished: Path, hopbench: Hopbenc
     means = {label: entry["metrics"][METRIC] for label, entry in results["strategies"].items()}
     assert (METRIC, max(means.values())) == (first["metric"], first["value"])
     assert first["value"] == means[first["best"]]
-    started = [run["started"] for run in json.loads(done.out)]
-    assert started == sorted(started, reverse=True)
-    assert len(started) == len(set(started))  # the copy that MLflow has is the same run
+    runs = [(run["started"], run["name"], run["command"], run["labels"]) for run in json.loads(done.out)]
+    assert [run[0] for run in runs] == sorted((run[0] for run in runs), reverse=True)
+    assert len(runs) == len(set(runs))  # the copy that MLflow has is the same run
 
     shown = hopbench("ls", finished).out
     assert shown.splitlines()[0].split() == [

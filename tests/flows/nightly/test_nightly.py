@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from hopbench.flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_
 from hopbench.flows.nightly.lock import only_nightly
 from hopbench.flows.nightly.matching import match_labels, strategy_of
 from hopbench.flows.nightly.publish import lines, markdown
+from hopbench.flows.nightly.review import default_out
 from hopbench.flows.nightly.run import NightlyOptions
 from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
 from hopbench.flows.settings.home import Home
@@ -514,3 +516,13 @@ def test_a_night_of_another_version_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"its schema is 'hopbench.nightly/9'"):
         nights(tmp_path)
     assert os.listdir(tmp_path) == ["made-01:00"]
+
+
+def test_two_nights_that_begin_in_the_same_second_have_names_of_their_own(tmp_path: Path) -> None:
+    home, now = Home(tmp_path), datetime(2026, 11, 22, 2, 0, 0, tzinfo=UTC)
+    names = []
+    for _ in range(3):
+        folder = default_out(home, "sets/tiny", None, now)
+        folder.mkdir(parents=True)
+        names.append(folder.name)
+    assert ["tiny-2026-11-22T020000Z", "tiny-2026-11-22T020001Z", "tiny-2026-11-22T020002Z"] == names

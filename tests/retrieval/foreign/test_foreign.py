@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.graphs import WordEmbedder
 
-from hopbench.eval.trials.trial import ranked
+from hopbench.eval.trials.ranking import rank_batch
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.foreign.answer import Answer
 from hopbench.retrieval.foreign.base import SEEDS
@@ -155,7 +155,7 @@ def leaving(questions: Sequence[str], k: int) -> Sequence[Sequence[str]]:
 def test_whatever_a_function_raises_or_returns_is_a_reason(
     index: Index, function: Retrieve, expected: Sequence[str | None]
 ) -> None:
-    rankings = ranked(Function(retrieve=function), Batch(index, QUESTIONS), Counters())
+    rankings = rank_batch(Function(retrieve=function), Batch(index, QUESTIONS), Counters())
 
     assert list(expected) == [one.failure for one in rankings]
 

@@ -16,9 +16,9 @@ from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.version import plugin_code, plugin_settings, plugin_warnings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.nightly.circumstances import changed
-from hopbench.flows.run.worker import code_here, same_code
+from hopbench.flows.run.worker import check_same_code, code_here
 from hopbench.flows.sweep import flow as sweep_module
-from hopbench.flows.sweep.flow import Swept, sweep
+from hopbench.flows.sweep.flow import SweepOutcome, sweep
 from hopbench.retrieval.strategies.registry import make, registry, resolve
 from hopbench.retrieval.support.errors import InputError
 
@@ -37,12 +37,12 @@ def digest() -> str:
     return plugin_code([make("mine")])["hopbench-mine"]
 
 
-def sweep_of(folder: Path, strategy: str, out: str, **grid: list[float]) -> Swept:
+def sweep_of(folder: Path, strategy: str, out: str, **grid: list[float]) -> SweepOutcome:
     plan = read_sweep(write_sweep(folder, strategy=strategy, grid=grid), {})
     return sweep(plan, folder / out, prefect=False)
 
 
-def names(done: Swept) -> set[str]:
+def names(done: SweepOutcome) -> set[str]:
     return {record.trial_id for result in done.results for record in result.records.values()}
 
 
@@ -53,7 +53,7 @@ def test_a_sweep_computes_anew_what_a_changed_plugin_ranks_and_serves_an_unchang
     monkeypatch.setattr(sweep_module, "Tracker", QuietTracker)
     write_benchmark(tmp_path / "tiny")
 
-    def both(out: str) -> tuple[Swept, Swept]:
+    def both(out: str) -> tuple[SweepOutcome, SweepOutcome]:
         mine = sweep_of(tmp_path, "mine", f"{out}-mine", depth=[2, 3])
         return mine, sweep_of(tmp_path, "pagerank", f"{out}-ours", restart=[0.15, 0.5])
 
@@ -254,7 +254,7 @@ def test_a_worker_with_other_code_is_refused(site: Path) -> None:
     install(site)
     told = code_here([make("mine"), make("bm25")])
     assert {"hopbench", "hopbench-mine"} == set(told)
-    same_code(told, [make("mine")])
+    check_same_code(told, [make("mine")])
     install(site, REVERSED)
     with pytest.raises(InputError, match=r"has other code \(hopbench-mine is 1\.0\+\w+ there and 1\.0\+\w+ here\)"):
-        same_code(told, [make("mine")])
+        check_same_code(told, [make("mine")])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.eval.files import write_atomically
-from hopbench.flows.cli.faults import plain, refuse_unreadable_words
+from hopbench.flows.cli.faults import plain, refuse_undecodable_arguments
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
 from hopbench.retrieval.support.resources import exhausted, exhausted_by_message
@@ -115,16 +115,16 @@ def test_too_little_memory_is_one_message(tmp_path: Path) -> None:
 def test_names_that_are_no_utf_8_are_refused_at_the_door(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for word, said in (("/tmp/\udcff", r"argument /tmp/\\udcff: its name is no UTF-8"), ("a\0b", "no name of a file")):
         with pytest.raises(InputError, match=said):
-            refuse_unreadable_words(["run", word])
-    refuse_unreadable_words(["run", "/tmp/größe"])
+            refuse_undecodable_arguments(["run", word])
+    refuse_undecodable_arguments(["run", "/tmp/größe"])
     folder = os.fsencode(tmp_path) + b"/\xff"
     os.mkdir(folder)
     monkeypatch.chdir(os.fsdecode(folder))
     with pytest.raises(InputError, match="working folder"):
-        refuse_unreadable_words([])
+        refuse_undecodable_arguments([])
     os.rmdir(folder)
     with pytest.raises(InputError, match="is gone: change to another one"):
-        refuse_unreadable_words([])
+        refuse_undecodable_arguments([])
 
 
 def test_a_home_of_nobody_is_named() -> None:
