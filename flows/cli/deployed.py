@@ -29,12 +29,12 @@ def nightly(arguments: Sequence[str] = ()) -> None:
 
     _name_process()
     sys.argv = ["hopbench", "nightly", *arguments]
-    with _told():
+    with _reported():
         typer.main.get_command(app).main(sys.argv[1:], prog_name="hopbench", standalone_mode=False)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
     """Say in one line how the night ended, in place of its table, and leave the artifact."""
     from hopbench.flows.nightly.ending import ending, exit_code_of
 
@@ -46,10 +46,10 @@ def _told() -> Iterator[None]:
         code, reason = exit_code_of(error), str(error) or type(error).__name__
         raise
     finally:
-        found = ending(begun, code, reason)
-        sys.stdout.write(f"{found.line}\n")
+        summary = ending(begun, code, reason)
+        sys.stdout.write(f"{summary.line}\n")
         sys.stdout.flush()
-        _create_artifact(found.markdown)
+        _create_artifact(summary.markdown)
 
 
 def _create_artifact(content: str) -> None:

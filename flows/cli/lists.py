@@ -91,8 +91,12 @@ def _presets(name: str, tuned: bool) -> list[str]:
 
 def _provenance(facts: Mapping[str, Any]) -> str:
     """Where a preset comes from, in a line; digests stand in its file and in --json."""
-    told = {name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")}
-    return "; ".join([f"tuned on {', '.join(facts['tuned_on'])}", *(f"{name} {text}" for name, text in told.items())])
+    details = {
+        name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")
+    }
+    return "; ".join(
+        [f"tuned on {', '.join(facts['tuned_on'])}", *(f"{name} {text}" for name, text in details.items())]
+    )
 
 
 def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hopbench.flows.cli.flags.declare import EXECUTION, NIGHT, OUTPUT, option, with_flags
+from hopbench.flows.cli.flags.declare import EXECUTION, NIGHTLY, OUTPUT, option, with_flags
 from hopbench.flows.cli.flags.run import RunFlags, estimate, run_options
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.retrieval.support.errors import InputError
@@ -24,19 +24,23 @@ def nightly_command(
         Path | None, option(OUTPUT, help="Folder for the files of this night (default: under home).")
     ] = None,
     keep: Annotated[
-        int | None, option(NIGHT, help="Nights of this benchmark to keep; older ones go, with their graphs and files.")
+        int | None,
+        option(NIGHTLY, help="Nights of this benchmark to keep; older ones go, with their graphs and files."),
     ] = None,
     latency_factor: Annotated[
-        float, option(NIGHT, help="A label more than so many times as slow beside the yardstick is a regression.")
+        float, option(NIGHTLY, help="A label more than so many times as slow beside the yardstick is a regression.")
     ] = 2.0,
     webhook: Annotated[
         str | None,
         option(
-            NIGHT, envvar="HOPBENCH_WEBHOOK", show_envvar=True, help="URL that is told of regressions and failures."
+            NIGHTLY,
+            envvar="HOPBENCH_WEBHOOK",
+            show_envvar=True,
+            help="URL to which regressions and failures are posted.",
         ),
     ] = None,
     accept: Annotated[
-        bool, option(NIGHT, "--accept", help="Take tonight as the new baseline, whatever it shows.")
+        bool, option(NIGHTLY, "--accept", help="Take tonight as the new baseline, whatever it shows.")
     ] = False,
     **flags: Any,
 ) -> None:

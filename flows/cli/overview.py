@@ -52,8 +52,8 @@ def _print_runs(runs: Sequence[ListedRun]) -> None:
     )
     for run in runs:
         when = run.started[:16].replace("T", " ")
-        told = (run.name, when, run.command, run.dataset, f"{run.questions:,}", str(run.labels))
-        add_row(rows, *told, run.best or "–", run.metric or "–", number(run.value))
+        cells = (run.name, when, run.command, run.dataset, f"{run.questions:,}", str(run.labels))
+        add_row(rows, *cells, run.best or "–", run.metric or "–", number(run.value))
     console().print(rows)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hopbench.flows.nightly.history import Night, nights
+from hopbench.flows.nightly.history import NightlyRecord, nights
 from hopbench.flows.orchestration.pages import REPORT, link
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
@@ -49,24 +49,24 @@ def ending(begun: datetime, code: int, reason: str) -> Ending:
     what = _what(night) if night is not None else reason.splitlines()[0] if reason else ""
     name = night.name if night is not None else "no verdict"
     report = None if night is None else Path(str(night.content.get("report") or night.folder / REPORT))
-    said = f"{meaning}: {what}" if what else meaning
-    line = f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {said}" + (f"  {report}" if report is not None else "")
+    sentence = f"{meaning}: {what}" if what else meaning
+    line = f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {sentence}" + (f"  {report}" if report is not None else "")
     pointed = "" if night is None or report is None else f"\n\n{link(night.name, report)}"
     quoted = "\n".join(f"    {line}" for line in reason.splitlines())
-    return Ending(line, f"# {name}\n\n{said}{pointed}\n\n{quoted}".rstrip() + "\n")
+    return Ending(line, f"# {name}\n\n{sentence}{pointed}\n\n{quoted}".rstrip() + "\n")
 
 
-def _since(begun: datetime) -> Night | None:
+def _since(begun: datetime) -> NightlyRecord | None:
     """The night that came to its verdict since then, if one did."""
     try:
         found = nights(Home.resolve().nights)
-    except HopBenchError:  # an older night is damaged: the night itself has said so
+    except HopBenchError:  # an older night is damaged: the nightly run has reported it
         return None
     since = begun.replace(microsecond=0)
     return found[0] if found and datetime.fromisoformat(str(found[0].content["started"])) >= since else None
 
 
-def _what(night: Night) -> str:
+def _what(night: NightlyRecord) -> str:
     """Regressions by name, else what was compared."""
     content = night.content
     slower = {str(one["label"]) for one in content.get("slower", ())}

@@ -34,7 +34,7 @@ GOOD = ("baseline", "good")
 
 
 @dataclass(frozen=True)
-class Night:
+class NightlyRecord:
     """A night that came to its verdict; `content` is its nightly.json."""
 
     folder: Path
@@ -90,7 +90,7 @@ class Night:
         return self.rows[self.rows["strategy"] == label].set_index("question_id")
 
 
-def nights(folder: Path, digest: str | None = None) -> list[Night]:
+def nights(folder: Path, digest: str | None = None) -> list[NightlyRecord]:
     """The nights kept in `folder`, newest first; only those of one benchmark where `digest` is given."""
     results = [night for night in _read(folder) if digest is None or night.digest == digest]
     return sorted(results, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
@@ -110,20 +110,20 @@ def _loaded(file: Path) -> tuple[dict[str, Any], Exception | None]:
     return content, None
 
 
-def _read(folder: Path) -> Iterator[Night]:
+def _read(folder: Path) -> Iterator[NightlyRecord]:
     for file in folder.glob(f"*/{NIGHT_RECORD}"):
         content, error = _loaded(file)
         if error is not None:
             reason = error.strerror if isinstance(error, OSError) else error
-            told = f"the night {file.parent.name} is damaged ({reason}): no night is compared with it"
-            notice(f"{told}; see {set_aside(file)}")
+            problem = f"the night {file.parent.name} is damaged ({reason}): no night is compared with it"
+            notice(f"{problem}; see {set_aside(file)}")
             continue
         if content.get("schema") != SCHEMA:
             raise InputError(
                 f"{file}: its schema is {content.get('schema')!r}, this HopBench reads {SCHEMA!r}: use the newer "
                 "HopBench that wrote it, or remove that folder"
             )
-        yield Night(file.parent, content)
+        yield NightlyRecord(file.parent, content)
 
 
 def _refuse_damaged(file: Path, content: Any) -> None:
@@ -145,12 +145,12 @@ def _sum(content: Mapping[str, Any], rows: Path) -> str:
 def set_aside(file: Path) -> Path:
     """Give a damaged nightly.json another name, which it returns: then its folder is no night."""
     aside = file.with_name(f"{file.name}.damaged")
-    with suppress(OSError):  # on a disk that cannot be written it is told again
+    with suppress(OSError):  # on a disk that cannot be written the notice is repeated
         file.rename(aside)
     return aside
 
 
-def last_good(earlier: Sequence[Night], label: str) -> Night | None:
+def last_good(earlier: Sequence[NightlyRecord], label: str) -> NightlyRecord | None:
     """The newest good night among `earlier` (newest first) that has the label."""
     return next((night for night in earlier if night.good and label in night.labels), None)
 
@@ -180,7 +180,7 @@ def unfinished(folder: Path, benchmark: str) -> Path | None:
     return max(results, key=lambda path: path.name, default=None)
 
 
-def remove(night: Night) -> None:
+def remove(night: NightlyRecord) -> None:
     """Forget a night: nightly.json first, so that one half removed is no night."""
     (night.folder / NIGHT_RECORD).unlink(missing_ok=True)
     shutil.rmtree(night.folder, ignore_errors=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.history import Night
+from hopbench.flows.nightly.history import NightlyRecord
 
 LEAST_MS = 0.25
 """A label slower by less of its own time than this is not called slower, whatever the factor."""
@@ -61,14 +61,14 @@ def beyond(now: Pace, then: Pace, factor: float) -> bool:
 
 def judge_latencies(
     tonight: Mapping[str, Mapping[str, Any]],
-    before: Mapping[str, tuple[Night, str]],
+    before: Mapping[str, tuple[NightlyRecord, str]],
     machine: str,
     factor: float,
     again: Callable[[str], Pace],
 ) -> Latencies:
     """Compare what each label of tonight kept (`WALL`, `PACE`) with the label and the night in `before`.
 
-    What is beyond the factor is measured a second time by `again` before it is said.
+    What is beyond the factor is measured a second time by `again` before it is reported.
     """
     slower, busy = [], []
     unknown: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ def judge_latencies(
     return Latencies(tuple(slower), tuple(busy), unknown)
 
 
-def _incomparable(kept: Mapping[str, Any], then: Mapping[str, Any], night: Night, machine: str) -> str:
+def _incomparable(kept: Mapping[str, Any], then: Mapping[str, Any], night: NightlyRecord, machine: str) -> str:
     """Why two latencies say nothing about the code; "" if they do."""
     if then.get(WALL) is None:
         return f"{night.name} has none"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.history import Night, last_good
+from hopbench.flows.nightly.history import NightlyRecord, last_good
 from hopbench.retrieval.strategies.label import Label
 
 Parameters = Mapping[str, Any]
@@ -25,10 +25,10 @@ class LabelMatches:
     nobody asked for that: the same selection had them then.
     """
 
-    before: Mapping[str, tuple[Night, str]] = field(default_factory=dict)
+    before: Mapping[str, tuple[NightlyRecord, str]] = field(default_factory=dict)
     new: Sequence[str] = ()
     missing: Sequence[str] = ()
-    measure: Night | None = None
+    measure: NightlyRecord | None = None
     vanished: bool = False
 
     @property
@@ -37,7 +37,9 @@ class LabelMatches:
         return {label: known_as for label, (_, known_as) in self.before.items() if label != known_as}
 
 
-def match_labels(tonight: Mapping[str, Parameters], earlier: Sequence[Night], selection: Sequence[str]) -> LabelMatches:
+def match_labels(
+    tonight: Mapping[str, Parameters], earlier: Sequence[NightlyRecord], selection: Sequence[str]
+) -> LabelMatches:
     """Match tonight's labels, by their parameters, with those of `earlier` nights (newest first).
 
     `selection` is what was asked for (`--strategies`, and each `--set`). The measure is the newest good night that was
@@ -81,7 +83,7 @@ def nearest(label: str, parameters: Parameters, candidates: Mapping[str, Paramet
     return min(candidates, key=distance)
 
 
-def _lacking(night: Night, tonight: Mapping[str, Parameters], strategy: str) -> dict[str, Parameters]:
+def _lacking(night: NightlyRecord, tonight: Mapping[str, Parameters], strategy: str) -> dict[str, Parameters]:
     """The night's labels of a strategy that tonight lacks, with their parameters."""
     specs = night.circumstances.get("specs", {})
     return {

@@ -90,7 +90,7 @@ def nightly(
             return _night(options, night, progress, home, out, left)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            _tell(night.webhook, {"outcome": "failed", "dataset": options.dataset, "reason": reason[:2000]})
+            _notify(night.webhook, {"outcome": "failed", "dataset": options.dataset, "reason": reason[:2000]})
             raise
 
 
@@ -127,7 +127,7 @@ def _night(
     notes = [left] if left else []
     unwritten: TrackingError | None = None
     try:
-        run(options, "nightly", progress, watch.remark)
+        run(options, "nightly", progress, watch.annotate)
     except TrackingError as error:  # the night's own files are complete: its verdict stands
         if watch.verdict is None:
             raise
@@ -135,18 +135,18 @@ def _night(
     assert watch.finished is not None
     assert watch.verdict is not None
     notes += [f"removed {what} (--keep {night.keep})" for what in watch.write_record(watch.finished.run_ids)]
-    verdict, told = watch.verdict, lines(watch.verdict)
+    verdict, summary = watch.verdict, lines(watch.verdict)
     short = missed(watch.finished)
     if verdict.outcome in ("regression", "incomplete") or short:
         benchmark = watch.finished.evaluation.plan.benchmark.name
         content = {"night": called, "benchmark": benchmark, **as_dict(verdict), "targets_missed": short}
-        failure = _tell(night.webhook, {**content, "text": "\n".join([*told, *map(MISSED.__add__, short)])})
+        failure = _notify(night.webhook, {**content, "text": "\n".join([*summary, *map(MISSED.__add__, short)])})
         notes += [failure] if failure else []
     if unwritten is not None and verdict.outcome in ("baseline", "good"):
         raise unwritten
     notes += [str(unwritten)] if unwritten else []
-    return Nightly(watch.finished, folder, verdict.outcome, told, short, notes)
+    return Nightly(watch.finished, folder, verdict.outcome, summary, short, notes)
 
 
-def _tell(webhook: str | None, content: Mapping[str, Any]) -> str | None:
+def _notify(webhook: str | None, content: Mapping[str, Any]) -> str | None:
     return None if webhook is None else post(webhook, {"source": "hopbench nightly", **content})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
 from hopbench.flows.nightly.circumstances import changed, circumstances
-from hopbench.flows.nightly.history import Night
+from hopbench.flows.nightly.history import NightlyRecord
 from hopbench.flows.nightly.latency import Latencies, Slower
 from hopbench.flows.nightly.matching import LabelMatches, nearest
 
@@ -124,7 +124,7 @@ def judge(
     return replace(verdict, outcome=outcome)
 
 
-def _distinct(found: LabelMatches) -> list[Night]:
+def _distinct(found: LabelMatches) -> list[NightlyRecord]:
     return list({night.name: night for night, _ in found.before.values()}.values())
 
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 
-FIXED_STEPS = 4  # candidates, score, compare, write; building and remarks announce their own
+FIXED_STEPS = 4  # candidates, score, compare, write; building and annotations announce their own
 
 
 @dataclass(frozen=True)
-class Remarks:
+class Annotations:
     """What a command adds to an evaluation before it is written: facts for the report, tags for MLflow, warnings.
 
     `expired` are keys of earlier runs in MLflow whose artifacts may go.
@@ -52,12 +52,12 @@ def run(
     options: RunOptions,
     flow: str = "evaluate",
     progress: Progress | None = None,
-    remark: Callable[[Finished], Remarks] | None = None,
+    annotate: Callable[[Finished], Annotations] | None = None,
     force: bool = False,
 ) -> Finished:
     """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else.
 
-    `remark` may look at the evaluation before it is written; `force` replaces another benchmark's run in --out.
+    `annotate` may look at the evaluation before it is written; `force` replaces another benchmark's run in --out.
     """
     home = Home.resolve()
     home.apply_environment()
@@ -75,7 +75,7 @@ def run(
         tracker = stack.enter_context(Tracker.start(home, experiment_of(benchmark.name)))
         # Both servers are starting now; what needs neither goes on here.
         session = RunSession.open(options, home, benchmark, strategies, progress, runtime, tracker, stack, notes)
-        session.remark = remark
+        session.annotate = annotate
         shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
         finished = run_flow(flow, session.execute, runtime=runtime, parameters=shown, tags=[benchmark.name])
         tracker.close()
@@ -93,7 +93,7 @@ def _checked_input(options: RunOptions, home: Home, force: bool) -> tuple[Benchm
         refuse_other_run(options.out, benchmark)
     from hopbench.flows.settings.foreign import check_foreign  # loads scipy; report a missing file first
 
-    strategies = options.labels()  # loads scipy; a missing file is told before
+    strategies = options.labels()  # loads scipy; report a missing file first
     check_foreign(strategies, benchmark)
     for strategy in strategies.values():
         strategy.identity()  # reads the files that parameters name
@@ -120,7 +120,7 @@ class RunSession:
     models: Models
     unfinished: Unfinished
     notes: Sequence[str]
-    remark: Callable[[Finished], Remarks] | None = None
+    annotate: Callable[[Finished], Annotations] | None = None
 
     @classmethod
     def open(
@@ -165,7 +165,7 @@ class RunSession:
         )
 
     def execute(self, flow_steps: FlowSteps) -> Finished:
-        """Build the graph, rank, score, remark, write and track.
+        """Build the graph, rank, score, annotate, write and track.
 
         The loop over labels is here rather than in a function of its own: a traceback from a strategy then shows the
         flow, the trial and the strategy, and little else.
@@ -220,7 +220,7 @@ class RunSession:
         warnings: list[str],
         flow_steps: FlowSteps,
     ) -> Finished:
-        """Score and compare the trials, have `remark` look at them, write files and log to MLflow."""
+        """Score and compare the trials, have `annotate` look at them, write files and log to MLflow."""
         from hopbench.eval.runs.evaluate import evaluate
         from hopbench.flows.run.payloads import tracking_key
 
@@ -235,11 +235,11 @@ class RunSession:
         warnings += plugin_warnings(self.strategies.values()) + self._broken_plugins()
         key = tracking_key(self.options, self.started_at)
         finished = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
-        remarks = Remarks()
-        if self.remark is not None:
-            remarks = ProgressSteps(flow_steps, self.progress, announce=True)("remark", self.remark, finished)
-        warnings += remarks.warnings
-        self._record(finished, remarks, steps)
+        annotations = Annotations()
+        if self.annotate is not None:
+            annotations = ProgressSteps(flow_steps, self.progress, announce=True)("annotate", self.annotate, finished)
+        warnings += annotations.warnings
+        self._record(finished, annotations, steps)
         return finished
 
     def _broken_plugins(self) -> list[str]:
@@ -249,16 +249,16 @@ class RunSession:
         every = "all" in (part.strip() for part in self.options.strategies.split(","))
         return list(registry().broken.values()) if every else []
 
-    def _record(self, finished: Finished, remarks: Remarks, steps: ProgressSteps) -> None:
+    def _record(self, finished: Finished, annotations: Annotations, steps: ProgressSteps) -> None:
         """Write the run's files and hand them to the tracker."""
         from hopbench.eval.report import write_run
         from hopbench.flows.run.payloads import run_facts, tracked_run, tracked_trials
 
         evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)
-        files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **remarks.facts}))
-        for payload in tracked_trials(evaluation, options, self.started_at, remarks.label_tags):
+        files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **annotations.facts}))
+        for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags):
             self.tracker.log(payload)
-        self.tracker.log(tracked_run(evaluation, options, self.started_at, files, remarks.tags, calls))
-        for key in remarks.expired:
+        self.tracker.log(tracked_run(evaluation, options, self.started_at, files, annotations.tags, calls))
+        for key in annotations.expired:
             self.tracker.drop_artifacts(key)

@@ -33,17 +33,17 @@ class RunFolder(FinishedRun):
         return self.run_id[:8] or self.folder.resolve().name
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The folder as it was written, or the run."""
         return f"MLflow run {self.run_id}" if self.run_id else str(self.folder)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Which run it is: the folder or MLflow's run, its command and when it was started."""
         command = " ".join(str(self.facts.get("command", "")).split()[:2])
         started = str(self.facts.get("started", ""))[:16].replace("T", " ")
         about = ", ".join(filter(None, (command, started and f"{started} UTC")))
-        return f"{self.shown} ({about})" if about else self.shown
+        return f"{self.display_name} ({about})" if about else self.display_name
 
     def options(self, dataset: str | None = None) -> GraphOptions:
         """The benchmark and graph settings of the run; `dataset` says where the benchmark is now."""

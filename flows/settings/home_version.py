@@ -60,7 +60,7 @@ def _nights(root: Path) -> None:
         try:
             old = json.loads(file.read_bytes())
         except (ValueError, OSError, RecursionError):
-            continue  # told by whoever reads nights
+            continue  # reported where nightly records are read
         if not isinstance(old, dict) or "schema" in old:
             continue
         table, results = file.parent / "questions.parquet", file.parent / "results.json"

@@ -75,7 +75,7 @@ class ModelOptions:
     def reach(self, home: Home) -> list[str]:
         """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
 
-        A model that answered earlier may have all its replies in the cache: there it is only told, as a warning.
+        A model that answered earlier may have all its replies in the cache: then this is only a warning.
         """
         lines = []
         for role, endpoint in self.endpoints().items():
@@ -91,7 +91,7 @@ class ModelOptions:
                     raise IncompleteError(
                         f"{what}. Start the model's server or correct the address; the same command goes on"
                     )
-            lines.append(f"{what}; only what it said earlier is known, from the cache")
+            lines.append(f"{what}; only its cached replies are available")
         return lines
 
     @property
@@ -128,10 +128,10 @@ class ModelOptions:
         models = sorted({endpoint.model for endpoint in self.endpoints().values()})
         unknown = ", ".join(model for model in models if price_of(model) is None)
         capped = "; --budget cannot cap what it costs" if self.budget is not None else ""
-        told = [f"the price of {unknown} is not known{capped}"] if unknown else []
+        notes = [f"the price of {unknown} is not known{capped}"] if unknown else []
         if self.judge is not None and not (self.llm is not None if answered is None else answered):
-            told.append("no question is answered without --llm: only the metrics of contexts are judged")
-        return told
+            notes.append("no question is answered without --llm: only the metrics of contexts are judged")
+        return notes
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class SweepOutcome:
     """A finished sweep: results best first, how many trials were there already, and what a reader should know.
 
     `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
-    calls to language models by purpose. `incomplete` names trials that failed or of which models said too little.
+    calls to language models by purpose. `incomplete` names trials that failed or of which models answered too little.
     """
 
     plan: SweepPlan

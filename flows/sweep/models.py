@@ -44,10 +44,10 @@ def incomplete_trials(results: Sequence[Result]) -> list[str]:
     from hopbench.eval.sweep.readers import shortcomings
 
     return [
-        f"{result.candidate.title} on {cell.dataset}: {', '.join(told)}"
+        f"{result.candidate.title} on {cell.dataset}: {', '.join(shortages)}"
         for result in results
         for cell, record in result.records.items()
-        if (told := shortcomings(record))
+        if (shortages := shortcomings(record))
     ]
 
 

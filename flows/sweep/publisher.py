@@ -104,7 +104,9 @@ class SweepPublisher:
             ),
             dataset=Dataset(benchmark.name, arena.digest, counts),
             artifacts=(Artifact(self._table(record, arena)),),
-            status="FINISHED" if is_complete(record) else "FAILED",  # written anew when models have said the rest
+            status="FINISHED"
+            if is_complete(record)
+            else "FAILED",  # written again when the models have answered the rest
             started_at=record.started,
             ended_at=record.ended,
             once=True,

@@ -152,7 +152,7 @@ class Tracker:
                 failed = reason or self._exchange(message)
                 if failed is not None:
                     self._reasons[message.get("key") or "end"] = failed
-            with suppress(BrokenPipeError):  # what a writer that died never read is told already
+            with suppress(BrokenPipeError):  # a writer that died has been reported already
                 cast("Any", process.stdin).close()
 
     def _exchange(self, message: dict[str, Any]) -> str | None:

@@ -129,7 +129,8 @@ def _limits(interval: Interval | None, name: str) -> dict[str, float | None]:
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
     result = {
-        side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told, **side.about} for side in sides
+        side.name: {"folder": side.run.display_name, "label": side.label, "run": side.run.description, **side.about}
+        for side in sides
     }
     benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": result, **comparison.to_dict()}
@@ -164,7 +165,7 @@ def _print_runs(screen: Console, sides: list[Side]) -> None:
     for run in runs.values():
         labels = [side.name for side in sides if side.run.place == run.place]
         whose = f"{', '.join(labels)}: " if len(runs) > 1 else ""
-        screen.print(f"{whose}{run.told}", markup=False, soft_wrap=True)
+        screen.print(f"{whose}{run.description}", markup=False, soft_wrap=True)
 
 
 def _print_pairs(screen: Console, comparison: Comparison) -> None:
@@ -209,8 +210,8 @@ def _print_kinds(screen: Console, sides: list[Side]) -> None:
     for name, about in known.items():
         kinds.setdefault(about["kind"], []).append(name)
     if kinds:
-        told = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
-        screen.print(f"Where their numbers come from: {told}.", markup=False)
+        listing = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
+        screen.print(f"Where their numbers come from: {listing}.", markup=False)
     for name, about in known.items():
         if about["in_sample"]:
             words = in_sample_words(about["in_sample"], about["kind"])

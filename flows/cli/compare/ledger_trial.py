@@ -36,12 +36,12 @@ class LedgerTrial:
         return self.name
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """Its place: two trials never share one."""
         return self.place
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Which trial it is, and when it ended."""
         ended = datetime.fromtimestamp(self.trial.ended, UTC)
         return f"{self.place} of the ledger ({self.label}, {ended:%Y-%m-%d %H:%M} UTC)"

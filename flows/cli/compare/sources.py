@@ -25,16 +25,16 @@ CHAMPION = "champion"
 
 
 class Source(Protocol):
-    """Rows by label of one benchmark. `place` tells two apart, `short`, `shown` and `told` name it to a reader."""
+    """Rows by label of one benchmark. `place` tells two apart; the next three are for printing."""
 
     @property
     def place(self) -> str: ...  # noqa: D102
     @property
     def short(self) -> str: ...  # noqa: D102
     @property
-    def shown(self) -> str: ...  # noqa: D102
+    def display_name(self) -> str: ...  # noqa: D102
     @property
-    def told(self) -> str: ...  # noqa: D102
+    def description(self) -> str: ...  # noqa: D102
     @property
     def digest(self) -> str: ...  # noqa: D102
     @property

@@ -129,7 +129,7 @@ def _trials(home: Home) -> Iterator[Finding]:
         return
     with home.ledger.open("rb") as file:
         if file.read(len(MAGIC)) not in (MAGIC, b""):
-            return  # told among the databases
+            return  # reported with the databases
     bad = unreadable(home.ledger)
 
     def mend() -> None:
@@ -186,8 +186,8 @@ def _pickles(home: Home) -> Iterator[Finding]:
     for folder in sorted(home.nights.glob("*/.unfinished")):
         left = sorted(folder.glob("*.pickle"))
         if left:
-            told = f"{folder}: {len(left)} pickles of an older HopBench, which are never read"
-            yield folder.parent.name, told, partial(_unlink, left)
+            finding = f"{folder}: {len(left)} pickles of an older HopBench, which are never read"
+            yield folder.parent.name, finding, partial(_unlink, left)
 
 
 def _unlink(files: list[Path]) -> None:

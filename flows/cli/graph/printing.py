@@ -73,5 +73,7 @@ def graph_lines(built: Built) -> Iterator[str]:
 
 def _agreement(what: str, overlap: Overlap) -> str:
     shares = {"precision": overlap.precision, "recall": overlap.recall}
-    told = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
-    return f"{what}  {told}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the reference)"
+    figures = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
+    return (
+        f"{what}  {figures}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the reference)"
+    )

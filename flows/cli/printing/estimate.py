@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NUMBERS = ("calls", "tokens in", "tokens out", "USD", "minutes")
 
 
-ASSUMED = "An estimate from a few questions; what earlier runs were told already costs nothing again."
+ASSUMED = "An estimate from a few questions; replies cached by earlier runs cost nothing."
 
 
 def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:

@@ -76,8 +76,8 @@ def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary
     for label in strategies:
         entry = strategies[label]
         means = [number(entry["metrics"].get(name)) for name in metrics]
-        said = _verdict(verdicts.get(label), label == baseline) if baseline else ()
-        add_row(rows, label, _kind(entry), *means[:1], *said, *means[1:], *_costs(entry))
+        compared = _verdict(verdicts.get(label), label == baseline) if baseline else ()
+        add_row(rows, label, _kind(entry), *means[:1], *compared, *means[1:], *_costs(entry))
     return rows
 
 
@@ -130,8 +130,8 @@ def _outcome(found: Sequence[TargetResult]) -> str:
     if not missed:
         return f"pass, {len(found)} of {len(found)} labels"
     values = ("not measured" if one.value is None else number(one.value) for one in missed)
-    told = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
-    return f"fail, {len(missed)} of {len(found)} labels: {told}"
+    misses = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
+    return f"fail, {len(missed)} of {len(found)} labels: {misses}"
 
 
 def _read_metrics(strategies: Entries) -> list[str]:

@@ -20,7 +20,7 @@ import pytest
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.flows.nightly import retention
 from hopbench.flows.nightly.circumstances import changed
-from hopbench.flows.nightly.history import Night, last_good, nights, started_as, unfinished, write_night
+from hopbench.flows.nightly.history import NightlyRecord, last_good, nights, started_as, unfinished, write_night
 from hopbench.flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_latencies
 from hopbench.flows.nightly.lock import only_nightly
 from hopbench.flows.nightly.matching import match_labels, strategy_of
@@ -387,7 +387,7 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
     longer.mkdir(parents=True)
     (longer / "x.trial").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
-    every = [Night(tmp_path / "made-2026-01-03T020000Z", {})]
+    every = [NightlyRecord(tmp_path / "made-2026-01-03T020000Z", {})]
     assert started_as(folder.name) == "made"
     assert retention.leftovers(tmp_path, every, 1, "made") == [folder]
     assert retention.leftovers(tmp_path, every, 2, "made") == []
