@@ -1,6 +1,6 @@
 """The nightly as a Prefect deployment runs it: `hopbench serve`, and the work pool of prefect.yaml.
 
-Its one parameter holds the flags of `hopbench nightly` as they stand on the line; a webhook's URL comes from the
+Its one parameter holds the flags of `hopbench nightly` as on the command line; a webhook's URL comes from the
 environment (HOPBENCH_WEBHOOK), since parameters are shown to everybody who sees Prefect's pages. Each night leaves one
 line on standard output, and an artifact with the verdict and a link to the report.
 """
@@ -35,7 +35,7 @@ def nightly(arguments: Sequence[str] = ()) -> None:
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Say in one line how the night ended, in place of its table, and leave the artifact."""
+    """Print how the nightly run ended in one line instead of its table, and create the artifact."""
     from hopbench.flows.nightly.ending import ending, exit_code_of
 
     begun, code, reason = datetime.now(UTC), 0, ""
@@ -53,7 +53,7 @@ def _reported() -> Iterator[None]:
 
 
 def _create_artifact(content: str) -> None:
-    """On the run that was scheduled: the night's own flow, which has the whole verdict, is another one inside it."""
+    """On the scheduled flow run; the nightly's own flow, with the whole verdict, is a subflow of it."""
     from prefect.artifacts import create_markdown_artifact
 
     if flow_run.id:

@@ -1,4 +1,4 @@
-"""`hopbench strategies` and `hopbench benchmarks`: what there is to choose from."""
+"""`hopbench strategies` and `hopbench benchmarks`: the strategies and data sets to choose from."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _presets(name: str, tuned: bool) -> list[str]:
 
 
 def _provenance(facts: Mapping[str, Any]) -> str:
-    """Where a preset comes from, in a line; digests stand in its file and in --json."""
+    """Where a preset comes from, in a line; digests are in its file and in --json."""
     details = {
         name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")
     }

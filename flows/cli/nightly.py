@@ -15,7 +15,7 @@ from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.retrieval.support.errors import InputError
 
 EVERYTHING = "all,all:tuned"
-"""Like beside like: every strategy as its source documents it, and as it was tuned."""
+"""Every strategy as its source documents it, and as it was tuned."""
 
 
 @with_flags(GraphOptions, RunFlags, dataset="hopworld", strategies=EVERYTHING)
@@ -28,7 +28,8 @@ def nightly_command(
         option(NIGHTLY, help="Nights of this benchmark to keep; older ones go, with their graphs and files."),
     ] = None,
     latency_factor: Annotated[
-        float, option(NIGHTLY, help="A label more than so many times as slow beside the yardstick is a regression.")
+        float,
+        option(NIGHTLY, help="A label that became this many times slower, relative to the yardstick, is a regression."),
     ] = 2.0,
     webhook: Annotated[
         str | None,
@@ -105,7 +106,7 @@ def without_webhook(words: list[str]) -> list[str]:
 
 
 def _check_nightly(commands: Mapping[str, Any], arguments: list[str]) -> None:
-    """Refuse now what would fail at night: unknown flags and labels, values that cannot be meant, no such data set."""
+    """Refuse now what would fail at night: unknown flags and labels, invalid values, missing data sets."""
     from hopbench.flows.nightly.run import NightlyOptions
 
     given = commands["nightly"].make_context("hopbench nightly", list(arguments)).params

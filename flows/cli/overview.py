@@ -29,7 +29,7 @@ def ls_command(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """List every run of the home, and of the folders named: when, on what, and which label is ahead."""
+    """List every run of the home, and of the folders named: when, on what, and the best label."""
     from hopbench.flows.overview.runs import list_runs
     from hopbench.flows.settings.home import Home
 
@@ -77,7 +77,7 @@ def open_command(
 
 
 def _has_browser() -> bool:
-    """Whether a page can be shown: a browser of the console would take over the terminal."""
+    """Whether a page can be shown: a text browser would take over the terminal."""
     if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

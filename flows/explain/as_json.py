@@ -1,4 +1,4 @@
-"""`hopbench explain --json`: all that an explanation knows, for programs."""
+"""`hopbench explain --json`: a whole explanation, for programs."""
 
 from __future__ import annotations
 

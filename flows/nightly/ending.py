@@ -31,7 +31,7 @@ class Ending:
 
 
 def exit_code_of(error: BaseException) -> int:
-    """The exit code that the command would have ended with."""
+    """The exit code that the command would have returned."""
     if isinstance(error, HopBenchError):
         return error.exit_code
     if isinstance(error, SystemExit):
@@ -42,7 +42,7 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def ending(begun: datetime, code: int, reason: str) -> Ending:
-    """The end of the night that began then; one without a verdict (an error, a lost server) has only its `reason`."""
+    """Describe how the nightly run started at `begun` ended; without a verdict, by `reason` alone."""
     night = _since(begun)
     missed = night is not None and code == TargetError.exit_code and not night.content["regressions"]
     meaning = f"exit {code}, {'a target was missed' if missed else MEANING.get(code, 'unexpected')}"
@@ -57,7 +57,7 @@ def ending(begun: datetime, code: int, reason: str) -> Ending:
 
 
 def _since(begun: datetime) -> NightlyRecord | None:
-    """The night that came to its verdict since then, if one did."""
+    """The nightly run that reached its verdict since `begun`, if there is one."""
     try:
         found = nights(Home.resolve().nights)
     except HopBenchError:  # an older night is damaged: the nightly run has reported it
@@ -67,7 +67,7 @@ def _since(begun: datetime) -> NightlyRecord | None:
 
 
 def _what(night: NightlyRecord) -> str:
-    """Regressions by name, else what was compared."""
+    """Regressions by name, otherwise how many labels were compared."""
     content = night.content
     slower = {str(one["label"]) for one in content.get("slower", ())}
     named = [f"{label} (slower)" if label in slower else str(label) for label in content["regressions"]]

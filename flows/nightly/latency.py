@@ -2,7 +2,7 @@
 
 A label's pace is its time beside a yardstick that ran between its calls (`trials.latency`). Tonight's pace over
 that of the last good night is what the machine does not explain. With several yardsticks (a graph on a server has its
-own) the kindest one counts: load on the server slows that part alone.
+own) the most lenient one counts: load on the server slows only that part.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Slower:
 
 @dataclass(frozen=True)
 class Latencies:
-    """`slower`: what the machine does not explain, on a second measuring too. `busy`: what it does.
+    """`slower`: labels whose slowdown the machine's load does not explain, measured twice; `busy`: those it explains.
 
-    `unknown` has the labels whose latency could not be compared, by the reason.
+    `unknown`: labels whose latency could not be compared, by reason.
     """
 
     slower: Sequence[Slower] = ()
@@ -46,7 +46,7 @@ class Latencies:
 
 
 def growth(now: Pace, then: Pace) -> float | None:
-    """Tonight's pace over then's; None where no yardstick of one version was beside both."""
+    """Tonight's pace divided by the earlier one; None where the two were not measured with the same yardstick."""
     if not now or now.get("version") != then.get("version"):
         return None
     both = [name for name in now if name.startswith("to_") and then.get(name)]
@@ -66,9 +66,9 @@ def judge_latencies(
     factor: float,
     again: Callable[[str], Pace],
 ) -> Latencies:
-    """Compare what each label of tonight kept (`WALL`, `PACE`) with the label and the night in `before`.
+    """Compare each label's latency tonight (`WALL`, `PACE`) with that of the label and the night in `before`.
 
-    What is beyond the factor is measured a second time by `again` before it is reported.
+    A label beyond the factor is measured again (`again`) before it is reported.
     """
     slower, busy = [], []
     unknown: dict[str, list[str]] = {}
@@ -94,7 +94,7 @@ def judge_latencies(
 
 
 def _incomparable(kept: Mapping[str, Any], then: Mapping[str, Any], night: NightlyRecord, machine: str) -> str:
-    """Why two latencies say nothing about the code; "" if they do."""
+    """Why two latencies cannot be compared; "" if they can."""
     if then.get(WALL) is None:
         return f"{night.name} has none"
     if night.circumstances.get("machine") != machine:
@@ -112,7 +112,7 @@ def _grown(now: Pace, then: Pace) -> float:
 
 
 def lines(latencies: Latencies) -> list[str]:
-    """What to say of latency beside the regressions."""
+    """Lines about latency to print with the regressions."""
     results = []
     if latencies.busy:
         shown = ", ".join(f"{slow.label} {slow.then:g} → {slow.now:g} ms" for slow in latencies.busy)

@@ -70,7 +70,7 @@ def _headline(verdict: Verdict) -> str:
 
 
 def _uncompared(verdict: Verdict) -> list[str]:
-    """Of which labels the verdict says nothing, and which are compared under another name."""
+    """Labels that were not compared, and labels compared under another name."""
     text_lines = []
     worse = {pair.label for pair in verdict.worse}
     messages = [f"{label} in place of {old}" for label, old in verdict.found.replaced.items() if label not in worse]
@@ -93,13 +93,13 @@ def _missing(verdict: Verdict, measure: str) -> str:
     if not verdict.found.vanished:
         return f"missing tonight, though {measure} had them: {labels}"
     return (
-        f"missing tonight, though {measure} had them and the same was asked for: {labels}. Install again what offered "
+        f"missing tonight, though {measure} had them with the same selection: {labels}. Install again what offered "
         "them (a plug-in, another version), or take tonight without them as the new baseline with --accept"
     )
 
 
 def markdown(benchmark: str, night: str, verdict: Verdict, report: str) -> str:
-    """The verdict as Prefect's artifact shows it; `report` tells where the report is."""
+    """The verdict as Prefect's artifact shows it; `report` is the report's location."""
     pairs = [] if verdict.comparison is None else verdict.comparison.pairs
     rows = [f"| label | {verdict.metric} | 95% interval, all together | p (Holm) | verdict |", "|---|---|---|---|---|"]
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""`--keep N`: which nights stay, why, and what goes with those that do not."""
+"""`--keep N`: which nightly records are kept, why, and what is deleted with the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hopbench.retrieval.support.errors import HopBenchError
 
 @dataclass(frozen=True)
 class Retention:
-    """The nights of one benchmark: `kept` by the reason why, and `expired`."""
+    """The nightly records of one benchmark: `kept`, with the reason of each, and `expired`."""
 
     kept: Mapping[str, str]
     expired: Sequence[NightlyRecord]
@@ -54,7 +54,7 @@ def _last_good(earlier: Sequence[NightlyRecord], have: Sequence[str]) -> dict[st
 def apply(retention: Retention, home: Home, everything: Sequence[NightlyRecord], graph_now: str) -> list[str]:
     """Remove the expired nights, and the graphs that only they used; returns what was removed, in words.
 
-    Graphs that no night used (of runs and sweeps) are not ours to remove; neither are files outside of the home.
+    Graphs that no night used (of runs and sweeps) are left alone, as are files outside the home.
     """
     gone = {night.name for night in retention.expired}
     used = {graph_now, *(_graph(night)[1] for night in everything if night.name not in gone)}
@@ -82,7 +82,7 @@ def _drop(engine: str, namespace: str, home: Home) -> str:
 
 
 def leftovers(folder: Path, earlier: Sequence[NightlyRecord], keep: int, benchmark: str) -> list[Path]:
-    """Folders of nights of this benchmark that never came to a verdict and are older than the `keep` newest."""
+    """Folders of nightly runs of this benchmark without a verdict that are older than the `keep` newest."""
     oldest = earlier[keep - 1].name if len(earlier) >= keep else ""
     names = {night.name for night in earlier}
     return [
@@ -93,6 +93,6 @@ def leftovers(folder: Path, earlier: Sequence[NightlyRecord], keep: int, benchma
 
 
 def drop_leftover(folder: Path) -> str:
-    """Remove the folder of a night that never ended."""
+    """Remove the folder of a nightly run that never finished."""
     shutil.rmtree(folder, ignore_errors=True)
     return f"the unfinished night {folder.name}"

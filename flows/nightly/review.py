@@ -150,9 +150,9 @@ class NightReview:
 
 
 def _latency(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
-    """Each label's p50 latency and pace; measured again where a trial of an interrupted night kept no pace.
+    """Each label's p50 latency and pace; measured again where a trial of an interrupted night has no pace.
 
-    An endpoint's time has no pace: it says nothing of this machine or of our code.
+    An endpoint's latency has no pace: it depends neither on this machine nor on our code.
     """
     result: dict[str, dict[str, Any]] = {}
     for label, trial in evaluation.trials.items():

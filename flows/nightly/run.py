@@ -29,7 +29,7 @@ LATENCY_FACTOR = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class NightlyOptions:
-    """What `hopbench nightly` is asked for beside a run; the fields are its flags."""
+    """The options of `hopbench nightly` besides those of a run; the fields are its flags."""
 
     keep: int | None = None
     latency_factor: float = LATENCY_FACTOR
@@ -37,12 +37,12 @@ class NightlyOptions:
     accept: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ParameterError or InputError for values that cannot be meant."""
+        """Raise ParameterError or InputError for invalid values."""
         if self.keep is not None and self.keep < 1:
             raise ParameterError(f"--keep {self.keep}: keep at least 1 night")
         if not self.latency_factor > 1:
             raise ParameterError(
-                f"--latency-factor {self.latency_factor}: a factor over 1 is wanted, such as {LATENCY_FACTOR:g}"
+                f"--latency-factor {self.latency_factor}: the factor must be over 1, such as {LATENCY_FACTOR:g}"
             )
         if self.webhook is not None:
             check_webhook(self.webhook)
@@ -50,7 +50,7 @@ class NightlyOptions:
 
 @dataclass(frozen=True)
 class Nightly:
-    """A night that came to its verdict: the run, its folder, the verdict's lines, missed targets, notes."""
+    """A nightly run that reached its verdict: the run, its folder, the verdict's lines, missed targets, notes."""
 
     finished: Finished
     out: Path

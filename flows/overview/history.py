@@ -1,4 +1,4 @@
-"""Each label over the nights of a benchmark, with intervals."""
+"""Each label's scores over a benchmark's nightly runs, with intervals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def history(benchmark: str, home: Home, label: str | None = None) -> list[Point]
     UnknownNameError
         For a benchmark without nights, or a label that none of them has.
     InputError
-        When no night is kept at all.
+        When there are no nightly records.
     """
     kept = nights(home.nights)
     if not kept:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that ended: its evaluation, what happened on the way, and the labels that failed too often.
+    """A finished run: its evaluation, its warnings, and the labels that failed too often.
 
     `key` names it in MLflow, `run_ids` are MLflow's own names by key.
     """

@@ -73,7 +73,7 @@ def run(
         stack.callback(close_foreign, strategies.values())
         runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
         tracker = stack.enter_context(Tracker.start(home, experiment_of(benchmark.name)))
-        # Both servers are starting now; what needs neither goes on here.
+        # Both servers are starting; embedding and indexing need neither.
         session = RunSession.open(options, home, benchmark, strategies, progress, runtime, tracker, stack, notes)
         session.annotate = annotate
         shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
@@ -193,7 +193,7 @@ class RunSession:
         return self._finished(plan, trials, shared_seconds, warnings, flow_steps)
 
     def _plan(self) -> tuple[Plan, list[str]]:
-        """Build the graph, as a flow of its own, and say what to evaluate; with warnings about the graph."""
+        """Build the graph, as a flow of its own, and plan the evaluation; with warnings about the graph."""
         from hopbench.eval.runs.evaluate import Plan
         from hopbench.flows.graph.build import build_flow
 

@@ -1,4 +1,4 @@
-"""Which graph of which corpus: the one declaration of these settings, from which all else is made.
+"""Which graph of which corpus: the one declaration of these settings.
 
 Command-line flags and the names in `--config` files (`cli.flags.declare`), what a run records of its graph and a later
 command reads back, the command that builds it, and the options sent to workers all follow the fields of `GraphOptions`.
@@ -31,7 +31,7 @@ BUILD_NUMBERS = build_numbers()
 class Setting:
     """A field as the command line shows it: help, limits, and `values`, the name of what a shell completes.
 
-    `model` puts it among the flags of language models; `builds` says that another value makes another graph.
+    `model` groups it with the flags of language models; `builds`: another value makes another graph.
     """
 
     help: str
@@ -178,7 +178,7 @@ class GraphOptions:
             load_mapping(self.mapping)
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
-        """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
+        """The plan of the graph; where extractor `llm` reads it, `with_reader` adds the opened model."""
         from hopbench.eval.benchmarks import load_triples
         from hopbench.retrieval.graph.build.plan import GraphPlan
         from hopbench.retrieval.graph.build.settings import BuildSettings

@@ -1,4 +1,4 @@
-"""Which language models a run asks, and the one place that opens them."""
+"""The language models of a run, and the one place that opens them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ModelOptions:
             raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
         _ = self.finalists, self.metrics
         if self.repeats < 1:
-            raise InputError(f"--repeats {self.repeats}: a judge is asked at least once")
+            raise InputError(f"--repeats {self.repeats}: a judge is called at least once")
         if self.budget is not None and not 0 < self.budget < math.inf:
-            raise InputError(f"--budget {self.budget:g}: dollars above 0 are wanted")
+            raise InputError(f"--budget {self.budget:g}: the budget must be above 0 dollars")
         if self.judge is None and (self.judge_metrics or self.judge_on != "all" or self.repeats != 1):
             raise InputError(
                 "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
@@ -96,7 +96,7 @@ class ModelOptions:
 
     @property
     def finalists(self) -> int | None:
-        """How many labels `--judge-on` has judged; None for all of them."""
+        """How many labels `--judge-on` selects for judging; None for all of them."""
         from hopbench.eval.answering.reading import finalists_named
 
         try:

@@ -26,8 +26,8 @@ SEED = 1
 class Cost:
     """What one label cost on one corpus.
 
-    `ms` is a question's share of the batch with nothing read before; `once_seconds` is what came on top the first time
-    and is kept for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a question's.
+    `ms` is a question's share of the batch with nothing read before; `once_seconds` is the one-time extra cost,
+    cached for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a question's.
     """
 
     passages: int

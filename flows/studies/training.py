@@ -37,7 +37,7 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Trained:
-    """The figures on what was not learned from, and warnings."""
+    """The figures on held-out questions, and warnings."""
 
     figures: Sequence[Figures]
     warnings: Sequence[str]
@@ -102,7 +102,7 @@ def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
 
 
 def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
-    """Data set → file of `NAME=FILE`; refuses another form, a set that is not learned from, and a file not there."""
+    """Data set → file of `NAME=FILE`; refuses any other form, a set that is not trained on, and a missing file."""
     result: dict[str, Path] = {}
     for text in given:
         name, equals, file = text.partition("=")

@@ -42,7 +42,7 @@ REPORT_FILE = "report.html"
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """A finished sweep: results best first, how many trials were there already, and what a reader should know.
+    """A finished sweep: results best first, how many trials were reused, and warnings.
 
     `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
     calls to language models by purpose. `incomplete` names trials that failed or of which models answered too little.
@@ -174,7 +174,7 @@ class _Run:
 
 
 def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, Any]:
-    """What makes it this sweep: the file's settings, the strategies' values behind them, the data and the code."""
+    """What identifies the sweep: the file's settings, the strategies' parameters, the data and the code."""
     return {
         "name": plan.file.stem,
         **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset", "budget"}),

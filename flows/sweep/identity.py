@@ -1,4 +1,4 @@
-"""Which sweep an --out folder belongs to: another one, or the same with changed settings, is refused there."""
+"""Which sweep an --out folder belongs to: another one, or the same with changed settings, is refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A sweep in MLflow, written from the ledger's records: a parent run, and each trial once as its child.
 
-Of several processes on one sweep only one writes at a time; what a killed one left out, the next one writes.
+Of several processes on one sweep only one writes at a time; the next process writes what a killed one did not.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class SweepPublisher:
         self._publish()
 
     def trial(
-        self, candidate: Candidate, cell: Cell, arena: TrialContext, record: TrialRecord, role: str = "sweep"
+        self, candidate: Candidate, cell: Cell, context: TrialContext, record: TrialRecord, role: str = "sweep"
     ) -> None:
         """A finished or reused trial as a child run."""
         from hopbench.eval.sweep.readers import is_complete
 
-        benchmark = arena.benchmark
+        benchmark = context.benchmark
         counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
         key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
         self.keys[record.trial_id] = key
@@ -94,16 +94,16 @@ class SweepPublisher:
                     Tag.TRIAL_ID: record.trial_id,
                     Tag.KIND: self._kind(candidate),
                     Tag.WITHOUT: ",".join(candidate.without),
-                    Tag.GRAPH_FINGERPRINT: arena.fingerprint,
-                    Tag.BENCHMARK_DIGEST: arena.digest,
+                    Tag.GRAPH_FINGERPRINT: context.fingerprint,
+                    Tag.BENCHMARK_DIGEST: context.digest,
                     Tag.ROLE: role if role == "report" else benchmark.role,
                     Tag.CODE_VERSION: str(record.settings["code"]),
                     **plugin_tags(record.settings.get("plugins")),
                     "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
                 }
             ),
-            dataset=Dataset(benchmark.name, arena.digest, counts),
-            artifacts=(Artifact(self._table(record, arena)),),
+            dataset=Dataset(benchmark.name, context.digest, counts),
+            artifacts=(Artifact(self._table(record, context)),),
             status="FINISHED"
             if is_complete(record)
             else "FAILED",  # written again when the models have answered the rest
@@ -181,15 +181,15 @@ class SweepPublisher:
 
     @staticmethod
     def _kind(candidate: Candidate) -> str:
-        """A configuration that the search made is one that is being tuned; others are what their label is."""
+        """A configuration that the search varied is being tuned; any other has its label's kind."""
         from hopbench.retrieval.strategies.kinds import TUNED, kind_of
 
         return TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
 
-    def _table(self, record: TrialRecord, arena: TrialContext) -> Path:
+    def _table(self, record: TrialRecord, context: TrialContext) -> Path:
         """The trial's per-question table as MLflow shows tables."""
         rows = record.questions.drop(columns="ranked_ids", errors="ignore")
-        texts = {question.id: (question.text, question.type) for question in arena.benchmark.questions}
+        texts = {question.id: (question.text, question.type) for question in context.benchmark.questions}
         plain = rows.astype(object).where(rows.notna(), None).values.tolist()
         data = [[name, *texts[name], *values] for name, values in zip(rows.index, plain, strict=True)]
         table = {"columns": ["question_id", "question", "type", *rows.columns], "data": data}

@@ -52,7 +52,7 @@ class RunFileSource:
 
     @property
     def results(self) -> Mapping[str, Any]:
-        """What results.json would say of it."""
+        """Its results.json, as a run would have written it."""
         from hopbench.eval.metrics import primary_metric
 
         benchmark = self.scored_on

@@ -1,4 +1,4 @@
-"""From what a user names on the line of `hopbench compare` to the rows that are compared."""
+"""Resolves the arguments of `hopbench compare` to the rows that are compared."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Side:
 def resolve_sides(texts: Sequence[str], sources: Sources, runs: Sequence[str] = ()) -> list[Side]:
     """Every side that the arguments and --runs name, each once, all of one benchmark.
 
-    Raises InputError for what names no run, an unknown label, runs of different benchmarks.
+    Raises InputError for an argument that names no run, an unknown label, runs of different benchmarks.
     """
     result = {text: resolve(text, sources) for text in sources.ordered(texts)}
     unique = list({side.key: side for text in texts for side in result[text]}.values())
@@ -78,7 +78,7 @@ def _same_benchmark(first: Source, other: Source) -> None:
 
 
 def refuse_unmeasured(sides: Sequence[Side], metric: str) -> None:
-    """Raise InputError for a side without any value of the metric: nothing in it says what is better."""
+    """Raise InputError for a side without any value of the metric."""
     get_metric(metric)  # report an unknown name first
     for side in sides:
         rows = side.rows

@@ -1,4 +1,4 @@
-"""The language model of an explanation: the one that --llm names, or cached replies of the run's own model."""
+"""The language model of an explanation: --llm's, or cached replies of the run's own model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def with_model(target: Target, named: str | None) -> Iterator[str]:
-    """Give the strategies their model; yields a line that says which, empty without one.
+    """Give the strategies their model; yields a line that names it, empty without one.
 
     A run's model is not called: its replies come from the cache, and a missing one raises an error with the remedy.
     """

@@ -58,7 +58,7 @@ def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
 
 
 def graph_lines(built: Built) -> Iterator[str]:
-    """What else there is to say of a build: warnings, calls to the model, agreement with reference triples."""
+    """The rest of a build's output: warnings, calls to the model, agreement with reference triples."""
     yield from (f"warning: {warning}" for warning in built.warnings)
     for purpose, spent in built.calls.items():
         usd = "price not known" if spent["usd"] is None else f"${spent['usd']:.4f}"

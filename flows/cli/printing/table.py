@@ -41,7 +41,7 @@ PIPED_WIDTH = 180
 
 
 def print_finished(finished: Finished, out: Path) -> None:
-    """The leaderboard with kinds, coverage, costs and verdicts, what is to be known of it, then where the files are."""
+    """The leaderboard with kinds, coverage, costs and verdicts, its notes, then the files' paths."""
     console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
     evaluation = finished.evaluation
     entries = results(evaluation)
@@ -135,7 +135,7 @@ def _outcome(found: Sequence[TargetResult]) -> str:
 
 
 def _read_metrics(strategies: Entries) -> list[str]:
-    """The metrics of what a reader gets and makes of it, those that any label has: RAGAS's, answers, judgements."""
+    """The metrics of contexts and answers that any label has: RAGAS's, answers, judgements."""
     names = [*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge")]
     return [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
 
@@ -154,7 +154,7 @@ def _scored(mean: float | None, share: float | None) -> str:
 
 
 def _notes(strategies: Entries, primary: str | None) -> list[str]:
-    """What the benchmark lacks, and which labels are scored on what chose their numbers."""
+    """What the benchmark lacks, and which labels are scored on the questions they were fitted on."""
     found = [f"note: {missing}"] if (missing := lacking(primary)) else []
     lines: dict[str, list[str]] = {}
     for label, entry in strategies.items():

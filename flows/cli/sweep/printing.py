@@ -1,4 +1,4 @@
-"""What `hopbench sweep` prints when it has ended."""
+"""What `hopbench sweep` prints at the end."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _winner(swept: SweepOutcome) -> list[str]:
 
 
 def _ablations(swept: SweepOutcome) -> Grid:
-    """Every configuration, and what becomes of it without each of its edge types; in the order of the file."""
+    """Every configuration, with and without each of its edge types; in the order of the file."""
     metric = swept.plan.content.objective.metric
     by_key = {result.candidate.key: result for result in swept.results}
     rows = table("configuration", "without", metric, "change", right=(metric, "change"))

@@ -212,7 +212,7 @@ def test_a_label_that_vanished_though_the_same_was_asked_for_makes_the_night_inc
     night(tmp_path, "made-02:00", {"bm25": scores(0.5)}, selection=["bm25"])  # another schedule on the same home
     gone = judged(Tonight({"bm25": scores(0.5)}), tmp_path, selection=("all",))
     assert (gone.outcome, gone.found.missing) == ("incomplete", ("plugged",))
-    assert "the same was asked for: plugged. Install again" in lines(gone)[1]
+    assert "with the same selection: plugged. Install again" in lines(gone)[1]
     assert gone.accepted().outcome == "baseline"
     meant = judged(Tonight({"bm25": scores(0.5)}), tmp_path, selection=("bm25",))
     assert (meant.outcome, meant.found.missing) == ("good", ())
@@ -418,7 +418,7 @@ def test_a_second_nightly_is_refused_and_a_dead_ones_lock_is_taken_over(tmp_path
         holder.wait()
     with only_nightly(path, "other") as left:
         assert left is not None
-        assert f"did not come to its end: process {holder.pid}, hopworld" in left
+        assert f"did not finish: process {holder.pid}, hopworld" in left
     with only_nightly(path, "other") as left:
         assert left is None
 
