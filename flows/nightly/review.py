@@ -19,7 +19,7 @@ from hopbench.flows.nightly.latency import PACE, WALL, Latencies, judge_latencie
 from hopbench.flows.nightly.matching import match_labels
 from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
 from hopbench.flows.run.completeness import Finished
-from hopbench.flows.run.evaluate import Annotations
+from hopbench.flows.run.session import Annotations
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.names import Tag
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.types import MAX_FAILED
 from hopbench.flows.nightly.history import unfinished
@@ -19,6 +19,10 @@ from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.support.errors import IncompleteError, ParameterError, RegressionError
+
+if TYPE_CHECKING:
+    from hopbench.flows.nightly.review import NightReview
+    from hopbench.flows.tracking.client import TrackingError
 
 LOCK_FILE = ".lock"
 MISSED = "target missed by "
@@ -105,7 +109,6 @@ def _night(
     from hopbench.flows.nightly.publish import lines
     from hopbench.flows.nightly.review import NightReview, default_out, night_name
     from hopbench.flows.nightly.verdict import as_dict
-    from hopbench.flows.tracking.client import TrackingError
 
     begun = datetime.now(UTC)
     name = Path(options.dataset).name
@@ -125,13 +128,7 @@ def _night(
         options.selection,
     )
     notes = [left] if left else []
-    unwritten: TrackingError | None = None
-    try:
-        run(options, "nightly", progress, watch.annotate)
-    except TrackingError as error:  # the night's own files are complete: its verdict stands
-        if watch.verdict is None:
-            raise
-        unwritten = error
+    untracked = _run_and_judge(options, progress, watch)
     assert watch.finished is not None
     assert watch.verdict is not None
     notes += [f"removed {what} (--keep {night.keep})" for what in watch.write_record(watch.finished.run_ids)]
@@ -142,10 +139,23 @@ def _night(
         content = {"night": called, "benchmark": benchmark, **as_dict(verdict), "targets_missed": short}
         failure = _notify(night.webhook, {**content, "text": "\n".join([*summary, *map(MISSED.__add__, short)])})
         notes += [failure] if failure else []
-    if unwritten is not None and verdict.outcome in ("baseline", "good"):
-        raise unwritten
-    notes += [str(unwritten)] if unwritten else []
+    if untracked is not None and verdict.outcome in ("baseline", "good"):
+        raise untracked
+    notes += [str(untracked)] if untracked else []
     return Nightly(watch.finished, folder, verdict.outcome, summary, short, notes)
+
+
+def _run_and_judge(options: RunOptions, progress: Progress | None, watch: NightReview) -> TrackingError | None:
+    """Run the night and judge it; returns the error of MLflow alone, which leaves the verdict valid."""
+    from hopbench.flows.tracking.client import TrackingError
+
+    try:
+        run(options, "nightly", progress, watch.annotate)
+    except TrackingError as error:  # the night's own files are complete
+        if watch.verdict is None:
+            raise
+        return error
+    return None
 
 
 def _notify(webhook: str | None, content: Mapping[str, Any]) -> str | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.results import Cell, Result
     from hopbench.eval.sweep.selection import Selection
     from hopbench.eval.trials.ledger import TrialRecord
+    from hopbench.eval.types import Benchmark
 
 TABLE = "questions.json"
 
@@ -66,47 +67,22 @@ class SweepPublisher:
         counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
         key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
         self.keys[record.trial_id] = key
-        shown: dict[str, str | int] = {
-            Param.DATASET: benchmark.name,
-            Param.QUESTIONS: len(benchmark.questions),
-            Param.SEED: cell.seed,
-        }
-        build = {f"build.{name}": value for name, value in candidate.build.settings().items()}
         payload = RunPayload(
             key,
             f"{benchmark.name} {candidate.title}"[:MAX_NAME],
             parent_key=self.sweep_id,
-            params={
-                Param.STRATEGY: candidate.strategy.name,
-                **shown,
-                **candidate.strategy.spec(),
-                **build,
-                **_readers(record),
-            },
+            params=_params(candidate, cell, benchmark, record),
             metrics={
                 **with_coverage(record.metrics, measured_shares(record.questions, benchmark)),
                 **_costs(record),
                 "seconds": record.seconds,
                 "failures": float(record.failures),
             },
-            tags=self._tags(
-                {
-                    Tag.TRIAL_ID: record.trial_id,
-                    Tag.KIND: self._kind(candidate),
-                    Tag.WITHOUT: ",".join(candidate.without),
-                    Tag.GRAPH_FINGERPRINT: context.fingerprint,
-                    Tag.BENCHMARK_DIGEST: context.digest,
-                    Tag.ROLE: role if role == "report" else benchmark.role,
-                    Tag.CODE_VERSION: str(record.settings["code"]),
-                    **plugin_tags(record.settings.get("plugins")),
-                    "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
-                }
-            ),
+            tags=self._trial_tags(candidate, context, record, role),
             dataset=Dataset(benchmark.name, context.digest, counts),
             artifacts=(Artifact(self._table(record, context)),),
-            status="FINISHED"
-            if is_complete(record)
-            else "FAILED",  # written again when the models have answered the rest
+            # A FAILED trial is written again when the models have answered the rest.
+            status="FINISHED" if is_complete(record) else "FAILED",
             started_at=record.started,
             ended_at=record.ended,
             once=True,
@@ -197,12 +173,42 @@ class SweepPublisher:
         write_atomically(path, json.dumps(table, ensure_ascii=False).encode())
         return path
 
+    def _trial_tags(
+        self, candidate: Candidate, context: TrialContext, record: TrialRecord, role: str
+    ) -> dict[str, str]:
+        return self._tags(
+            {
+                Tag.TRIAL_ID: record.trial_id,
+                Tag.KIND: self._kind(candidate),
+                Tag.WITHOUT: ",".join(candidate.without),
+                Tag.GRAPH_FINGERPRINT: context.fingerprint,
+                Tag.BENCHMARK_DIGEST: context.digest,
+                Tag.ROLE: role if role == "report" else context.benchmark.role,
+                Tag.CODE_VERSION: str(record.settings["code"]),
+                **plugin_tags(record.settings.get("plugins")),
+                "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
+            }
+        )
+
     def _parent(self, **values: Any) -> RunPayload:
         name = f"sweep {self.plan.file.stem}"
         return RunPayload(self.sweep_id, name, tags=self._tags(), started_at=self.started, **values)
 
     def _tags(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         return {Tag.SWEEP_ID: self.sweep_id, **{name: value for name, value in (more or {}).items() if value}}
+
+
+def _params(candidate: Candidate, cell: Cell, benchmark: Benchmark, record: TrialRecord) -> dict[str, Any]:
+    """The trial's parameters: data set, the strategy's own, the graph's build numbers, and the models."""
+    return {
+        Param.STRATEGY: candidate.strategy.name,
+        Param.DATASET: benchmark.name,
+        Param.QUESTIONS: len(benchmark.questions),
+        Param.SEED: cell.seed,
+        **candidate.strategy.spec(),
+        **{f"build.{name}": value for name, value in candidate.build.settings().items()},
+        **_readers(record),
+    }
 
 
 def _costs(record: TrialRecord) -> dict[str, float]:
