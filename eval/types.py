@@ -71,8 +71,8 @@ class Benchmark:
     def shown_warnings(self) -> list[str]:
         """The first of the warnings, and how many more there are."""
         more = len(self.warnings) - SHOWN_WARNINGS
-        told = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
-        return [*self.warnings[:SHOWN_WARNINGS], *([told] if more > 0 else [])]
+        rest = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
+        return [*self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else [])]
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:

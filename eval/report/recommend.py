@@ -110,9 +110,9 @@ class Recommendation:
         return f"{text} {self._rivals()}".rstrip()
 
     def _reasons(self) -> str:
-        told = [f"{option.label}: {', '.join(option.excluded)}" for option in self.options[:SHOWN_REASONS]]
-        rest = len(self.options) - len(told)
-        return "; ".join([*told, *([f"and {rest} more"] if rest else [])]) or "none was run"
+        reasons = [f"{option.label}: {', '.join(option.excluded)}" for option in self.options[:SHOWN_REASONS]]
+        rest = len(self.options) - len(reasons)
+        return "; ".join([*reasons, *([f"and {rest} more"] if rest else [])]) or "none was run"
 
     def _rivals(self) -> str:
         if cheaper := self.alternatives:
@@ -224,8 +224,8 @@ def _cost(option: Option) -> str:
         "" if option.latency_ms is None else f"{option.latency_ms:.2g} ms a question",
         "" if not option.llm_calls else f"{option.llm_calls:.2g} calls of a language model",
     ]
-    told = " and ".join(filter(None, parts))
-    return f", for {told}" if told else ""
+    limits = " and ".join(filter(None, parts))
+    return f", for {limits}" if limits else ""
 
 
 def _others(options: Sequence[Option]) -> str:

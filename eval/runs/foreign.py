@@ -56,8 +56,8 @@ def folder_rankings(folder: Path) -> dict[str, RunFile]:
 def stored_rankings(rows: pd.DataFrame) -> RunFile:
     """A label's rows of questions.parquet as rankings; a question that had failed there has failed here too."""
     scores = rows["scores"] if "scores" in rows else [()] * len(rows)
-    told = zip(rows["question_id"], rows["ranked_ids"], scores, rows["failure"], strict=True)
-    found = {str(question): _stored(ranked, scored, failure) for question, ranked, scored, failure in told}
+    stored = zip(rows["question_id"], rows["ranked_ids"], scores, rows["failure"], strict=True)
+    found = {str(question): _stored(ranked, scored, failure) for question, ranked, scored, failure in stored}
     content = [[question, list(one.passages), one.failure] for question, one in sorted(found.items())]
     digest = hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
     return RunFile(found, EARLIER, digest)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from hopbench.eval.sweep.values import Scalar
+from hopbench.retrieval.graph.build.settings import build_numbers
 from hopbench.retrieval.strategies.base import Strategy
 
 BUILD = "build."
@@ -23,8 +24,7 @@ class Build:
 
     def settings(self) -> dict[str, int | float]:
         """The settings that differ from the builder's defaults."""
-        numbers = {"similar_top_k", "similar_floor", "max_tokens"}
-        return {name: value for name, value in asdict(self).items() if name in numbers and value is not None}
+        return {name: value for name in build_numbers() if (value := getattr(self, name)) is not None}
 
     def changed(self, settings: Mapping[str, Scalar]) -> Build:
         """The build with some of its fields set to other values."""

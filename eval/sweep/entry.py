@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from hopbench.eval.sweep.values import MOST_VALUES, Range, Scalar, Section
+from hopbench.retrieval.graph.build.settings import build_numbers
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.naming import by_field
 from hopbench.retrieval.strategies.registry import canonical_label, registry
@@ -44,20 +45,23 @@ class Entry(Section):
         return with_own_names(content)
 
 
+def _limits(name: str) -> Any:
+    number = build_numbers()[name]
+    return Field(ge=number.low, le=number.high)
+
+
+def _values(name: str) -> Any:
+    return Field(default_factory=list, description=build_numbers()[name].help)
+
+
 class BuildValues(Section):
     """Build settings to try, each combination a graph of its own."""
 
     embedder: list[str] = Field(default_factory=list, description="as --embedder of run")
     extractor: list[str] = Field(default_factory=list, description="as --extractor of run")
-    similar_top_k: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
-        default_factory=list, description="SIMILAR_TO edges of a chunk, 1..1000"
-    )
-    similar_floor: list[Annotated[float, Field(ge=0, le=1)]] = Field(
-        default_factory=list, description="least similarity of such an edge, 0..1"
-    )
-    max_tokens: list[Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
-        default_factory=list, description="tokens above which a passage is split"
-    )
+    similar_top_k: list[Annotated[int, _limits("similar_top_k")]] = _values("similar_top_k")
+    similar_floor: list[Annotated[float, _limits("similar_floor")]] = _values("similar_floor")
+    max_tokens: list[Annotated[int, _limits("max_tokens")]] = _values("max_tokens")
 
 
 def with_own_names(entry: Any) -> Any:

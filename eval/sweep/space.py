@@ -13,12 +13,11 @@ from hopbench.eval.sweep.dimension import Dimension, in_order, listed, refuse_id
 from hopbench.eval.sweep.entry import Entry
 from hopbench.eval.sweep.model import SweepFile
 from hopbench.eval.sweep.values import Range, Scalar
+from hopbench.retrieval.graph.build.settings import BuildSettings
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import changed_label, make
 from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
-
-DEFAULT_FLOOR = 0.3
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,8 @@ def _real(kind: type[Strategy]) -> set[str]:
 
 def _above_floor(candidate: Candidate) -> Candidate:
     """Refuse a threshold below the floor of the graph, which would promise edges that are never built."""
-    floor = DEFAULT_FLOOR if candidate.build.similar_floor is None else candidate.build.similar_floor
+    floor = candidate.build.similar_floor
+    floor = BuildSettings.similar_floor if floor is None else floor
     threshold = candidate.strategy.lowest_weights().get(SIMILAR_TO, floor)
     if threshold < floor:
         raise ParameterError(

@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from hopbench.eval.compare import mean_ci
+from hopbench.eval.training.examples import TrainingExample
 from hopbench.eval.training.hoprank import Trainer
-from hopbench.eval.training.lessons import Lesson
 from hopbench.retrieval.strategies.hoprank.weights import Weights
 
 SEED = 0
@@ -40,61 +40,63 @@ class Figures:
     all_gold_interval: tuple[float, float]
 
 
-def cross_validated(trainer: Trainer, group: Sequence[Lesson], folds: int, tell: Progress) -> list[Figures]:
+def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: int, tell: Progress) -> list[Figures]:
     """Each question ranked by weights learned from the other folds; a question is in one fold under every embedder."""
-    keys = sorted({(lesson.dataset, lesson.question.id) for lesson in group})
+    keys = sorted({(example.dataset, example.question.id) for example in group})
     shuffled = np.random.default_rng(SEED).permutation(len(keys))
     fold_of = {key: int(place) % folds for key, place in zip(keys, shuffled, strict=True)}
 
-    def fold(lesson: Lesson) -> int:
-        return fold_of[lesson.dataset, lesson.question.id]
+    def fold(example: TrainingExample) -> int:
+        return fold_of[example.dataset, example.question.id]
 
     return _tested("cross-validated", trainer, group, fold, range(folds), tell)
 
 
-def left_out(trainer: Trainer, group: Sequence[Lesson], tell: Progress) -> list[Figures]:
+def left_out(trainer: Trainer, group: Sequence[TrainingExample], tell: Progress) -> list[Figures]:
     """Each data set ranked by weights learned from the others; nothing where there is only one."""
-    names = sorted({lesson.dataset for lesson in group})
-    return _tested("left out", trainer, group, lambda lesson: lesson.dataset, names if len(names) > 1 else (), tell)
+    names = sorted({example.dataset for example in group})
+    return _tested("left out", trainer, group, lambda example: example.dataset, names if len(names) > 1 else (), tell)
 
 
 def _tested(
     setting: str,
     trainer: Trainer,
-    group: Sequence[Lesson],
-    part_of: Callable[[Lesson], T],
+    group: Sequence[TrainingExample],
+    part_of: Callable[[TrainingExample], T],
     parts: Sequence[T],
     tell: Progress,
 ) -> list[Figures]:
-    ranked: list[tuple[Lesson, list[str]]] = []
+    ranked: list[tuple[TrainingExample, list[str]]] = []
     for part in parts:
         tell(f"{setting}: {part}")
-        weights = trainer.fit([lesson for lesson in group if part_of(lesson) != part])
-        ranked += ranked_by(trainer, weights, [lesson for lesson in group if part_of(lesson) == part])
+        weights = trainer.fit([example for example in group if part_of(example) != part])
+        ranked += ranked_by(trainer, weights, [example for example in group if part_of(example) == part])
     return list(_figures(setting, ranked))
 
 
-def ranked_by(trainer: Trainer, weights: Weights, group: Sequence[Lesson]) -> list[tuple[Lesson, list[str]]]:
-    """Lessons with their rankings under some weights."""
-    return [(lesson, trainer.ranking(lesson, weights)) for lesson in group]
+def ranked_by(
+    trainer: Trainer, weights: Weights, group: Sequence[TrainingExample]
+) -> list[tuple[TrainingExample, list[str]]]:
+    """Examples with their rankings under some weights."""
+    return [(example, trainer.ranking(example, weights)) for example in group]
 
 
-def _figures(setting: str, ranked: Sequence[tuple[Lesson, list[str]]]) -> Iterator[Figures]:
-    for key in sorted({_key(lesson) for lesson, _ in ranked}):
+def _figures(setting: str, ranked: Sequence[tuple[TrainingExample, list[str]]]) -> Iterator[Figures]:
+    for key in sorted({_key(example) for example, _ in ranked}):
         chosen = [pair for pair in ranked if _key(pair[0]) == key]
-        recall = np.array([_recall(lesson, ranking[:5]) for lesson, ranking in chosen])
-        complete = np.array([_recall(lesson, ranking[:10]) == 1.0 for lesson, ranking in chosen], np.float64)
+        recall = np.array([_recall(example, ranking[:5]) for example, ranking in chosen])
+        complete = np.array([_recall(example, ranking[:10]) == 1.0 for example, ranking in chosen], np.float64)
         means = float(recall.mean()), float(complete.mean())
         first, second = _interval(recall), _interval(complete)
         yield Figures(setting, *key, len(chosen), means[0], first, means[1], second)
 
 
-def _key(lesson: Lesson) -> tuple[str, bool, str]:
-    return lesson.dataset, lesson.triples, lesson.embedder
+def _key(example: TrainingExample) -> tuple[str, bool, str]:
+    return example.dataset, example.triples, example.embedder
 
 
-def _recall(lesson: Lesson, top: Sequence[str]) -> float:
-    gold = set(lesson.question.gold)
+def _recall(example: TrainingExample, top: Sequence[str]) -> float:
+    gold = set(example.question.gold)
     return len(gold & set(top)) / len(gold)
 
 

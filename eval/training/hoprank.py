@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.eval.training.lessons import Lesson, balance
+from hopbench.eval.training.examples import TrainingExample, balance
 from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
@@ -37,20 +37,20 @@ class Trainer:
         for name in sorted(self.without - known):
             raise UnknownNameError("feature or kind of edge of hoprank", name, known)
 
-    def fit(self, group: Sequence[Lesson]) -> Weights:
-        """Learn all numbers from a group of lessons; those with triples only fit the weights of paths over triples.
+    def fit(self, group: Sequence[TrainingExample]) -> Weights:
+        """Learn all numbers from a group of examples; those with triples only fit the weights of paths over triples.
 
-        So a graph without triples is ranked as if there were none; where every lesson has some, all are learned from.
+        So a graph without triples is ranked as if there were none; where every example has some, all are learned from.
         """
-        stated = [lesson for lesson in group if lesson.triples]
-        plain = [lesson for lesson in group if not lesson.triples] or stated
+        stated = [example for example in group if example.triples]
+        plain = [example for example in group if not example.triples] or stated
         worth = balance(plain)
         nothing = np.zeros(0)
-        ranked = [pool_ranking(lesson.candidates, nothing) for lesson in plain]
+        ranked = [pool_ranking(example.candidates, nothing) for example in plain]
         first, ranked = self._fit_ranking(plain, ranked, worth)
         edges = tuple(self._fit_edges(plain, worth, kind) for kind in range(TRIPLE))
         edges = (*edges, self._fit_edges(stated, balance(stated), TRIPLE))
-        with_triples = [pool_ranking(lesson.candidates, first) for lesson in stated]
+        with_triples = [pool_ranking(example.candidates, first) for example in stated]
         learned = []
         for _ in range(self.passes):
             weights, ranked = self._fit_ranking(plain, self._list(plain, ranked, edges), worth)
@@ -58,22 +58,24 @@ class Trainer:
             learned.append(np.concatenate([weights, more]))
         return Weights(first, edges, tuple(learned))
 
-    def ranking(self, lesson: Lesson, weights: Weights) -> list[str]:
-        """A lesson's passages, best first, under some weights."""
-        *_, (last, _) = passes(lesson.candidates, weights, self.anchors, lesson.reached)
+    def ranking(self, example: TrainingExample, weights: Weights) -> list[str]:
+        """An example's passages, best first, under some weights."""
+        *_, (last, _) = passes(example.candidates, weights, self.anchors, example.reached)
         order = np.argsort(-last.scores, kind="stable")
-        return list(dict.fromkeys(lesson.passages[row] for row in last.chunks[order].tolist()))
+        return list(dict.fromkeys(example.passages[row] for row in last.chunks[order].tolist()))
 
-    def _list(self, group: Sequence[Lesson], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]) -> list[Ranked]:
-        """What the best of each lesson lead to, with its features."""
+    def _list(
+        self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]
+    ) -> list[Ranked]:
+        """What the best of each example lead to, with its features."""
         listed = []
-        for lesson, before in zip(group, ranked, strict=True):
-            paths = follow(lesson.candidates, lesson.reached, before, edges, self.anchors)
-            listed.append(Ranked(paths.chunks, with_paths(lesson.candidates, paths), np.zeros(0)))
+        for example, before in zip(group, ranked, strict=True):
+            paths = follow(example.candidates, example.reached, before, edges, self.anchors)
+            listed.append(Ranked(paths.chunks, with_paths(example.candidates, paths), np.zeros(0)))
         return listed
 
     def _fit_ranking(
-        self, group: Sequence[Lesson], listed: Sequence[Ranked], worth: Floats
+        self, group: Sequence[TrainingExample], listed: Sequence[Ranked], worth: Floats
     ) -> tuple[Floats, list[Ranked]]:
         """Weights for the listed chunks' features, those of paths over triples aside, and the lists ranked by them."""
         size = min(listed[0].features.shape[1], len(score_names()) - len(OVER_TRIPLES))
@@ -83,7 +85,7 @@ class Trainer:
         return weights, [Ranked(ranked.chunks, ranked.features[:, :size], weights) for ranked in listed]
 
     def _fit_triples(
-        self, group: Sequence[Lesson], listed: Sequence[Ranked], weights: Floats
+        self, group: Sequence[TrainingExample], listed: Sequence[Ranked], weights: Floats
     ) -> tuple[Floats, list[Ranked]]:
         """Weights of paths over triples, fitted on top of a fixed score, and the lists ranked by all."""
         size = len(OVER_TRIPLES)
@@ -100,15 +102,15 @@ class Trainer:
     def _left_out(self, name: str) -> bool:
         return name in self.without or name.removeprefix("log_").removeprefix("path_") in self.without
 
-    def _fit_edges(self, group: Sequence[Lesson], worth: Floats, kind: int) -> EdgeModel:
+    def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> EdgeModel:
         """The model of one kind, from the edges that leave gold passages; they lead to gold or not."""
         names = [*feature_names()["edge"], *(feature_names()["triple"] if kind == TRIPLE else ())]
         features, labels, counts = [np.zeros((0, len(names)))], [np.zeros(0, bool)], [np.zeros(0)]
-        for lesson, weight in zip(group, worth, strict=True):
-            edges, values = lesson.reached.leaving(lesson.gold)
+        for example, weight in zip(group, worth, strict=True):
+            edges, values = example.reached.leaving(example.gold)
             chosen = edges.kind == kind
             features.append(values[chosen, : len(names)])
-            labels.append(np.isin(edges.target[chosen], lesson.gold))
+            labels.append(np.isin(edges.target[chosen], example.gold))
             counts.append(np.full(int(chosen.sum()), weight))
         to_gold = np.concatenate(labels)
         if to_gold.sum() < LEAST_GOLD or KINDS[kind] in self.without:
@@ -122,5 +124,5 @@ def _starts(listed: Sequence[Ranked]) -> NDArray[np.int64]:
     return np.cumsum([0, *(len(ranked.chunks) for ranked in listed)])[:-1]
 
 
-def _gold(group: Sequence[Lesson], listed: Sequence[Ranked]) -> NDArray[np.bool_]:
-    return np.concatenate([np.isin(ranked.chunks, lesson.gold) for ranked, lesson in zip(listed, group, strict=True)])
+def _gold(group: Sequence[TrainingExample], listed: Sequence[Ranked]) -> NDArray[np.bool_]:
+    return np.concatenate([np.isin(ranked.chunks, example.gold) for ranked, example in zip(listed, group, strict=True)])

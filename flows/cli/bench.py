@@ -22,7 +22,7 @@ _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
     "rows read a question": lambda cost: cost.rows,
 }
 SIZES = "1000,10000,100000"
-LEAST = 1000  # passages of a world that has enough to ask
+LEAST = 1000  # the smallest world with enough questions
 
 
 def bench_command(

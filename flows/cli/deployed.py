@@ -1,6 +1,6 @@
 """The nightly as a Prefect deployment runs it: `hopbench serve`, and the work pool of prefect.yaml.
 
-Its one parameter holds the flags of `hopbench nightly` as they stand on the line; a webhook's URL comes from the
+Its one parameter holds the flags of `hopbench nightly` as on the command line; a webhook's URL comes from the
 environment (HOPBENCH_WEBHOOK), since parameters are shown to everybody who sees Prefect's pages. Each night leaves one
 line on standard output, and an artifact with the verdict and a link to the report.
 """
@@ -29,13 +29,13 @@ def nightly(arguments: Sequence[str] = ()) -> None:
 
     _name_process()
     sys.argv = ["hopbench", "nightly", *arguments]
-    with _told():
+    with _reported():
         typer.main.get_command(app).main(sys.argv[1:], prog_name="hopbench", standalone_mode=False)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Say in one line how the night ended, in place of its table, and leave the artifact."""
+def _reported() -> Iterator[None]:
+    """Print how the nightly run ended in one line instead of its table, and create the artifact."""
     from hopbench.flows.nightly.ending import ending, exit_code_of
 
     begun, code, reason = datetime.now(UTC), 0, ""
@@ -46,14 +46,14 @@ def _told() -> Iterator[None]:
         code, reason = exit_code_of(error), str(error) or type(error).__name__
         raise
     finally:
-        found = ending(begun, code, reason)
-        sys.stdout.write(f"{found.line}\n")
+        summary = ending(begun, code, reason)
+        sys.stdout.write(f"{summary.line}\n")
         sys.stdout.flush()
-        _create_artifact(found.markdown)
+        _create_artifact(summary.markdown)
 
 
 def _create_artifact(content: str) -> None:
-    """On the run that was scheduled: the night's own flow, which has the whole verdict, is another one inside it."""
+    """On the scheduled flow run; the nightly's own flow, with the whole verdict, is a subflow of it."""
     from prefect.artifacts import create_markdown_artifact
 
     if flow_run.id:

@@ -10,7 +10,7 @@ from pathlib import Path
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
 from hopbench.retrieval.support.resources import exhausted
 
-# Each says something of a path, not of the program.
+# Errors about a path, not about the program.
 _OF_PATHS = {
     errno.EACCES: "allow it, or name another",
     errno.EPERM: "allow it, or name another",

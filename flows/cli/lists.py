@@ -1,4 +1,4 @@
-"""`hopbench strategies` and `hopbench benchmarks`: what there is to choose from."""
+"""`hopbench strategies` and `hopbench benchmarks`: the strategies and data sets to choose from."""
 
 from __future__ import annotations
 
@@ -90,9 +90,13 @@ def _presets(name: str, tuned: bool) -> list[str]:
 
 
 def _provenance(facts: Mapping[str, Any]) -> str:
-    """Where a preset comes from, in a line; digests stand in its file and in --json."""
-    told = {name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")}
-    return "; ".join([f"tuned on {', '.join(facts['tuned_on'])}", *(f"{name} {text}" for name, text in told.items())])
+    """Where a preset comes from, in a line; digests are in its file and in --json."""
+    details = {
+        name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")
+    }
+    return "; ".join(
+        [f"tuned on {', '.join(facts['tuned_on'])}", *(f"{name} {text}" for name, text in details.items())]
+    )
 
 
 def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:

@@ -83,10 +83,10 @@ def main() -> None:
             _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
         raise
     except Exception as error:
-        told = plain(error)
-        if told is None:
+        known = plain(error)
+        if known is None:
             raise
-        _fail(str(told), told.exit_code)
+        _fail(str(known), known.exit_code)
 
 
 def _fail(message: str, code: int) -> NoReturn:

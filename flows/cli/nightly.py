@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from hopbench.flows.cli.flags.declare import EXECUTION, NIGHT, OUTPUT, option, with_flags
+from hopbench.flows.cli.flags.declare import EXECUTION, NIGHTLY, OUTPUT, option, with_flags
 from hopbench.flows.cli.flags.run import RunFlags, estimate, run_options
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.retrieval.support.errors import InputError
 
 EVERYTHING = "all,all:tuned"
-"""Like beside like: every strategy as its source documents it, and as it was tuned."""
+"""Every strategy as its source documents it, and as it was tuned."""
 
 
 @with_flags(GraphOptions, RunFlags, dataset="hopworld", strategies=EVERYTHING)
@@ -24,19 +24,24 @@ def nightly_command(
         Path | None, option(OUTPUT, help="Folder for the files of this night (default: under home).")
     ] = None,
     keep: Annotated[
-        int | None, option(NIGHT, help="Nights of this benchmark to keep; older ones go, with their graphs and files.")
+        int | None,
+        option(NIGHTLY, help="Nights of this benchmark to keep; older ones go, with their graphs and files."),
     ] = None,
     latency_factor: Annotated[
-        float, option(NIGHT, help="A label more than so many times as slow beside the yardstick is a regression.")
+        float,
+        option(NIGHTLY, help="A label that became this many times slower, relative to the yardstick, is a regression."),
     ] = 2.0,
     webhook: Annotated[
         str | None,
         option(
-            NIGHT, envvar="HOPBENCH_WEBHOOK", show_envvar=True, help="URL that is told of regressions and failures."
+            NIGHTLY,
+            envvar="HOPBENCH_WEBHOOK",
+            show_envvar=True,
+            help="URL to which regressions and failures are posted.",
         ),
     ] = None,
     accept: Annotated[
-        bool, option(NIGHT, "--accept", help="Take tonight as the new baseline, whatever it shows.")
+        bool, option(NIGHTLY, "--accept", help="Take tonight as the new baseline, whatever it shows.")
     ] = False,
     **flags: Any,
 ) -> None:
@@ -101,7 +106,7 @@ def without_webhook(words: list[str]) -> list[str]:
 
 
 def _check_nightly(commands: Mapping[str, Any], arguments: list[str]) -> None:
-    """Refuse now what would fail at night: unknown flags and labels, values that cannot be meant, no such data set."""
+    """Refuse now what would fail at night: unknown flags and labels, invalid values, missing data sets."""
     from hopbench.flows.nightly.run import NightlyOptions
 
     given = commands["nightly"].make_context("hopbench nightly", list(arguments)).params

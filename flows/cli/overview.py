@@ -29,7 +29,7 @@ def ls_command(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """List every run of the home, and of the folders named: when, on what, and which label is ahead."""
+    """List every run of the home, and of the folders named: when, on what, and the best label."""
     from hopbench.flows.overview.runs import list_runs
     from hopbench.flows.settings.home import Home
 
@@ -52,8 +52,8 @@ def _print_runs(runs: Sequence[ListedRun]) -> None:
     )
     for run in runs:
         when = run.started[:16].replace("T", " ")
-        told = (run.name, when, run.command, run.dataset, f"{run.questions:,}", str(run.labels))
-        add_row(rows, *told, run.best or "–", run.metric or "–", number(run.value))
+        cells = (run.name, when, run.command, run.dataset, f"{run.questions:,}", str(run.labels))
+        add_row(rows, *cells, run.best or "–", run.metric or "–", number(run.value))
     console().print(rows)
 
 
@@ -77,7 +77,7 @@ def open_command(
 
 
 def _has_browser() -> bool:
-    """Whether a page can be shown: a browser of the console would take over the terminal."""
+    """Whether a page can be shown: a text browser would take over the terminal."""
     if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -37,7 +37,7 @@ def hoprank_command(
     folds: Annotated[int, option(EXECUTION, min=0, help="Folds of the cross-validation; 0 leaves it out.")] = 5,
     triples: Annotated[
         list[str] | None,
-        option(DATA, help="NAME=FILE: ready triples of the set NAME, whose graph with them is learned from too."),
+        option(DATA, help="NAME=FILE: ready triples of the set NAME, whose graph with them is also trained on."),
     ] = None,
     passes: Annotated[int, option(EXECUTION, min=1, max=4, help="How often paths are followed and scored.")] = 2,
     without: Annotated[
@@ -47,7 +47,7 @@ def hoprank_command(
         ),
     ] = None,
 ) -> None:
-    """Learn hoprank's weights; print how they do on folds, and on data sets, they were not learned from."""
+    """Learn hoprank's weights; print their scores on held-out folds and held-out data sets."""
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.studies.training import TrainOptions
     from hopbench.flows.studies.training import train as run

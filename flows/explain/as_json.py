@@ -1,4 +1,4 @@
-"""`hopbench explain --json`: all that an explanation knows, for programs."""
+"""`hopbench explain --json`: a whole explanation, for programs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 def explanation_json(target: Target, examiners: list[Examiner]) -> str:
     """The question, its entities and gold, and for each label hits, trace, costs, context and the gold's fates."""
     question = target.question
-    said = {
+    content = {
         "question": {"id": question.id, "text": question.text, "type": question.type, "answers": question.answers},
         "benchmark": target.benchmark.name,
         "entities": [asdict(link) for link in linked_entities(target.batch)],
         "gold": question.gold,
         "labels": {each.answer.label: _label(target, each) for each in examiners},
     }
-    return json.dumps(said, ensure_ascii=False, indent=2, default=plain)
+    return json.dumps(content, ensure_ascii=False, indent=2, default=plain)
 
 
 def _label(target: Target, examiner: Examiner) -> dict[str, Any]:
     answer = examiner.answer
     kind, in_sample = target.kind(answer.label)
-    said = {"kind": kind, "in_sample": in_sample, "params": answer.strategy.spec()}
+    about = {"kind": kind, "in_sample": in_sample, "params": answer.strategy.spec()}
     if answer.failure is not None:
-        return {**said, "failure": answer.failure}
+        return {**about, "failure": answer.failure}
     counters = answer.counters
     return {
-        **said,
+        **about,
         "seeds": answer.seeds,
         "hits": [_hit(target, place) for place in answer.places[: examiner.top]],
         "trace": answer.notes,

@@ -1,4 +1,4 @@
-"""From the line of `hopbench explain` to an open index, a question and its gold."""
+"""Resolves the arguments of `hopbench explain`: an open index, a question and its gold."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Target:
 
     @cached_property
     def batch(self) -> Batch:
-        """The question, put to the index; what it computes is shared by all that is tried."""
+        """The question as a batch over the index; its intermediate results are shared by all variants tried."""
         return Batch(self.index, [self.question.question])
 
     def stated(self, path: Sequence[Step]) -> list[str]:
-        """What is stated of the entities that a path joins, each relation in its own direction."""
+        """The relations of the entities on a path, each in its own direction."""
         pairs = pairs_of(path)
         known = stated(self.index, pairs, self.names)
         return [line for pair in pairs for line in known.get(pair, ())]
@@ -72,7 +72,7 @@ class Target:
         if self.run is None or label not in self.run.labels:
             return make(label)
         entry = self.run.results["strategies"][label]
-        if entry.get("kind") == FOREIGN:  # the retriever is not asked again: what it returned stands in the run
+        if entry.get("kind") == FOREIGN:  # the retriever is not called again: its ranking is in the run
             rows = self.run.rows(label).reset_index()
             return recorded(stored_rankings(rows))
         parameters: Mapping[str, object] = entry["params"]
@@ -97,7 +97,7 @@ class Target:
         return Examiner(self.batch, answer(label, self.strategy(label), self.batch), top)
 
     def cypher(self, label: str) -> str:
-        """What a label sends for the question, and what its source gives to paste, ready for a Neo4j browser."""
+        """The Cypher that a label runs for the question, and its source's example, to paste into a Neo4j browser."""
         strategy, question = self.strategy(label), self.question.question
         sent = browser_text(queries_of(strategy, self.index, question), f"{label}: round trip")
         own = browser_text(pasteable(strategy, self.index, question), f"{label}: the source's own query")

@@ -19,12 +19,12 @@ def place_words(place: RankedPassage) -> str:
 
 
 def score_words(place: RankedPassage) -> str:
-    """`0.5321  graph`, and `[manual.pdf, page 12]` where the corpus tells it."""
+    """`0.5321  graph`, and `[manual.pdf, page 12]` where the corpus has a source."""
     return f"{place.hit.score:.4g}  {place.hit.origin}" + (f"  [{place.hit.source}]" if place.hit.source else "")
 
 
 def path_words(path: Sequence[Step], name: Name) -> str:
-    """`Ed Wood ─SIMILAR_TO 0.82→ Plan 9`; a step that does not go on from the last one begins after a semicolon."""
+    """`Ed Wood ─SIMILAR_TO 0.82→ Plan 9`; a semicolon separates steps that do not connect."""
     words, last = "", None
     for step in path:
         if step.source != last:
@@ -35,14 +35,14 @@ def path_words(path: Sequence[Step], name: Name) -> str:
 
 
 def rank_words(fate: Fate) -> str:
-    """Where a passage stands, and whether the strategy itself put it there."""
+    """A passage's rank, and whether the strategy itself ranked it."""
     if fate.place is None:
         return "not in the ranking"
     return f"rank {fate.place.rank}" + ("" if fate.place.candidate else " (filled from the initial ranking)")
 
 
 def fate_words(fate: Fate, name: Name, title: Name) -> list[str]:
-    """What became of a passage and why, a line a fact."""
+    """Why a passage was found or lost, one fact per line."""
     return {
         "seed": _seed,
         "returned": _returned,

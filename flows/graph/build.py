@@ -1,4 +1,4 @@
-"""The flow that builds a graph, or finds it built, and opens an index over it."""
+"""The flow that builds a graph unless it exists, and opens an index over it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
 def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tuple[BuildRecord, list[str]]:
     """Build what is missing; returns the build record and warnings.
 
-    Fingerprint and counts in the record are those of what the store holds now, so that a graph changed behind our
-    back shows.
+    Fingerprint and counts in the record are those of the store's present content, so that a graph changed from outside
+    is detected.
     """
     record = build_graph(plan, index.store, home.root / "staging", steps)
     held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
@@ -67,7 +67,7 @@ def build_flow(
 
 
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
-    """Fingerprint and counts of what a store holds: read back from it, unless its stamp says nothing has changed."""
+    """Fingerprint and counts of what a store holds: read back from it, unless its stamp is unchanged."""
     stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
     if stamp is not None and (known := _noted(note, stamp)) is not None:
         return known
@@ -83,7 +83,7 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
 
 
 def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
-    """What the note says of the file with this stamp; None without a note, or, with a notice, for a damaged one."""
+    """The note's fingerprint and counts for this stamp; None without a note, or, with a notice, for a damaged one."""
     try:
         known = noted(note) if note.is_file() else {}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -93,9 +93,9 @@ def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
 
 
 def noted(note: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Stamp → fingerprint and counts, as a note says; nothing where it is of a version without checksums.
+    """Stamp → fingerprint and counts in a note; empty for a note of a version without checksums.
 
-    Raises OSError, ValueError, TypeError, KeyError or RecursionError for a note that is not as it was written.
+    Raises OSError, ValueError, TypeError, KeyError or RecursionError for a damaged note.
     """
     known = json.loads(note.read_bytes())
     held = {name: known[name] for name in ("fingerprint", "nodes", "edges")}

@@ -47,7 +47,7 @@ class GraphInfo:
 
 @dataclass(frozen=True)
 class Built:
-    """A graph that stands: its record, what to warn of, what the model was asked, and its agreement with triples."""
+    """A built graph: its record, warnings, calls to the model, and its agreement with triples."""
 
     record: Mapping[str, Any]
     warnings: Sequence[str]

@@ -1,4 +1,4 @@
-"""Every graph that is kept: in the files of the home, and in the Neo4j server where one is named."""
+"""Every graph in the home's files, and in the Neo4j server where one is configured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUFFIX = ".kgl"
 
 @dataclass(frozen=True)
 class StoredGraph:
-    """A graph in a store. `size` is in bytes (a server does not tell it), `built` in UTC; what is not known is None.
+    """A graph in a store. `size` is in bytes (unknown for a server), `built` in UTC; what is not known is None.
 
     `problem` says why a graph cannot be read.
     """
@@ -41,9 +41,9 @@ class StoredGraph:
 
 
 def graphs(home: Home, store: str | None = None) -> tuple[list[StoredGraph], list[str]]:
-    """The graphs of one store or of all, by data set and date; and what could not be asked.
+    """The graphs of one store or of all, by data set and date; and the problems of stores that could not be queried.
 
-    A server that nobody named is not asked. One that is asked for by name and does not answer is an error.
+    Neo4j is queried only where it is configured. If it was requested by name and does not answer, that is an error.
     """
     if store is not None and store not in STORES:
         raise UnknownNameError("store", store, STORES)

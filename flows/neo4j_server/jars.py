@@ -49,8 +49,8 @@ def java() -> str:
     path = shutil.which("java")
     if path is None:
         raise InputError("make neo4j needs Java 17 or newer: apt-get install openjdk-17-jdk-headless")
-    said = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)', said)
+    output = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', output)
     if version is None or int(version[1]) < MIN_JAVA:
-        raise InputError(f"make neo4j needs Java {MIN_JAVA} or newer; {path} is {said.splitlines()[:1]}")
+        raise InputError(f"make neo4j needs Java {MIN_JAVA} or newer; {path} is {output.splitlines()[:1]}")
     return path

@@ -111,8 +111,8 @@ class Neo4jServer:
                     break
                 except (ServiceUnavailable, SessionExpired) as error:
                     if not self.running() or time.monotonic() > end:
-                        said = self.log.read_text(errors="replace")[-2000:]
-                        raise StoreError(f"Neo4j did not start; its log is {self.log} and ends: {said}") from error
+                        tail = self.log.read_text(errors="replace")[-2000:]
+                        raise StoreError(f"Neo4j did not start; its log is {self.log} and ends: {tail}") from error
                     time.sleep(0.2)
 
 

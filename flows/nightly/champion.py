@@ -1,7 +1,7 @@
 """The benchmark's champion: the trial that nights are compared with, and when a night's label replaces it.
 
-Sweeps name champions; where none has, the best label of the first good night is it, so that slow drift shows from then
-on. A good night's best label takes its place when it is significantly better.
+Sweeps set champions; without one, the best label of the first good night becomes champion, so that slow drift shows
+from then on. A good night's best label takes its place when it is significantly better.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
 
 
 def night_of(trial: TrialRecord) -> str | None:
-    """The night that a champion comes from, if it comes from one."""
+    """The nightly run that made this trial champion; None if a sweep did."""
     night = trial.settings.get("night")
     return None if night is None else str(night)
 
 
 def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | None) -> str | None:
-    """The label that becomes champion tonight: the best one of a good night, if there is none yet or it is better."""
+    """The label that becomes champion tonight: a good night's best label, if it beats the champion or there is none."""
     best = _best(evaluation)
     if verdict.outcome not in ("baseline", "good") or best is None:
         return None
@@ -60,7 +60,7 @@ def crown(home: Home, evaluation: Evaluation, label: str, night: str, run_id: st
 
 
 def _best(evaluation: Evaluation) -> str | None:
-    """The best label of ours by the primary metric that was not tuned or learned on this benchmark's questions."""
+    """HopBench's best label by the primary metric that was not tuned or learned on this benchmark's questions."""
     metric = evaluation.plan.primary
     if metric is None:
         return None

@@ -20,7 +20,7 @@ REBUILD = "hopbench graph build --force makes it anew"
 
 
 def circumstances(evaluation: Evaluation) -> dict[str, Any]:
-    """Everything beside the benchmark that may change what a night finds."""
+    """Everything besides the benchmark that may change a nightly run's scores or latencies."""
     plan, record = evaluation.plan, evaluation.plan.record
     return {
         "graph": {"fingerprint": record["fingerprint"], "build_key": record["build_key"]},
@@ -39,9 +39,9 @@ def circumstances(evaluation: Evaluation) -> dict[str, Any]:
 def changed(
     now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str], replaced: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Lines on what differs, the likeliest cause of a worse score first: specs of `labels`, graph, code, the rest.
+    """Describe what differs, the likeliest cause of a worse score first: specs of `labels`, graph, code, the rest.
 
-    `replaced` names what a label was known as then. What the earlier night did not record is left out.
+    `replaced` maps labels to their names on the earlier night. What that night did not record is left out.
     """
     known_as = replaced or {}
     changes = [line for label in labels if (line := _spec(label, known_as.get(label, label), now, then))]
@@ -93,7 +93,7 @@ def _plugins(strategy: str) -> dict[str, Any]:
 
 
 def _plugin_code(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
-    """The plug-ins of these labels whose code is not what it was, each once."""
+    """The plug-ins of these labels whose code has changed, each once."""
     lines = []
     for label in labels:
         before = then.get("plugins", {}).get(label, {})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hopbench.flows.nightly.history import Night, nights
+from hopbench.flows.nightly.history import NightlyRecord, nights
 from hopbench.flows.orchestration.pages import REPORT, link
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
@@ -31,7 +31,7 @@ class Ending:
 
 
 def exit_code_of(error: BaseException) -> int:
-    """The exit code that the command would have ended with."""
+    """The exit code that the command would have returned."""
     if isinstance(error, HopBenchError):
         return error.exit_code
     if isinstance(error, SystemExit):
@@ -42,32 +42,32 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def ending(begun: datetime, code: int, reason: str) -> Ending:
-    """The end of the night that began then; one without a verdict (an error, a lost server) has only its `reason`."""
+    """Describe how the nightly run started at `begun` ended; without a verdict, by `reason` alone."""
     night = _since(begun)
     missed = night is not None and code == TargetError.exit_code and not night.content["regressions"]
     meaning = f"exit {code}, {'a target was missed' if missed else MEANING.get(code, 'unexpected')}"
     what = _what(night) if night is not None else reason.splitlines()[0] if reason else ""
     name = night.name if night is not None else "no verdict"
     report = None if night is None else Path(str(night.content.get("report") or night.folder / REPORT))
-    said = f"{meaning}: {what}" if what else meaning
-    line = f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {said}" + (f"  {report}" if report is not None else "")
+    sentence = f"{meaning}: {what}" if what else meaning
+    line = f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {sentence}" + (f"  {report}" if report is not None else "")
     pointed = "" if night is None or report is None else f"\n\n{link(night.name, report)}"
     quoted = "\n".join(f"    {line}" for line in reason.splitlines())
-    return Ending(line, f"# {name}\n\n{said}{pointed}\n\n{quoted}".rstrip() + "\n")
+    return Ending(line, f"# {name}\n\n{sentence}{pointed}\n\n{quoted}".rstrip() + "\n")
 
 
-def _since(begun: datetime) -> Night | None:
-    """The night that came to its verdict since then, if one did."""
+def _since(begun: datetime) -> NightlyRecord | None:
+    """The nightly run that reached its verdict since `begun`, if there is one."""
     try:
         found = nights(Home.resolve().nights)
-    except HopBenchError:  # an older night is damaged: the night itself has said so
+    except HopBenchError:  # an older night is damaged: the nightly run has reported it
         return None
     since = begun.replace(microsecond=0)
     return found[0] if found and datetime.fromisoformat(str(found[0].content["started"])) >= since else None
 
 
-def _what(night: Night) -> str:
-    """Regressions by name, else what was compared."""
+def _what(night: NightlyRecord) -> str:
+    """Regressions by name, otherwise how many labels were compared."""
     content = night.content
     slower = {str(one["label"]) for one in content.get("slower", ())}
     named = [f"{label} (slower)" if label in slower else str(label) for label in content["regressions"]]

@@ -1,6 +1,6 @@
-"""The history of nights: for each a folder with nightly.json and the scores by question that later ones compare with.
+"""The history of nightly runs: a folder each, with nightly.json and the per-question scores for later comparison.
 
-It lies in HOPBENCH_HOME/nightly, whatever `--out` a night had, and needs none of the run's own files.
+It is stored in HOPBENCH_HOME/nightly, whatever a run's `--out`, and needs none of the run's own files.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ GOOD = ("baseline", "good")
 
 
 @dataclass(frozen=True)
-class Night:
-    """A night that came to its verdict; `content` is its nightly.json."""
+class NightlyRecord:
+    """A nightly run that reached its verdict; `content` is its nightly.json."""
 
     folder: Path
     content: Mapping[str, Any]
@@ -63,12 +63,12 @@ class Night:
 
     @property
     def selection(self) -> list[str] | None:
-        """What was asked for: `--strategies`, and each `--set`; nights before this was kept do not know."""
+        """The selection: `--strategies` and each `--set`; None in records older than this field."""
         return self.content.get("selection")
 
     @property
     def circumstances(self) -> Mapping[str, Any]:
-        """See `suspects.circumstances`."""
+        """See `circumstances.circumstances`."""
         result: Mapping[str, Any] = self.content["circumstances"]
         return result
 
@@ -90,14 +90,14 @@ class Night:
         return self.rows[self.rows["strategy"] == label].set_index("question_id")
 
 
-def nights(folder: Path, digest: str | None = None) -> list[Night]:
-    """The nights kept in `folder`, newest first; only those of one benchmark where `digest` is given."""
+def nights(folder: Path, digest: str | None = None) -> list[NightlyRecord]:
+    """The nightly records in `folder`, newest first; only those of one benchmark where `digest` is given."""
     results = [night for night in _read(folder) if digest is None or night.digest == digest]
     return sorted(results, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
 
 
 def damaged_records(folder: Path) -> list[Path]:
-    """The nightly.json files that do not read as they were written; `nights` sets them aside."""
+    """The nightly.json files that are damaged; `nights` renames them."""
     return [file for file in sorted(folder.glob(f"*/{NIGHT_RECORD}")) if _loaded(file)[1] is not None]
 
 
@@ -110,53 +110,53 @@ def _loaded(file: Path) -> tuple[dict[str, Any], Exception | None]:
     return content, None
 
 
-def _read(folder: Path) -> Iterator[Night]:
+def _read(folder: Path) -> Iterator[NightlyRecord]:
     for file in folder.glob(f"*/{NIGHT_RECORD}"):
         content, error = _loaded(file)
         if error is not None:
             reason = error.strerror if isinstance(error, OSError) else error
-            told = f"the night {file.parent.name} is damaged ({reason}): no night is compared with it"
-            notice(f"{told}; see {set_aside(file)}")
+            problem = f"the night {file.parent.name} is damaged ({reason}): no night is compared with it"
+            notice(f"{problem}; see {set_aside(file)}")
             continue
         if content.get("schema") != SCHEMA:
             raise InputError(
                 f"{file}: its schema is {content.get('schema')!r}, this HopBench reads {SCHEMA!r}: use the newer "
                 "HopBench that wrote it, or remove that folder"
             )
-        yield Night(file.parent, content)
+        yield NightlyRecord(file.parent, content)
 
 
 def _refuse_damaged(file: Path, content: Any) -> None:
-    """Raise ValueError, TypeError or KeyError where the night is not as it was written; older ones have no checksum."""
+    """Raise ValueError, TypeError or KeyError where the record is damaged; older records have no checksum."""
     if content.get("schema") != SCHEMA:
         return
     if SUM not in content:
         _ = [content[name] for name in ("benchmark", "started", "outcome", "labels", "circumstances")]
     elif content[SUM] != _sum({name: value for name, value in content.items() if name != SUM}, file.parent / ROWS_FILE):
-        raise ValueError(f"its checksum does not fit what is kept here and in {ROWS_FILE}")
+        raise ValueError(f"its checksum does not match this file and {ROWS_FILE}")
 
 
 def _sum(content: Mapping[str, Any], rows: Path) -> str:
-    """The SHA-256 of nightly.json without itself, and of the rows beside it."""
+    """The SHA-256 of nightly.json (without the checksum field) and of the rows file beside it."""
     text = json.dumps(content, sort_keys=True).encode()
     return hashlib.sha256(hashlib.sha256(text).digest() + hashlib.sha256(rows.read_bytes()).digest()).hexdigest()
 
 
 def set_aside(file: Path) -> Path:
-    """Give a damaged nightly.json another name, which it returns: then its folder is no night."""
+    """Rename a damaged nightly.json, so that its folder no longer counts as a record; returns the new path."""
     aside = file.with_name(f"{file.name}.damaged")
-    with suppress(OSError):  # on a disk that cannot be written it is told again
+    with suppress(OSError):  # on a disk that cannot be written the notice is repeated
         file.rename(aside)
     return aside
 
 
-def last_good(earlier: Sequence[Night], label: str) -> Night | None:
+def last_good(earlier: Sequence[NightlyRecord], label: str) -> NightlyRecord | None:
     """The newest good night among `earlier` (newest first) that has the label."""
     return next((night for night in earlier if night.good and label in night.labels), None)
 
 
 def write_night(folder: Path, content: Mapping[str, Any], rows: pd.DataFrame) -> None:
-    """Keep a night, nightly.json last: a folder without it is no night."""
+    """Write a nightly record, nightly.json last: a folder without it does not count."""
     buffer = io.BytesIO()
     rows.to_parquet(buffer, index=False, compression="zstd")
     write_atomically(folder / ROWS_FILE, buffer.getvalue())
@@ -166,7 +166,7 @@ def write_night(folder: Path, content: Mapping[str, Any], rows: pd.DataFrame) ->
 
 
 def started_as(night: str) -> str:
-    """What the night of this name was started on, which need not be the benchmark's own name: a file's, say."""
+    """The data set in the name of a nightly run's folder; it may be a file's name instead of the benchmark's."""
     return night[: -len(STAMP) - 1]
 
 
@@ -180,7 +180,7 @@ def unfinished(folder: Path, benchmark: str) -> Path | None:
     return max(results, key=lambda path: path.name, default=None)
 
 
-def remove(night: Night) -> None:
-    """Forget a night: nightly.json first, so that one half removed is no night."""
+def remove(night: NightlyRecord) -> None:
+    """Delete a nightly record, nightly.json first, so that a half-deleted folder does not count."""
     (night.folder / NIGHT_RECORD).unlink(missing_ok=True)
     shutil.rmtree(night.folder, ignore_errors=True)

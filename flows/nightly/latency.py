@@ -2,7 +2,7 @@
 
 A label's pace is its time beside a yardstick that ran between its calls (`trials.latency`). Tonight's pace over
 that of the last good night is what the machine does not explain. With several yardsticks (a graph on a server has its
-own) the kindest one counts: load on the server slows that part alone.
+own) the most lenient one counts: load on the server slows only that part.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.history import Night
+from hopbench.flows.nightly.history import NightlyRecord
 
 LEAST_MS = 0.25
 """A label slower by less of its own time than this is not called slower, whatever the factor."""
@@ -35,9 +35,9 @@ class Slower:
 
 @dataclass(frozen=True)
 class Latencies:
-    """`slower`: what the machine does not explain, on a second measuring too. `busy`: what it does.
+    """`slower`: labels whose slowdown the machine's load does not explain, measured twice; `busy`: those it explains.
 
-    `unknown` has the labels whose latency could not be compared, by the reason.
+    `unknown`: labels whose latency could not be compared, by reason.
     """
 
     slower: Sequence[Slower] = ()
@@ -46,7 +46,7 @@ class Latencies:
 
 
 def growth(now: Pace, then: Pace) -> float | None:
-    """Tonight's pace over then's; None where no yardstick of one version was beside both."""
+    """Tonight's pace divided by the earlier one; None where the two were not measured with the same yardstick."""
     if not now or now.get("version") != then.get("version"):
         return None
     both = [name for name in now if name.startswith("to_") and then.get(name)]
@@ -61,14 +61,14 @@ def beyond(now: Pace, then: Pace, factor: float) -> bool:
 
 def judge_latencies(
     tonight: Mapping[str, Mapping[str, Any]],
-    before: Mapping[str, tuple[Night, str]],
+    before: Mapping[str, tuple[NightlyRecord, str]],
     machine: str,
     factor: float,
     again: Callable[[str], Pace],
 ) -> Latencies:
-    """Compare what each label of tonight kept (`WALL`, `PACE`) with the label and the night in `before`.
+    """Compare each label's latency tonight (`WALL`, `PACE`) with that of the label and the night in `before`.
 
-    What is beyond the factor is measured a second time by `again` before it is said.
+    A label beyond the factor is measured again (`again`) before it is reported.
     """
     slower, busy = [], []
     unknown: dict[str, list[str]] = {}
@@ -93,8 +93,8 @@ def judge_latencies(
     return Latencies(tuple(slower), tuple(busy), unknown)
 
 
-def _incomparable(kept: Mapping[str, Any], then: Mapping[str, Any], night: Night, machine: str) -> str:
-    """Why two latencies say nothing about the code; "" if they do."""
+def _incomparable(kept: Mapping[str, Any], then: Mapping[str, Any], night: NightlyRecord, machine: str) -> str:
+    """Why two latencies cannot be compared; "" if they can."""
     if then.get(WALL) is None:
         return f"{night.name} has none"
     if night.circumstances.get("machine") != machine:
@@ -112,7 +112,7 @@ def _grown(now: Pace, then: Pace) -> float:
 
 
 def lines(latencies: Latencies) -> list[str]:
-    """What to say of latency beside the regressions."""
+    """Lines about latency to print with the regressions."""
     results = []
     if latencies.busy:
         shown = ", ".join(f"{slow.label} {slow.then:g} → {slow.now:g} ms" for slow in latencies.busy)

@@ -1,4 +1,4 @@
-"""One nightly at a time in a home. The lock file also says who holds it; a process that dies frees the lock."""
+"""One nightly at a time in a home. The lock file names its holder; a process that dies releases the lock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def only_nightly(path: Path, dataset: str) -> Iterator[str | None]:
     try:
         left = _read(path)
         _write(path, {"pid": os.getpid(), "dataset": dataset, "started": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"})
-        yield f"the last nightly did not come to its end: {_words(left)}" if left else None
+        yield f"the last nightly did not finish: {_words(left)}" if left else None
     finally:
         _write(path, {})
         lock.release()

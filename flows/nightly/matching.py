@@ -1,8 +1,8 @@
 """Finds the earlier label that each of tonight's labels is compared with, so that renaming a label hides no drop.
 
-A label is compared with itself on the last good night that had it. One that is new, where the measure has labels of its
-strategy that tonight lacks (`--set` gave it another name, `:tuned` took the place of the plain one), stands in for the
-nearest of these. What the measure had and nothing stands in for is missing.
+A label is compared with itself on the last good night that had it. A new label, where the reference night has
+labels of its strategy that tonight lacks (`--set` renamed it, `:tuned` replaced the plain one), replaces the nearest of
+these. What the reference night had and nothing replaces is missing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.history import Night, last_good
+from hopbench.flows.nightly.history import NightlyRecord, last_good
 from hopbench.retrieval.strategies.label import Label
 
 Parameters = Mapping[str, Any]
@@ -21,27 +21,29 @@ Parameters = Mapping[str, Any]
 class LabelMatches:
     """`before`: each label that has a past, with the night and the label that it is compared with.
 
-    `new` has none. `missing` had one in the night `measure`, and are not among tonight's; `vanished` tells that
-    nobody asked for that: the same selection had them then.
+    `new` labels have none. `missing` labels were in the reference night `measure` and are not among
+    tonight's; `vanished` is true if the same selection included them then.
     """
 
-    before: Mapping[str, tuple[Night, str]] = field(default_factory=dict)
+    before: Mapping[str, tuple[NightlyRecord, str]] = field(default_factory=dict)
     new: Sequence[str] = ()
     missing: Sequence[str] = ()
-    measure: Night | None = None
+    measure: NightlyRecord | None = None
     vanished: bool = False
 
     @property
     def replaced(self) -> dict[str, str]:
-        """Labels that stand in for another one of their strategy."""
+        """Labels that replace another label of their strategy."""
         return {label: known_as for label, (_, known_as) in self.before.items() if label != known_as}
 
 
-def match_labels(tonight: Mapping[str, Parameters], earlier: Sequence[Night], selection: Sequence[str]) -> LabelMatches:
+def match_labels(
+    tonight: Mapping[str, Parameters], earlier: Sequence[NightlyRecord], selection: Sequence[str]
+) -> LabelMatches:
     """Match tonight's labels, by their parameters, with those of `earlier` nights (newest first).
 
-    `selection` is what was asked for (`--strategies`, and each `--set`). The measure is the newest good night that was
-    asked the same, else the newest good one.
+    `selection` is `--strategies` and each `--set`. The reference is the newest good night with the same selection, else
+    the newest good night.
     """
     good = [night for night in earlier if night.good]
     if not good:
@@ -81,7 +83,7 @@ def nearest(label: str, parameters: Parameters, candidates: Mapping[str, Paramet
     return min(candidates, key=distance)
 
 
-def _lacking(night: Night, tonight: Mapping[str, Parameters], strategy: str) -> dict[str, Parameters]:
+def _lacking(night: NightlyRecord, tonight: Mapping[str, Parameters], strategy: str) -> dict[str, Parameters]:
     """The night's labels of a strategy that tonight lacks, with their parameters."""
     specs = night.circumstances.get("specs", {})
     return {

@@ -1,4 +1,4 @@
-"""A webhook's call when a night needs a person: one POST of JSON to a URL that the user gave.
+"""Calls a webhook when a nightly run needs attention: one POST of JSON to the user's URL.
 
 The URL may carry a token: it is never printed, logged or tracked, only its host is.
 """
@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 10
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Another host must not get what was meant for this one."""
+    """Refuses redirects: another host must not receive the content."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -38,13 +38,13 @@ def check_webhook(url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """The part of the URL that is no secret."""
+    """The part of the URL that is not secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
 def post(url: str, content: Mapping[str, Any]) -> str | None:
-    """Send `content`, without values of secret variables; returns why it failed, or None."""
+    """Post `content`, without the values of secret variables; returns the reason of a failure, else None."""
     body = redact(json.dumps(content, ensure_ascii=False), secrets()).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json", "User-Agent": "hopbench"})
     try:

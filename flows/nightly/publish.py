@@ -65,12 +65,12 @@ def _headline(verdict: Verdict) -> str:
     others = sorted(label for label, name in verdict.previous.items() if name != newest)
     if others:
         then += f" ({', '.join(f'{label} with {verdict.previous[label]}' for label in others)})"
-    said = f"regression of {', '.join(verdict.regressions)}" if verdict.regressions else "no regression"
-    return f"{then}: {said}, {count} of {total} labels compared"
+    outcome = f"regression of {', '.join(verdict.regressions)}" if verdict.regressions else "no regression"
+    return f"{then}: {outcome}, {count} of {total} labels compared"
 
 
 def _uncompared(verdict: Verdict) -> list[str]:
-    """Of which labels the verdict says nothing, and which are compared under another name."""
+    """Labels that were not compared, and labels compared under another name."""
     text_lines = []
     worse = {pair.label for pair in verdict.worse}
     messages = [f"{label} in place of {old}" for label, old in verdict.found.replaced.items() if label not in worse]
@@ -93,21 +93,23 @@ def _missing(verdict: Verdict, measure: str) -> str:
     if not verdict.found.vanished:
         return f"missing tonight, though {measure} had them: {labels}"
     return (
-        f"missing tonight, though {measure} had them and the same was asked for: {labels}. Install again what offered "
+        f"missing tonight, though {measure} had them with the same selection: {labels}. Install again what offered "
         "them (a plug-in, another version), or take tonight without them as the new baseline with --accept"
     )
 
 
 def markdown(benchmark: str, night: str, verdict: Verdict, report: str) -> str:
-    """The verdict as Prefect's artifact shows it; `report` tells where the report is."""
+    """The verdict as Prefect's artifact shows it; `report` is the report's location."""
     pairs = [] if verdict.comparison is None else verdict.comparison.pairs
     rows = [f"| label | {verdict.metric} | 95% interval, all together | p (Holm) | verdict |", "|---|---|---|---|---|"]
     for pair in pairs:
         effect = "–" if pair.difference is None else f"{pair.difference:+.3f}"
         interval = f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
         rows.append(f"| {pair.label} | {effect} | {interval} | {pair.p_holm:.4f} | {pair.verdict} |")
-    told = "\n".join(f"- {line}" for line in lines(verdict))
-    return f"# {benchmark}: {verdict.outcome}\n\n{night}\n\n{report}\n\n{told}\n\n" + ("\n".join(rows) if pairs else "")
+    bullets = "\n".join(f"- {line}" for line in lines(verdict))
+    return f"# {benchmark}: {verdict.outcome}\n\n{night}\n\n{report}\n\n{bullets}\n\n" + (
+        "\n".join(rows) if pairs else ""
+    )
 
 
 def to_prefect(benchmark: str, night: str, verdict: Verdict, report: Path) -> None:
@@ -119,9 +121,9 @@ def to_prefect(benchmark: str, night: str, verdict: Verdict, report: Path) -> No
     create_markdown_artifact(
         markdown(benchmark, night, verdict, link(night, report)), f"hopbench-nightly-{name}", lines(verdict)[0]
     )
-    told = {key: value for key, value in as_dict(verdict).items() if key in ("outcome", "regressions", "changed")}
+    summary = {key: value for key, value in as_dict(verdict).items() if key in ("outcome", "regressions", "changed")}
     emit_event(
         f"hopbench.nightly.{verdict.outcome}",
         {"prefect.resource.id": f"hopbench.benchmark.{name}", "prefect.resource.name": benchmark},
-        payload={"night": night, **told},
+        payload={"night": night, **summary},
     )

@@ -1,4 +1,4 @@
-"""`--keep N`: which nights stay, why, and what goes with those that do not."""
+"""`--keep N`: which nightly records are kept, why, and what is deleted with the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopbench.flows.nightly.history import STAMP, Night, last_good, remove
+from hopbench.flows.nightly.history import STAMP, NightlyRecord, last_good, remove
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.stores import open_store
 from hopbench.retrieval.support.errors import HopBenchError
@@ -16,13 +16,13 @@ from hopbench.retrieval.support.errors import HopBenchError
 
 @dataclass(frozen=True)
 class Retention:
-    """The nights of one benchmark: `kept` by the reason why, and `expired`."""
+    """The nightly records of one benchmark: `kept`, with the reason of each, and `expired`."""
 
     kept: Mapping[str, str]
-    expired: Sequence[Night]
+    expired: Sequence[NightlyRecord]
 
 
-def plan(earlier: Sequence[Night], keep: int, good_tonight: Sequence[str], champion: str | None) -> Retention:
+def plan(earlier: Sequence[NightlyRecord], keep: int, good_tonight: Sequence[str], champion: str | None) -> Retention:
     """What stays of `earlier` (newest first) when tonight is counted among the `keep` newest.
 
     The last good night of each label stays whatever its age, unless tonight is it (`good_tonight` has its labels then);
@@ -42,7 +42,7 @@ def plan(earlier: Sequence[Night], keep: int, good_tonight: Sequence[str], champ
     return Retention(kept, expired)
 
 
-def _last_good(earlier: Sequence[Night], have: Sequence[str]) -> dict[str, list[str]]:
+def _last_good(earlier: Sequence[NightlyRecord], have: Sequence[str]) -> dict[str, list[str]]:
     needed: dict[str, list[str]] = {}
     for label in dict.fromkeys(label for night in earlier for label in night.labels if label not in have):
         night = last_good(earlier, label)
@@ -51,10 +51,10 @@ def _last_good(earlier: Sequence[Night], have: Sequence[str]) -> dict[str, list[
     return needed
 
 
-def apply(retention: Retention, home: Home, everything: Sequence[Night], graph_now: str) -> list[str]:
+def apply(retention: Retention, home: Home, everything: Sequence[NightlyRecord], graph_now: str) -> list[str]:
     """Remove the expired nights, and the graphs that only they used; returns what was removed, in words.
 
-    Graphs that no night used (of runs and sweeps) are not ours to remove; neither are files outside of the home.
+    Graphs that no night used (of runs and sweeps) are left alone, as are files outside the home.
     """
     gone = {night.name for night in retention.expired}
     used = {graph_now, *(_graph(night)[1] for night in everything if night.name not in gone)}
@@ -68,7 +68,7 @@ def apply(retention: Retention, home: Home, everything: Sequence[Night], graph_n
     return removed
 
 
-def _graph(night: Night) -> tuple[str, str]:
+def _graph(night: NightlyRecord) -> tuple[str, str]:
     return str(night.circumstances.get("store", "")), str(night.content.get("namespace", ""))
 
 
@@ -81,8 +81,8 @@ def _drop(engine: str, namespace: str, home: Home) -> str:
     return f"the graph {namespace}"
 
 
-def leftovers(folder: Path, earlier: Sequence[Night], keep: int, benchmark: str) -> list[Path]:
-    """Folders of nights of this benchmark that never came to a verdict and are older than the `keep` newest."""
+def leftovers(folder: Path, earlier: Sequence[NightlyRecord], keep: int, benchmark: str) -> list[Path]:
+    """Folders of nightly runs of this benchmark without a verdict that are older than the `keep` newest."""
     oldest = earlier[keep - 1].name if len(earlier) >= keep else ""
     names = {night.name for night in earlier}
     return [
@@ -93,6 +93,6 @@ def leftovers(folder: Path, earlier: Sequence[Night], keep: int, benchmark: str)
 
 
 def drop_leftover(folder: Path) -> str:
-    """Remove the folder of a night that never ended."""
+    """Remove the folder of a nightly run that never finished."""
     shutil.rmtree(folder, ignore_errors=True)
     return f"the unfinished night {folder.name}"

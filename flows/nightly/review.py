@@ -14,12 +14,12 @@ from hopbench.eval.metrics import PRIMARY, ragas_metrics
 from hopbench.eval.runs.evaluate import measured_calls
 from hopbench.flows.nightly import champion, publish, retention
 from hopbench.flows.nightly.circumstances import circumstances
-from hopbench.flows.nightly.history import Night, nights, started_as, write_night
+from hopbench.flows.nightly.history import NightlyRecord, nights, started_as, write_night
 from hopbench.flows.nightly.latency import PACE, WALL, Latencies, judge_latencies
 from hopbench.flows.nightly.matching import match_labels
 from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
 from hopbench.flows.run.completeness import Finished
-from hopbench.flows.run.evaluate import Remarks
+from hopbench.flows.run.session import Annotations
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.names import Tag
 
@@ -47,10 +47,10 @@ class NightReview:
     key: str = ""
     finished: Finished | None = None
     _plan: retention.Retention | None = None
-    _earlier: list[Night] = field(default_factory=list)
+    _earlier: list[NightlyRecord] = field(default_factory=list)
     _latency: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def remark(self, finished: Finished) -> Remarks:
+    def annotate(self, finished: Finished) -> Annotations:
         """Judge the evaluation; returns facts for the report and tags for MLflow."""
         evaluation, self.finished, self.key = finished.evaluation, finished, finished.key
         digest = evaluation.plan.benchmark.digest
@@ -76,9 +76,9 @@ class NightReview:
             self._plan = retention.plan(self._earlier, self.keep, good, owner)
         if self.prefect:
             publish.to_prefect(evaluation.plan.benchmark.name, self.night, settled, self.report)
-        return self._remarks(evaluation, settled, digest)
+        return self._annotations(evaluation, settled, digest)
 
-    def _remarks(self, evaluation: Evaluation, verdict: Verdict, digest: str) -> Remarks:
+    def _annotations(self, evaluation: Evaluation, verdict: Verdict, digest: str) -> Annotations:
         tags: dict[str, str] = {Tag.NIGHTLY: verdict.outcome, Tag.REGRESSION: ",".join(verdict.regressions)}
         if verdict.found.missing:
             tags[Tag.MISSING] = ",".join(verdict.found.missing)
@@ -91,11 +91,11 @@ class NightReview:
             labels.setdefault(self.crowned, {})[Tag.CHAMPION] = digest
         expired = [str(night.content["tracking_key"]) for night in self._plan.expired] if self._plan else []
         facts = {"nightly": {"night": self.night, **as_dict(verdict), "lines": publish.lines(verdict)}}
-        return Remarks(
+        return Annotations(
             facts, {name: text for name, text in tags.items() if text}, labels, expired=[key for key in expired if key]
         )
 
-    def _compared_latency(self, evaluation: Evaluation, before: Mapping[str, tuple[Night, str]]) -> Latencies:
+    def _compared_latency(self, evaluation: Evaluation, before: Mapping[str, tuple[NightlyRecord, str]]) -> Latencies:
         """Compare latencies; of two measurements the faster is recorded for later nights."""
 
         def again(label: str) -> Mapping[str, float]:
@@ -150,9 +150,9 @@ class NightReview:
 
 
 def _latency(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
-    """Each label's p50 latency and pace; measured again where a trial of an interrupted night kept no pace.
+    """Each label's p50 latency and pace; measured again where a trial of an interrupted night has no pace.
 
-    An endpoint's time has no pace: it says nothing of this machine or of our code.
+    An endpoint's latency has no pace: it depends neither on this machine nor on our code.
     """
     result: dict[str, dict[str, Any]] = {}
     for label, trial in evaluation.trials.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.types import MAX_FAILED
 from hopbench.flows.nightly.history import unfinished
@@ -20,6 +20,10 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.support.errors import IncompleteError, ParameterError, RegressionError
 
+if TYPE_CHECKING:
+    from hopbench.flows.nightly.review import NightReview
+    from hopbench.flows.tracking.client import TrackingError
+
 LOCK_FILE = ".lock"
 MISSED = "target missed by "
 
@@ -29,7 +33,7 @@ LATENCY_FACTOR = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class NightlyOptions:
-    """What `hopbench nightly` is asked for beside a run; the fields are its flags."""
+    """The options of `hopbench nightly` besides those of a run; the fields are its flags."""
 
     keep: int | None = None
     latency_factor: float = LATENCY_FACTOR
@@ -37,12 +41,12 @@ class NightlyOptions:
     accept: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ParameterError or InputError for values that cannot be meant."""
+        """Raise ParameterError or InputError for invalid values."""
         if self.keep is not None and self.keep < 1:
             raise ParameterError(f"--keep {self.keep}: keep at least 1 night")
         if not self.latency_factor > 1:
             raise ParameterError(
-                f"--latency-factor {self.latency_factor}: a factor over 1 is wanted, such as {LATENCY_FACTOR:g}"
+                f"--latency-factor {self.latency_factor}: the factor must be over 1, such as {LATENCY_FACTOR:g}"
             )
         if self.webhook is not None:
             check_webhook(self.webhook)
@@ -50,7 +54,7 @@ class NightlyOptions:
 
 @dataclass(frozen=True)
 class Nightly:
-    """A night that came to its verdict: the run, its folder, the verdict's lines, missed targets, notes."""
+    """A nightly run that reached its verdict: the run, its folder, the verdict's lines, missed targets, notes."""
 
     finished: Finished
     out: Path
@@ -90,7 +94,7 @@ def nightly(
             return _night(options, night, progress, home, out, left)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            _tell(night.webhook, {"outcome": "failed", "dataset": options.dataset, "reason": reason[:2000]})
+            _notify(night.webhook, {"outcome": "failed", "dataset": options.dataset, "reason": reason[:2000]})
             raise
 
 
@@ -105,7 +109,6 @@ def _night(
     from hopbench.flows.nightly.publish import lines
     from hopbench.flows.nightly.review import NightReview, default_out, unused_name
     from hopbench.flows.nightly.verdict import as_dict
-    from hopbench.flows.tracking.client import TrackingError
 
     begun = datetime.now(UTC)
     name = Path(options.dataset).name
@@ -125,28 +128,35 @@ def _night(
         options.selection,
     )
     notes = [left] if left else []
-    unwritten: TrackingError | None = None
-    try:
-        run(options, "nightly", progress, watch.remark)
-    except TrackingError as error:  # the night's own files are complete: its verdict stands
-        if watch.verdict is None:
-            raise
-        unwritten = error
+    untracked = _run_and_judge(options, progress, watch)
     assert watch.finished is not None
     assert watch.verdict is not None
     notes += [f"removed {what} (--keep {night.keep})" for what in watch.write_record(watch.finished.run_ids)]
-    verdict, told = watch.verdict, lines(watch.verdict)
+    verdict, summary = watch.verdict, lines(watch.verdict)
     short = missed(watch.finished)
     if verdict.outcome in ("regression", "incomplete") or short:
         benchmark = watch.finished.evaluation.plan.benchmark.name
         content = {"night": called, "benchmark": benchmark, **as_dict(verdict), "targets_missed": short}
-        failure = _tell(night.webhook, {**content, "text": "\n".join([*told, *map(MISSED.__add__, short)])})
+        failure = _notify(night.webhook, {**content, "text": "\n".join([*summary, *map(MISSED.__add__, short)])})
         notes += [failure] if failure else []
-    if unwritten is not None and verdict.outcome in ("baseline", "good"):
-        raise unwritten
-    notes += [str(unwritten)] if unwritten else []
-    return Nightly(watch.finished, folder, verdict.outcome, told, short, notes)
+    if untracked is not None and verdict.outcome in ("baseline", "good"):
+        raise untracked
+    notes += [str(untracked)] if untracked else []
+    return Nightly(watch.finished, folder, verdict.outcome, summary, short, notes)
 
 
-def _tell(webhook: str | None, content: Mapping[str, Any]) -> str | None:
+def _run_and_judge(options: RunOptions, progress: Progress | None, watch: NightReview) -> TrackingError | None:
+    """Run the night and judge it; returns the error of MLflow alone, which leaves the verdict valid."""
+    from hopbench.flows.tracking.client import TrackingError
+
+    try:
+        run(options, "nightly", progress, watch.annotate)
+    except TrackingError as error:  # the night's own files are complete
+        if watch.verdict is None:
+            raise
+        return error
+    return None
+
+
+def _notify(webhook: str | None, content: Mapping[str, Any]) -> str | None:
     return None if webhook is None else post(webhook, {"source": "hopbench nightly", **content})

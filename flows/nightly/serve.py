@@ -29,7 +29,7 @@ def check_schedule(cron: str, timezone: str) -> None:
         CronSchedule(cron=cron)
     except ValueError as error:
         example = 'such as "0 2 * * *" (minute hour day month weekday)'
-        raise InputError(f"--cron {cron!r}: five fields are wanted, {example}") from error
+        raise InputError(f"--cron {cron!r}: a cron line has five fields, {example}") from error
     try:
         CronSchedule(cron=cron, timezone=timezone)
     except ValueError as error:

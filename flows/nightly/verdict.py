@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
 from hopbench.flows.nightly.circumstances import changed, circumstances
-from hopbench.flows.nightly.history import Night
+from hopbench.flows.nightly.history import NightlyRecord
 from hopbench.flows.nightly.latency import Latencies, Slower
 from hopbench.flows.nightly.matching import LabelMatches, nearest
 
@@ -29,7 +29,7 @@ Outcome = Literal["baseline", "good", "regression", "incomplete"]
 
 @dataclass(frozen=True)
 class Drift:
-    """Tonight's `label` against the benchmark's champion; `same_spec` tells whether it is the champion's own."""
+    """Tonight's `label` against the benchmark's champion; `same_spec`: whether it has the champion's own parameters."""
 
     label: str
     champion: str
@@ -39,11 +39,11 @@ class Drift:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a night is compared with and what came out; `changed` names what differs from then.
+    """What a nightly run was compared with, and the result; `changed` names what differs from then.
 
     `labels` are tonight's, `found` what each of them is compared with; `ragas` compares them on RAGAS's metrics too,
-    which the verdict tells and does not stand on. `left_out` is the champion's strategy where
-    none of them stands for it.
+    which are reported without affecting the verdict. `left_out` is the champion's strategy where
+    no label of it ran tonight.
     """
 
     outcome: Outcome
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def compared(self) -> list[str]:
-        """The labels whose scores were compared with an earlier night's: of these alone a verdict speaks."""
+        """The labels whose scores were compared with an earlier night's: the verdict covers only these."""
         return [] if self.comparison is None else [pair.label for pair in self.comparison.pairs]
 
     @property
@@ -124,7 +124,7 @@ def judge(
     return replace(verdict, outcome=outcome)
 
 
-def _distinct(found: LabelMatches) -> list[Night]:
+def _distinct(found: LabelMatches) -> list[NightlyRecord]:
     return list({night.name: night for night, _ in found.before.values()}.values())
 
 
@@ -148,7 +148,7 @@ def _ragas(evaluation: Evaluation, found: LabelMatches) -> tuple[Comparison, ...
 
 
 def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift | None:
-    """The champion's own spec tonight; else the nearest label of its strategy; else nothing stands for it."""
+    """The champion's own spec tonight; else the nearest label of its strategy; else None."""
     strategy, parameters = champion.settings["strategy"], champion.settings["parameters"]
     specs = {label: dict(trial.parameters) for label, trial in evaluation.trials.items() if trial.strategy == strategy}
     same = [label for label, spec in specs.items() if spec == parameters]

@@ -1,4 +1,4 @@
-"""Reports on the server whose pages `hopbench serve` shows: a browser opens no file from a page that came by HTTP.
+"""Serves reports next to Prefect's pages: browsers refuse to open files from a page loaded over HTTP.
 
 Each night's report is `/hopbench/nights/NIGHT/report.html` on the port of Prefect's pages, beside them; a link without
 host and port, so it works through a tunnel and after a restart on another port.
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 ROOT = "/hopbench/nights"
 REPORT = "report.html"
 OURS = "HOPBENCH_PAGES"
-"""Set where Prefect's API is a server of our own: only these have the reports."""
+"""Set where Prefect's API is our own server: only that one serves the reports."""
 
 
 def link_to(night: str) -> str:
-    """Where a night's report is, from the root of the server."""
+    """The path of a night's report on the server."""
     return f"{ROOT}/{night}/{REPORT}"
 
 
 def link(night: str, report: Path) -> str:
-    """The night's report in Markdown: a link on our own server, else where the file lies."""
+    """The night's report in Markdown: a link on our own server, else the file's path."""
     if os.environ.get(OURS):
         return f"[The report]({link_to(night)})"
     return (
@@ -55,7 +55,7 @@ def report_of(nights: Path, night: str) -> Path | None:
 
 
 def routes(nights: Path) -> Mount:
-    """The reports of the nights in this folder; nothing else of them is served."""
+    """The reports of the nights in this folder; no other file of theirs is served."""
     from starlette.requests import Request
     from starlette.responses import FileResponse, PlainTextResponse
     from starlette.routing import Mount, Route

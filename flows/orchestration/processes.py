@@ -1,4 +1,4 @@
-"""Flow runs of processes that were killed: Prefect shows them as running for ever, until the next start marks them.
+"""Flow runs of processes that were killed: Prefect shows them as running until the next start marks them.
 
 Each flow run is tagged with the process that runs it, under a name that no later process can have.
 """
@@ -35,7 +35,7 @@ def is_gone(tag: str) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When a process started; None where the system does not tell."""
+    """When a process started; None where the system does not report it."""
     with suppress(psutil.Error):
         return f"{psutil.Process(pid).create_time():.2f}"
     return None
@@ -61,7 +61,7 @@ def mark_crashed() -> list[str]:
             owners = [tag for tag in run.tags if tag.startswith(f"{PREFIX}:")]
             if owners and all(map(is_gone, owners)):
                 pid = owners[0].split(":")[-2]
-                reason = f"process {pid} ended without a word (killed, or the machine stopped); found at a later start"
+                reason = f"process {pid} was killed, or the machine stopped; found at a later start"
                 client.set_flow_run_state(run.id, Crashed(message=reason), force=True)
                 marked.append(run.name)
     return marked

@@ -1,4 +1,4 @@
-"""Progress of long work: a terminal shows it, scripts and tests leave it out."""
+"""Progress of long work: shown on a terminal, silent in scripts and tests."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class PrefectRuntime:
     """Prefect's API for the length of one command: the server at PREFECT_API_URL, else our own on 127.0.0.1.
 
     Our own keeps its SQLite database in `home.prefect`, its output in `home.logs/prefect-server.log`, and stops with
-    this process however that ends. Several may run on one home at a time.
+    this process however it ends. Several may share a home.
     """
 
     def __init__(self, home: Home, serving_port: int | None = None) -> None:
@@ -102,7 +102,7 @@ class PrefectRuntime:
         """Settings of a server with pages, which otherwise ask port 4200 for everything.
 
         An address without host and port is the one that the browser has, through a tunnel too. The pages' files are
-        made in the home, since the installation may not be ours to write.
+        made in the home, since the installation may be read-only.
         """
         return {
             "PREFECT_UI_API_URL": "/api",
@@ -123,7 +123,7 @@ class PrefectRuntime:
             ) from error
 
     def wait(self, seconds: float = START_SECONDS) -> str:
-        """Block until the API answers; returns its URL. Raises PrefectUnavailableError with the server's last words."""
+        """Block until the API answers; returns its URL. Raises PrefectUnavailableError with the log's end."""
         if self._ready:
             return self.api_url
         deadline = time.monotonic() + seconds
@@ -172,7 +172,7 @@ class PrefectRuntime:
     def flow_settings(self) -> AbstractContextManager[object]:
         """Prefect's settings while a flow runs: this API, and no heartbeats to our own server.
 
-        Nobody watches them there, and ending their thread costs each flow up to a second.
+        Nothing reads them there, and stopping their thread costs each flow up to a second.
         """
         from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
@@ -180,7 +180,7 @@ class PrefectRuntime:
         return temporary_settings({PREFECT_API_URL: self.api_url, **quiet})
 
     def stop(self) -> None:
-        """Hand over what is still queued, and stop our own server. Harmless when called twice."""
+        """Send what is still queued, and stop our own server. Harmless when called twice."""
         server, self._server = self._server, None
         if server is None:
             return

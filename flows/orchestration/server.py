@@ -5,8 +5,8 @@ Run by `python -m hopbench.flows.orchestration.server`.
 Its arguments are a listening socket, a lock, and, for a server with pages, the folder of the nights they link.
 
 Prefect can start such a server itself, but only after `import prefect` in the parent (3 s), on a port that another
-process may take meanwhile, and it survives a parent that is killed. This one is handed an already bound socket, and
-ends when its standard input, a pipe from the parent, closes: that happens however the parent dies.
+process may take meanwhile, and it survives a parent that is killed. This one is given an already bound socket, and
+ends when its standard input, a pipe from the parent, closes: which happens however the parent dies.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def end_with_parent() -> None:
 
 
 def without_third_parties(app: ASGIApp) -> ASGIApp:
-    """`app` whose pages may ask this server alone: Prefect's newer ones would report their use to its makers."""
+    """`app` with pages that may contact this server only: Prefect's newer pages report usage to its makers."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         async def sent(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""The same plain functions, run as they are or as tasks of a Prefect flow; prefect is imported only for the latter."""
+"""The same plain functions, called directly or as tasks of a Prefect flow; prefect is imported only for the latter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Steps(Protocol):
 
 
 class FlowSteps(Steps, Protocol):
-    """The steps that a flow's body is given."""
+    """The steps passed to a flow's body."""
 
     def task(self, name: str, fn: Callable[[], None]) -> Callable[[], None]:
         """`fn` as a step to be called by the caller, which keeps the call stack short."""
@@ -51,7 +51,7 @@ class PrefectSteps:
         """See `Steps`.
 
         Prefect visits, hashes and may pickle a task's arguments and result. Ours are corpora, graphs and arrays, so
-        both travel in a closure that it does not look into: a task costs the same whatever its arguments weigh.
+        both are passed in a closure that it does not inspect: a task costs the same whatever the size of its arguments.
         """
         outcome: list[T] = []
         self.task(name, lambda: outcome.append(fn(*args, **kwargs)))()
@@ -84,7 +84,8 @@ def run_flow(
     """Run `body` as a Prefect flow, or plainly when `runtime` is None; its result and exceptions are unchanged.
 
     `parameters` and `tags` are what Prefect shows of the run; they are not passed to `body`. A flow inside a flow
-    becomes a subflow. Waits for the API first. A tag names this process, to recognise the runs of one that was killed.
+    becomes a subflow. Waits for the API first. A tag names this process, so
+    that the runs of a killed process are recognised.
     """
     if runtime is None:
         return body(plain_steps)

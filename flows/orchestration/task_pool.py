@@ -1,7 +1,7 @@
-"""Units of work on one of Prefect's task runners, until all are done, whatever happens to workers.
+"""Units of work on one of Prefect's task runners, until all are done, even if workers are lost.
 
-Each result is handed over as it arrives. A unit whose worker was killed goes to another one; when a whole pool breaks,
-what is missing is submitted to a new pool.
+Each result is handed over as it arrives. A unit whose worker was killed goes to another worker; when a whole pool
+breaks, the missing units are submitted to a new pool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class WorkerContext(Protocol):
     """A job opened in this process: what its units share."""
 
     def run(self, unit: Any, /) -> Any:
-        """Do one unit."""
+        """Run one unit."""
         ...
 
 
@@ -56,7 +56,7 @@ class Failed:
 
 
 class WorkUnit(Protocol):
-    """A unit of work, under the name that Prefect shows."""
+    """A unit of work, with the name that Prefect shows."""
 
     @property
     def title(self) -> str:
@@ -103,7 +103,7 @@ class TaskPool:
                 )
 
     def _attempt(self, job: Job, units: Sequence[U], keep: Callable[[U, Any], None]) -> None:
-        """Submit all units to one pool and keep what comes back; what its workers took with them is not there."""
+        """Submit all units to one pool and keep what comes back; results of lost workers are missing."""
         from prefect import flow, task
         from prefect.cache_policies import NO_CACHE
         from prefect.futures import as_completed
@@ -162,7 +162,7 @@ class TaskPool:
 
 
 class _Here:
-    """Holds what stays in this process: Prefect sends each worker the flow too, and there this is empty."""
+    """Holds objects that must not leave this process: unpickled in a worker, with the flow, it is empty."""
 
     def __init__(self, held: Any = None) -> None:
         self.held = held
@@ -191,7 +191,7 @@ _opening = Lock()
 
 
 def share_context(token: str, context: WorkerContext) -> None:
-    """Let workers in this process use what is open here already."""
+    """Let workers in this process use contexts that are already open here."""
     _contexts[token] = context
 
 

@@ -1,4 +1,4 @@
-"""Each label over the nights of a benchmark, with intervals."""
+"""Each label's scores over a benchmark's nightly runs, with intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hopbench.eval.compare import mean_ci
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.metrics.registry import worst_of
-from hopbench.flows.nightly.history import Night, nights
+from hopbench.flows.nightly.history import NightlyRecord, nights
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -40,7 +40,7 @@ def history(benchmark: str, home: Home, label: str | None = None) -> list[Point]
     UnknownNameError
         For a benchmark without nights, or a label that none of them has.
     InputError
-        When no night is kept at all.
+        When there are no nightly records.
     """
     kept = nights(home.nights)
     if not kept:
@@ -54,7 +54,7 @@ def history(benchmark: str, home: Home, label: str | None = None) -> list[Point]
     return [point for night in named for point in _points(night, label)]
 
 
-def _points(night: Night, wanted: str | None) -> Iterator[Point]:
+def _points(night: NightlyRecord, wanted: str | None) -> Iterator[Point]:
     metric = str(night.content.get("metric") or PRIMARY)
     for label in sorted(night.labels):
         if wanted not in (None, label):
@@ -75,7 +75,7 @@ def _points(night: Night, wanted: str | None) -> Iterator[Point]:
         )
 
 
-def _interval(night: Night, label: str, metric: str) -> tuple[float | None, float | None]:
+def _interval(night: NightlyRecord, label: str, metric: str) -> tuple[float | None, float | None]:
     """The interval of the zero-filled mean; a night whose rows are damaged has none."""
     try:
         rows = night.rows_of(label)

@@ -22,7 +22,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run: its name, start (UTC), data set, and the label that is ahead by the primary metric.
+    """A run: its name, start (UTC), data set, and the best label by the primary metric.
 
     `best` leaves out labels that were fitted on these questions; it and `value` are None where nothing ranks labels.
     """
@@ -46,7 +46,7 @@ class ListedRun:
 
 
 def list_runs(home: Home, folders: Sequence[Path] = ()) -> tuple[list[ListedRun], list[str]]:
-    """The runs, newest first, and what could not be read.
+    """The runs, newest first, and problems with those that could not be read.
 
     Looks into `folders` and the folders in them, into the home's nights, and into the files that were stored with runs
     in the home's MLflow; a run that is in several of these is listed once, by the first.
@@ -120,7 +120,7 @@ def _places(home: Home, folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _read(folder: Path) -> tuple[ListedRun | None, tuple[str, ...]]:
-    """The run, and what it is known by in another place; None for a results.json of something else."""
+    """The run, and its identity across places; None for another program's results.json."""
     results = json.loads((folder / RESULTS).read_bytes())
     if results.get("schema") != RESULTS_SCHEMA:
         return None, ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that ended: its evaluation, what happened on the way, and the labels that failed too often.
+    """A finished run: its evaluation, its warnings, and the labels that failed too often.
 
     `key` names it in MLflow, `run_ids` are MLflow's own names by key.
     """
@@ -36,7 +36,7 @@ def warnings_of(evaluation: Evaluation) -> list[str]:
         for label, trial in evaluation.trials.items()
         if trial.failures
     ]
-    unsaid = [
+    unanswered = [
         f"{label}: {failures} of {len(answers)} questions have no answer"
         for label, answers in evaluation.read.answers.items()
         if (failures := sum(answer.failure is not None for answer in answers.values()))
@@ -47,16 +47,16 @@ def warnings_of(evaluation: Evaluation) -> list[str]:
         for label, trial in evaluation.trials.items()
         if trial.counters.llm_calls and trial.latency_ms
     ]
-    return failed + unsaid + unjudged + cached
+    return failed + unanswered + unjudged + cached
 
 
 def _gaps(evaluation: Evaluation) -> list[tuple[str, str, float]]:
     """Label, metric and coverage of the answer and judge metrics that miss some questions."""
-    said = [*all_metrics("answer"), *all_metrics("judge")]
+    names = [*all_metrics("answer"), *all_metrics("judge")]
     return [
         (label, metric, summary["measured"][metric])
         for label, summary in evaluation.summaries.items()
-        for metric in said
+        for metric in names
         if summary["measured"].get(metric, 1.0) < 1.0
     ]
 

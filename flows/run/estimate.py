@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
 
 PROMPT_WEIGHT = 0.05  # reading a token takes about a twentieth of writing one
-ASSUMED_SECONDS = 0.02  # to write a token, where an endpoint was never asked: 50 a second
+ASSUMED_SECONDS = 0.02  # to write a token, for an endpoint without earlier calls: 50 a second
 
 SUMMING = "dual_level"
 NOT_COUNTED = f"not counted: {SUMMING} also has each community of the graph summed up once"
@@ -52,7 +52,7 @@ class Priced:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Everything that `--dry-run` tells."""
+    """Everything that `--dry-run` prints."""
 
     lines: Sequence[Priced]
     speeds: dict[str, Speed]
@@ -67,7 +67,7 @@ class Estimate:
 
 
 def estimate_run(options: RunOptions) -> Estimate:
-    """What the models of a run will take. Raises InputError where it names none, or names one badly."""
+    """Estimate the calls of a run's models. Raises InputError where no model is named, or one is malformed."""
     home = Home.resolve()
     home.apply_environment()
     models = options.models
@@ -134,7 +134,7 @@ def _lines(
 
 
 def _judged_labels(labels: Sequence[str], finalists: int | None) -> list[tuple[str, int]]:
-    """The labels that are judged and for how many labels each stands: who is a finalist only the run can tell."""
+    """The labels to judge, and how many labels each represents: the finalists are known only after the run."""
     if finalists is None:
         return [(label, 1) for label in labels]
     count = min(finalists, len([label for label in labels if label != "closed_book"]))

@@ -13,7 +13,7 @@ from hopbench.retrieval.support.errors import InputError
 
 @dataclass(frozen=True)
 class RunFolder(FinishedRun):
-    """A finished run in a folder; `run_id` names it in MLflow where it was fetched from there."""
+    """A finished run in a folder; `run_id` is its MLflow run, where it was fetched from there."""
 
     run_id: str = ""
 
@@ -33,17 +33,17 @@ class RunFolder(FinishedRun):
         return self.run_id[:8] or self.folder.resolve().name
 
     @property
-    def shown(self) -> str:
-        """The folder as it was written, or the run."""
+    def display_name(self) -> str:
+        """The folder as the user wrote it, or the MLflow run."""
         return f"MLflow run {self.run_id}" if self.run_id else str(self.folder)
 
     @property
-    def told(self) -> str:
-        """Which run it is: the folder or MLflow's run, its command and when it was started."""
+    def description(self) -> str:
+        """The folder or MLflow run, with its command and start time."""
         command = " ".join(str(self.facts.get("command", "")).split()[:2])
         started = str(self.facts.get("started", ""))[:16].replace("T", " ")
         about = ", ".join(filter(None, (command, started and f"{started} UTC")))
-        return f"{self.shown} ({about})" if about else self.shown
+        return f"{self.display_name} ({about})" if about else self.display_name
 
     def options(self, dataset: str | None = None) -> GraphOptions:
         """The benchmark and graph settings of the run; `dataset` says where the benchmark is now."""
@@ -53,7 +53,7 @@ class RunFolder(FinishedRun):
         return GraphOptions.from_settings(self.settings, place)
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
-        """The benchmark that was run, refused when it is another one by now."""
+        """The benchmark that was run. Raises InputError where it has changed since."""
         options = self.options(dataset)
         try:
             benchmark = options.benchmark()

@@ -1,6 +1,6 @@
 """`--runner threads|processes|dask[:ADDRESS]`: a run's trials × question batches on Prefect's task runners.
 
-Each unit is kept as it comes back, and results are put together in the order of the questions, so they are the same on
+Each unit is stored as it comes back, and results are merged in the order of the questions, so they are the same on
 every runner. Latency is measured afterwards, one call at a time, in this process.
 """
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScaledOut:
-    """Ranks on the runner that the options name: what `RunSession.execute` does label after label."""
+    """Ranks on the runner that the options name: the parallel form of the loop in `RunSession.execute`."""
 
     options: RunOptions
     home: Home
 
     def __call__(self, plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
-        """Every label's trial, and what their batches shared."""
+        """Every label's trial, and the seconds of the work that their batches shared."""
         from hopbench.eval.runs.evaluate import measured
 
         whole = {label: done for label in plan.strategies if (done := kept.get(plan.key_of(label))) is not None}

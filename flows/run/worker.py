@@ -1,7 +1,7 @@
 """A run's work on a worker, be it a thread, a process or another machine: one batch of questions with one strategy.
 
 A worker gets the run's options, never a corpus or a graph: it reads those from the home and the data set, which both
-sides see (a shared file system, or Neo4j for the graph), and keeps them open for the next batch.
+sides can read (a shared file system, or Neo4j for the graph), and keeps them open for the next batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_BATCHES = 4  # a batch's score matrices take up to 400 MB while they are com
 
 @dataclass(frozen=True)
 class RunJob:
-    """What workers need to know of a run; `token` is the same for all units of one run."""
+    """What workers need for a run; `token` is the same for all units of one run."""
 
     token: str
     options: RunOptions
@@ -71,7 +71,7 @@ def code_here(strategies: Iterable[Strategy]) -> dict[str, str]:
 
 
 def check_same_code(expected: Mapping[str, str], strategies: Iterable[Strategy]) -> None:
-    """Refuse a worker whose code is not that of the process that asked: a trial's name says which code ranked."""
+    """Refuse a worker whose code differs from the submitting process', which the trial's id names."""
     here = code_here(strategies)
     other = [
         f"{name} is {here.get(name, 'absent')} there and {code} here"
@@ -108,13 +108,13 @@ class RunContext:
         return batches(self._index, questions, self._options.batch)
 
     def run(self, unit: Unit) -> UnitOutcome:
-        """Do one unit."""
+        """Rank one unit."""
         from hopbench.retrieval.budget import Budget
 
         return run_unit(unit, self.strategies[unit.label], self._batch(unit.part), Budget())  # type: ignore[arg-type]
 
     def _batch(self, part: int) -> Batch:
-        """The batch with what earlier units computed for it; only the latest few are held."""
+        """The batch with what earlier units computed for it; only the latest few are held in memory."""
         from hopbench.retrieval.index import Batch
 
         with self._lock:

@@ -131,7 +131,7 @@ def _endpoint(name: str, url: str) -> Foreign:
 
 
 def headers_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """What the endpoint `name` is sent beside a request: of `my-one`, `…_MY_ONE` holds its key and its headers.
+    """The headers for requests to the endpoint `name`: for `my-one`, the variables `…_MY_ONE` hold key and headers.
 
     Raises InputError, which shows no value.
     """

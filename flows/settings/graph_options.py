@@ -1,4 +1,4 @@
-"""Which graph of which corpus: the one declaration of these settings, from which all else is made.
+"""Which graph of which corpus: the one declaration of these settings.
 
 Command-line flags and the names in `--config` files (`cli.flags.declare`), what a run records of its graph and a later
 command reads back, the command that builds it, and the options sent to workers all follow the fields of `GraphOptions`.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
 
+from hopbench.retrieval.graph.build.settings import build_numbers
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from hopbench.retrieval.llm import LLM
 
 EXTRACTORS = ("rules", "spacy", "rules+triples", "llm")
-BUILD_NUMBERS = ("similar_top_k", "similar_floor", "max_tokens")
+BUILD_NUMBERS = build_numbers()
 
 
 @dataclass(frozen=True)
 class Setting:
     """A field as the command line shows it: help, limits, and `values`, the name of what a shell completes.
 
-    `model` puts it among the flags of language models; `builds` says that another value makes another graph.
+    `model` groups it with the flags of language models; `builds`: another value makes another graph.
     """
 
     help: str
@@ -39,6 +40,12 @@ class Setting:
     values: str = ""
     model: bool = False
     builds: bool = True
+
+
+def build_setting(name: str) -> Setting:
+    """A build number of `BuildSettings` as a flag; left out, it has the default declared there."""
+    number = BUILD_NUMBERS[name]
+    return Setting(f"{number.help[0].upper()}{number.help[1:]} (default {number.default}).")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +92,9 @@ class GraphOptions:
         bool,
         Setting("Search chunks by Neo4j's own vector index: approximate, so rankings may differ.", builds=False),
     ] = False
-    similar_top_k: Annotated[int | None, Setting("SIMILAR_TO edges of a chunk (default 10).")] = None
-    similar_floor: Annotated[float | None, Setting("Their least similarity (default 0.3).")] = None
-    max_tokens: Annotated[int | None, Setting("Longer passages are split (default 1200).")] = None
+    similar_top_k: Annotated[int | None, build_setting("similar_top_k")] = None
+    similar_floor: Annotated[float | None, build_setting("similar_floor")] = None
+    max_tokens: Annotated[int | None, build_setting("max_tokens")] = None
 
     def graph_settings(self) -> dict[str, str | int | float | bool | None]:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
@@ -171,9 +178,10 @@ class GraphOptions:
             load_mapping(self.mapping)
 
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
-        """The graph to build or to find built; where `llm` is to read it, `with_reader` adds the opened model."""
+        """The plan of the graph; where extractor `llm` reads it, `with_reader` adds the opened model."""
         from hopbench.eval.benchmarks import load_triples
-        from hopbench.retrieval.graph.build.plan import BuildSettings, GraphPlan
+        from hopbench.retrieval.graph.build.plan import GraphPlan
+        from hopbench.retrieval.graph.build.settings import BuildSettings
         from hopbench.retrieval.graph.extract.spacy_names import recogniser
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()

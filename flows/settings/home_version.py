@@ -1,7 +1,7 @@
 """The home's version: an older home is brought up to date before it is used, a newer one is refused.
 
-The ledger and Prefect's database have versions of their own and look after themselves, MLflow's is looked after by
-`tracking_schema`, and a graph's builder version is part of its build key. What is left are the records of nights.
+The ledger and Prefect's database have their own versions and migrations, MLflow's is upgraded by
+`tracking.schema`, and a graph's builder version is part of its build key. That leaves the nightly records.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _nights(root: Path) -> None:
         try:
             old = json.loads(file.read_bytes())
         except (ValueError, OSError, RecursionError):
-            continue  # told by whoever reads nights
+            continue  # reported where nightly records are read
         if not isinstance(old, dict) or "schema" in old:
             continue
         table, results = file.parent / "questions.parquet", file.parent / "results.json"

@@ -1,4 +1,4 @@
-"""Which language models a run asks, and the one place that opens them."""
+"""The language models of a run, and the one place that opens them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ModelOptions:
             raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
         _ = self.finalists, self.metrics
         if self.repeats < 1:
-            raise InputError(f"--repeats {self.repeats}: a judge is asked at least once")
+            raise InputError(f"--repeats {self.repeats}: a judge is called at least once")
         if self.budget is not None and not 0 < self.budget < math.inf:
-            raise InputError(f"--budget {self.budget:g}: dollars above 0 are wanted")
+            raise InputError(f"--budget {self.budget:g}: the budget must be above 0 dollars")
         if self.judge is None and (self.judge_metrics or self.judge_on != "all" or self.repeats != 1):
             raise InputError(
                 "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
@@ -75,7 +75,7 @@ class ModelOptions:
     def reach(self, home: Home) -> list[str]:
         """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
 
-        A model that answered earlier may have all its replies in the cache: there it is only told, as a warning.
+        A model that answered earlier may have all its replies in the cache: then this is only a warning.
         """
         lines = []
         for role, endpoint in self.endpoints().items():
@@ -91,12 +91,12 @@ class ModelOptions:
                     raise IncompleteError(
                         f"{what}. Start the model's server or correct the address; the same command goes on"
                     )
-            lines.append(f"{what}; only what it said earlier is known, from the cache")
+            lines.append(f"{what}; only its cached replies are available")
         return lines
 
     @property
     def finalists(self) -> int | None:
-        """How many labels `--judge-on` has judged; None for all of them."""
+        """How many labels `--judge-on` selects for judging; None for all of them."""
         from hopbench.eval.answering.reading import finalists_named
 
         try:
@@ -128,10 +128,10 @@ class ModelOptions:
         models = sorted({endpoint.model for endpoint in self.endpoints().values()})
         unknown = ", ".join(model for model in models if price_of(model) is None)
         capped = "; --budget cannot cap what it costs" if self.budget is not None else ""
-        told = [f"the price of {unknown} is not known{capped}"] if unknown else []
+        notes = [f"the price of {unknown} is not known{capped}"] if unknown else []
         if self.judge is not None and not (self.llm is not None if answered is None else answered):
-            told.append("no question is answered without --llm: only the metrics of contexts are judged")
-        return told
+            notes.append("no question is answered without --llm: only the metrics of contexts are judged")
+        return notes
 
 
 @dataclass(frozen=True)

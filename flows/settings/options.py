@@ -1,4 +1,4 @@
-"""What a run is asked for, after the command line and the config file are read."""
+"""The options of a run, after the command line and the config file are read."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def runner_parts(runner: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Over which task runner's workers trials are spread (none: done here), and questions a batch."""
+    """The task runner and workers that trials run on (none: this process), and the questions per batch."""
 
     runner: str = ""
     workers: int | None = None
     batch: int | None = None
 
     def check(self, prefect: bool, llm: str | None) -> None:
-        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
+        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot call the model."""
         if self.runner:
             kind, _ = runner_parts(self.runner)
             if not prefect:
@@ -86,7 +86,7 @@ class RunOptions(GraphOptions):
 
     @property
     def selection(self) -> tuple[str, ...]:
-        """What was asked for: nights that were asked the same are compared."""
+        """The selection: nightly runs with the same selection are compared."""
         return (self.strategies, *self.changes, *self.runs, *self.retrievers, *self.functions)
 
     def fitted_on(self) -> list[FittedOn]:
@@ -94,7 +94,7 @@ class RunOptions(GraphOptions):
         return [FittedOn.read(text) or fitted_on(load_benchmark(text)) for text in self.tuned_on]
 
     def __post_init__(self) -> None:
-        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot ask the model."""
+        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot call the model."""
         WorkerOptions(self.runner, self.workers, self.batch).check(self.prefect, self.models.llm)
         if self.functions and self.runner not in ("", "threads"):
             raise InputError(

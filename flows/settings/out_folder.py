@@ -39,7 +39,7 @@ def refuse_run(out: Path) -> None:
 
 
 def _benchmark_of(file: Path) -> dict[str, Any]:
-    """What results.json says of its benchmark; nothing where it is damaged or somebody else's."""
+    """The benchmark recorded in results.json; empty where the file is damaged or another program's."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         return dict(content["benchmark"]) if content["schema"] == SCHEMA else {}

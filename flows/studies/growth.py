@@ -26,8 +26,8 @@ SEED = 1
 class Cost:
     """What one label cost on one corpus.
 
-    `ms` is a question's share of the batch with nothing read before; `once_seconds` is what came on top the first time
-    and is kept for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a question's.
+    `ms` is a question's share of the batch with nothing read before; `once_seconds` is the one-time extra cost,
+    cached for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a question's.
     """
 
     passages: int
@@ -49,25 +49,29 @@ class Built:
 
 
 def growth(
-    sizes: Sequence[int], strategies: Mapping[str, Strategy], questions: int, folder: Path, told: Callable[[str], None]
+    sizes: Sequence[int],
+    strategies: Mapping[str, Strategy],
+    questions: int,
+    folder: Path,
+    report: Callable[[str], None],
 ) -> Iterator[Built | Cost]:
     """Build a world of each size in `folder` and run every strategy over it, smallest first."""
     home = Home(folder)
     home.prepare()
     for size in sorted(sizes):
-        told(f"{size:,} passages: writing the world")
+        report(f"{size:,} passages: writing the world")
         write_benchmark(folder / f"world-{size}", SEED, size, questions)
         options = GraphOptions(dataset=str(folder / f"world-{size}"))
         benchmark = load_benchmark(options.dataset)
         plan = options.graph_plan(benchmark, home)
-        told(f"{size:,} passages: embedding and building the graph")
+        report(f"{size:,} passages: embedding and building the graph")
         begun = time.perf_counter()
         index = open_index(options, plan, home)
         indexed = time.perf_counter()
         built_graph(plan, index, home, plain_steps)
         yield Built(size, indexed - begun, time.perf_counter() - indexed)
         for label, strategy in strategies.items():
-            told(f"{size:,} passages: {label}")
+            report(f"{size:,} passages: {label}")
             yield measure(label, strategy, index, [question.question for question in benchmark.questions])
 
 

@@ -35,8 +35,8 @@ class Checked:
 def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: Path, seed: int = 0) -> Checked:
     """Answer `samples` questions over BM25's contexts, judge them in both profiles, compare, write the file.
 
-    Calls go one at a time and never to the cache of replies, so that the seconds are the model's own. What a killed
-    check had judged is kept in `out` and not asked again.
+    Calls are made one at a time and bypass the reply cache, so that the seconds are the model's own. Judgements of a
+    killed check are read from `out`.
     """
     home = Home.resolve()
     home.apply_environment()
@@ -78,7 +78,7 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
 
 
 def _answered(reader: LLM, samples: Sequence[Sample]) -> list[Sample]:
-    """The samples with the reader's answers; without one a sample keeps only what needs none."""
+    """The samples with the reader's answers; without a reader, only the metrics that need no answer apply."""
     from hopbench.eval.answering.answers import reader_call
     from hopbench.retrieval.llm import ask
 

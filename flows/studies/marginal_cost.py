@@ -14,7 +14,7 @@ from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 
-# 200 configurations each, varying thresholds (another walk) as well as weights (the same walk, scored otherwise).
+# 200 configurations each, varying thresholds (another traversal) as well as weights (the same traversal, other scores).
 GRIDS: Mapping[str, Mapping[str, Sequence[float | bool]]] = {
     "graph_expansion": {
         "initial_k": [5, 10],
@@ -79,15 +79,15 @@ def marginal_cost(dataset: str, strategy: str, home: Home, trials: int | None = 
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
         plan = read_sweep(file)
         index.floors.update(plan.floors)
-        arena = TrialContext(benchmark, benchmark.digest, index, str(record["fingerprint"]), ragas=plan.content.ragas)
-        _ = arena.parts
+        context = TrialContext(benchmark, benchmark.digest, index, str(record["fingerprint"]), ragas=plan.content.ragas)
+        _ = context.parts
         chosen = plan.candidates[:: max(1, len(plan.candidates) // (trials or len(plan.candidates)))]
         spent = []
         with Ledger.open(Path(folder) / "ledger.db") as ledger:
             for candidate in sorted(chosen, key=lambda one: one.strategy.shared_work()):
                 begun = time.perf_counter()
-                if ledger.claim(arena.trial_id(candidate.strategy)):
-                    ledger.put(arena.run(candidate.strategy))
+                if ledger.claim(context.trial_id(candidate.strategy)):
+                    ledger.put(context.run(candidate.strategy))
                 spent.append(time.perf_counter() - begun)
     rest = spent[1:]
     return MarginalCost(

@@ -1,4 +1,4 @@
-"""`hopbench train hoprank`: builds graphs and lessons, fits the weights, and tests them on held-out questions."""
+"""`hopbench train hoprank`: builds graphs and examples, fits the weights, and tests them on held-out questions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
+    from hopbench.eval.training.examples import TrainingExample
     from hopbench.eval.training.folds import Figures
-    from hopbench.eval.training.lessons import Lesson
     from hopbench.eval.types import Benchmark
 
 
@@ -37,7 +37,7 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Trained:
-    """The figures on what was not learned from, and warnings."""
+    """The figures on held-out questions, and warnings."""
 
     figures: Sequence[Figures]
     warnings: Sequence[str]
@@ -67,10 +67,10 @@ def train(options: TrainOptions, progress: Progress) -> Trained:
 
     trainer = Trainer(passes=options.passes, without=frozenset(options.without))
     group = [
-        lesson
+        example
         for name, benchmark in zip(options.datasets, benchmarks, strict=True)
         for graph in _graphs(name, triples.get(benchmark.name))
-        for lesson in _lessons(graph, benchmark, options.embedders, home, progress)
+        for example in _examples(graph, benchmark, options.embedders, home, progress)
     ]
     figures = cross_validated(trainer, group, options.folds, progress.begin) if options.folds else []
     figures += left_out(trainer, group, progress.begin)
@@ -102,7 +102,7 @@ def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
 
 
 def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
-    """Data set → file of `NAME=FILE`; refuses another form, a set that is not learned from, and a file not there."""
+    """Data set → file of `NAME=FILE`; refuses any other form, a set that is not trained on, and a missing file."""
     result: dict[str, Path] = {}
     for text in given:
         name, equals, file = text.partition("=")
@@ -120,11 +120,11 @@ def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
     return [rules, replace(rules, extractor="rules+triples", triples=triples)] if triples else [rules]
 
 
-def _lessons(
+def _examples(
     graph: GraphOptions, benchmark: Benchmark, embedders: Sequence[str], home: Home, progress: Progress
-) -> list[Lesson]:
-    """The lessons of one graph with every embedder; no mention depends on it, so one graph serves all."""
-    from hopbench.eval.training.lessons import lessons
+) -> list[TrainingExample]:
+    """The examples of one graph with every embedder; no mention depends on it, so one graph serves all."""
+    from hopbench.eval.training.examples import training_examples
     from hopbench.flows.graph.build import built_graph, open_index
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.hoprank import HopRank
@@ -134,11 +134,11 @@ def _lessons(
     plan = options.graph_plan(benchmark, home)
     first = open_index(options, plan, home)
     built_graph(plan, first, home, plain_steps)
-    result = list(lessons(benchmark, first, HopRank()))
+    result = list(training_examples(benchmark, first, HopRank()))
     for embedder in embedders[1:]:
         progress.begin(f"{benchmark.name} with {embedder}")
         other = replace(options, embedder=embedder).open_embedder(home)
-        result += lessons(benchmark, Index.build(first.chunks, first.store, other), HopRank())
+        result += training_examples(benchmark, Index.build(first.chunks, first.store, other), HopRank())
     return result
 
 
@@ -146,7 +146,7 @@ def _provenance(
     options: TrainOptions,
     benchmarks: Sequence[Benchmark],
     triples: Mapping[str, Path],
-    group: Sequence[Lesson],
+    group: Sequence[TrainingExample],
     figures: Sequence[Figures],
 ) -> dict[str, Any]:
     from hopbench.eval.training.losses import L2
@@ -157,7 +157,7 @@ def _provenance(
             b.name: {"digest": b.digest, "questions": len(b.questions), "role": b.role, **hashes_of(b)}
             for b in benchmarks
         },
-        "embedders": sorted({lesson.embedder for lesson in group}),
+        "embedders": sorted({example.embedder for example in group}),
         "triples": {name: sha256(file.read_bytes()).hexdigest() for name, file in triples.items()},
         "without": sorted(options.without),
         "passes": options.passes,

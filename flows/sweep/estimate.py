@@ -76,7 +76,7 @@ def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -
 
 
 def _pace(plan: SweepPlan, ledger: Ledger | None) -> tuple[float, bool]:
-    """Mean seconds a question over the entries, and whether all of them are measured here."""
+    """Mean seconds per question over the entries, and whether all were measured on this machine."""
     names = [space.start.name for space in plan.spaces]
     measured = [ledger.pace(name) if ledger else None for name in names]
     usual = [QUESTION_SECONDS.get(name, OTHER_QUESTION_SECONDS) for name in names]

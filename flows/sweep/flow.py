@@ -42,10 +42,10 @@ REPORT_FILE = "report.html"
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """A finished sweep: results best first, how many trials were there already, and what a reader should know.
+    """A finished sweep: results best first, how many trials were reused, and warnings.
 
     `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
-    calls to language models by purpose. `incomplete` names trials that failed or of which models said too little.
+    calls to language models by purpose. `incomplete` names trials that failed or of which models answered too little.
     """
 
     plan: SweepPlan
@@ -100,10 +100,10 @@ def sweep(
         publisher = SweepPublisher(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
         stack.callback(publisher.close)
         models = stack.enter_context(open_models(models_named, embedders[0], home))
-        run = _Run(plan, home, out, ledger, publisher, progress, runtime, models, champion, spread)
+        session = _SweepSession(plan, home, out, ledger, publisher, progress, runtime, models, champion, spread)
         swept = run_flow(
             "sweep",
-            lambda steps: run.whole(benchmarks, steps),
+            lambda steps: session.execute(benchmarks, steps),
             runtime=runtime,
             parameters={"file": plan.file.name, "out": out.name},
         )
@@ -115,7 +115,7 @@ def sweep(
 
 
 @dataclass
-class _Run:
+class _SweepSession:
     plan: SweepPlan
     home: Home
     out: Path
@@ -126,12 +126,10 @@ class _Run:
     models: Models
     champion: bool
     spread: WorkerOptions
-    found: dict[object, Result] = field(default_factory=dict)
 
-    def whole(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> SweepOutcome:
-        from hopbench.eval.sweep.results import eligible, ranked
+    def execute(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> SweepOutcome:
+        from hopbench.eval.sweep.results import ranked
         from hopbench.eval.sweep.search import search_of
-        from hopbench.eval.sweep.selection import selection
 
         steps = ProgressSteps(flow_steps, self.progress)
         content = self.plan.content
@@ -140,41 +138,53 @@ class _Run:
         graphs.batch = self.spread.batch
         trials = Trials(self.plan, graphs, self.ledger, self.publisher, self.progress, self.spread)
         search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
+        by_candidate: dict[object, Result] = {}
         while (turn := search.ask()).candidates:
             results = trials.round(turn, self.plan.datasets, steps)
             search.tell(results)
-            self.found |= {result.candidate.key: result for result in results}
-        results = ranked(list(self.found.values()), content.objective, content.constraints)
+            by_candidate |= {result.candidate.key: result for result in results}
+        results = ranked(list(by_candidate.values()), content.objective, content.constraints)
         results = trials.finalists(results, self.plan.datasets, steps)
         reported = None
         if self.plan.report_on is not None:
             reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
-        bias = selection(eligible(results, content.constraints), content.objective.metric, content.seed)
+        swept = self._outcome(results, reported, trials, [*graphs.warnings, *warnings_of_plan(self.plan, benchmarks)])
+        files = _written(swept, benchmarks, self.out)
+        self.publisher.finished(results, reported, swept.bias, files, swept.calls)
+        if self.champion and not swept.incomplete and reported is not None:
+            self.publisher.crown(reported)
+        return replace(swept, files=files)
+
+    def _outcome(
+        self, results: Sequence[Result], reported: Result | None, trials: Trials, warnings: Sequence[str]
+    ) -> SweepOutcome:
+        """The finished sweep before its files are written, with selection bias and all warnings."""
+        from hopbench.eval.sweep.results import eligible
+        from hopbench.eval.sweep.selection import selection
+
+        content = self.plan.content
         incomplete = incomplete_trials([*results, *([reported] if reported else [])])
-        warnings = [*graphs.warnings, *warnings_of_plan(self.plan, benchmarks), *_warnings_after(self.plan, results)]
-        warnings += plugin_warnings(space.start for space in self.plan.spaces)
-        warnings += incomplete
-        swept = SweepOutcome(
+        return SweepOutcome(
             self.plan,
             results,
             reported,
-            bias,
+            selection(eligible(results, content.constraints), content.objective.metric, content.seed),
             trials.done,
             trials.reused,
-            warnings,
+            [
+                *warnings,
+                *_warnings_after(self.plan, results),
+                *plugin_warnings(space.start for space in self.plan.spaces),
+                *incomplete,
+            ],
             (),
             self.models.calls(),
             incomplete,
         )
-        files = _written(swept, benchmarks, self.out)
-        self.publisher.finished(results, reported, bias, files, swept.calls)
-        if self.champion and not incomplete and reported is not None:
-            self.publisher.crown(reported)
-        return replace(swept, files=files)
 
 
 def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, Any]:
-    """What makes it this sweep: the file's settings, the strategies' values behind them, the data and the code."""
+    """What identifies the sweep: the file's settings, the strategies' parameters, the data and the code."""
     return {
         "name": plan.file.stem,
         **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset", "budget"}),

@@ -1,4 +1,4 @@
-"""Which sweep an --out folder belongs to: another one, or the same with changed settings, is refused there."""
+"""Which sweep an --out folder belongs to: another one, or the same with changed settings, is refused."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Identity:
         wanted = json.loads(json.dumps(settings))
         changed = [line for name, value in wanted.items() for line in _changes(name, known.get(name, value), value)]
         if changed:
-            told = "; ".join(changed)
+            differences = "; ".join(changed)
             raise InputError(
-                f"{self.file.parent} holds a sweep with other settings, and trials of both must not be mixed: {told}. "
-                "Name another --out (equal trials are still reused), or delete that folder"
+                f"{self.file.parent} holds a sweep with other settings, and trials of both must not be mixed: "
+                f"{differences}. Name another --out (equal trials are still reused), or delete that folder"
             )
         write_atomically(self.file, json.dumps({**known, **wanted}, indent=1, ensure_ascii=False).encode())
         return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]

@@ -65,7 +65,7 @@ def shares_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Ma
 
 
 def check_champion(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> None:
-    """Raise InputError where the winner could be champion of nothing but the questions that chose it."""
+    """Raise InputError where there is no benchmark to be champion of except those that chose the winner."""
     named = ", ".join(benchmarks[name].name for name in plan.datasets)
     if plan.report_on is None:
         raise InputError(
@@ -85,7 +85,7 @@ def _shared_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> l
         return []
     return [
         f"report_on: {shared['questions']} questions of {benchmarks[plan.report_on].name} are also in "
-        f"{', '.join(shared['sets'])}, which choose the winner: its figure there proves nothing of other questions"
+        f"{', '.join(shared['sets'])}, which choose the winner: its figure there says nothing about other questions"
     ]
 
 
@@ -94,7 +94,7 @@ def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> li
     content = plan.content
     lines = [
         f"{benchmarks[name].name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set "
-        "with the role tune, and name this one under report_on; if it is for tuning, say so with "
+        "with the role tune, and name this one under report_on; if it is for tuning, declare it with "
         f"`hopbench check-data {name} --set-role tune`"
         for name in plan.datasets
         if benchmarks[name].role == "report"

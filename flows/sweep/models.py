@@ -1,4 +1,4 @@
-"""Language models in a sweep: what its file names, opened; which trials they read; what that will take."""
+"""Language models in a sweep: opening those its file names, which trials they read, and the estimated cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def model_options(content: SweepFile) -> ModelOptions:
 
 
 def trial_reading(content: SweepFile, models: Models) -> Reading:
-    """Who reads a trial. The closed-book row is the same for all of them: `run` has it."""
+    """The models that read a trial. The closed-book row is the same for all trials: only `run` has it."""
     reader = models.reading.reader if content.answered else None
     return replace(models.reading, reader=reader, finalists=None, closed_book=False)
 
@@ -44,15 +44,15 @@ def incomplete_trials(results: Sequence[Result]) -> list[str]:
     from hopbench.eval.sweep.readers import shortcomings
 
     return [
-        f"{result.candidate.title} on {cell.dataset}: {', '.join(told)}"
+        f"{result.candidate.title} on {cell.dataset}: {', '.join(shortages)}"
         for result in results
         for cell, record in result.records.items()
-        if (told := shortcomings(record))
+        if (shortages := shortcomings(record))
     ]
 
 
 def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate | None:
-    """What the models of a sweep take at most, with prices and times; None where none is asked."""
+    """The most that a sweep's models can cost, with prices and times; None without models."""
     from hopbench.flows.run.estimate import priced
 
     options = model_options(plan.content)
@@ -64,7 +64,7 @@ def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Est
 
 
 def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Line]:
-    """What the models of a sweep take at most: equal questions of strategies and equal contexts are paid once."""
+    """The most that a sweep's models can cost: equal calls and equal contexts are paid once."""
     from hopbench.eval.answering.estimate import answer_line, judge_lines, strategy_lines, typical_samples
 
     content = plan.content

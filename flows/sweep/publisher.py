@@ -1,6 +1,6 @@
 """A sweep in MLflow, written from the ledger's records: a parent run, and each trial once as its child.
 
-Of several processes on one sweep only one writes at a time; what a killed one left out, the next one writes.
+Of several processes on one sweep only one writes at a time; the next process writes what a killed one did not.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.results import Cell, Result
     from hopbench.eval.sweep.selection import Selection
     from hopbench.eval.trials.ledger import TrialRecord
+    from hopbench.eval.types import Benchmark
 
 TABLE = "questions.json"
 
@@ -57,54 +58,31 @@ class SweepPublisher:
         self._publish()
 
     def trial(
-        self, candidate: Candidate, cell: Cell, arena: TrialContext, record: TrialRecord, role: str = "sweep"
+        self, candidate: Candidate, cell: Cell, context: TrialContext, record: TrialRecord, role: str = "sweep"
     ) -> None:
         """A finished or reused trial as a child run."""
         from hopbench.eval.sweep.readers import is_complete
 
-        benchmark = arena.benchmark
+        benchmark = context.benchmark
         counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
         key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
         self.keys[record.trial_id] = key
-        shown: dict[str, str | int] = {
-            Param.DATASET: benchmark.name,
-            Param.QUESTIONS: len(benchmark.questions),
-            Param.SEED: cell.seed,
-        }
-        build = {f"build.{name}": value for name, value in candidate.build.settings().items()}
         payload = RunPayload(
             key,
             f"{benchmark.name} {candidate.title}"[:MAX_NAME],
             parent_key=self.sweep_id,
-            params={
-                Param.STRATEGY: candidate.strategy.name,
-                **shown,
-                **candidate.strategy.spec(),
-                **build,
-                **_readers(record),
-            },
+            params=_params(candidate, cell, benchmark, record),
             metrics={
                 **with_coverage(record.metrics, measured_shares(record.questions, benchmark)),
                 **_costs(record),
                 "seconds": record.seconds,
                 "failures": float(record.failures),
             },
-            tags=self._tags(
-                {
-                    Tag.TRIAL_ID: record.trial_id,
-                    Tag.KIND: self._kind(candidate),
-                    Tag.WITHOUT: ",".join(candidate.without),
-                    Tag.GRAPH_FINGERPRINT: arena.fingerprint,
-                    Tag.BENCHMARK_DIGEST: arena.digest,
-                    Tag.ROLE: role if role == "report" else benchmark.role,
-                    Tag.CODE_VERSION: str(record.settings["code"]),
-                    **plugin_tags(record.settings.get("plugins")),
-                    "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
-                }
-            ),
-            dataset=Dataset(benchmark.name, arena.digest, counts),
-            artifacts=(Artifact(self._table(record, arena)),),
-            status="FINISHED" if is_complete(record) else "FAILED",  # written anew when models have said the rest
+            tags=self._trial_tags(candidate, context, record, role),
+            dataset=Dataset(benchmark.name, context.digest, counts),
+            artifacts=(Artifact(self._table(record, context)),),
+            # A FAILED trial is written again when the models have answered the rest.
+            status="FINISHED" if is_complete(record) else "FAILED",
             started_at=record.started,
             ended_at=record.ended,
             once=True,
@@ -179,15 +157,15 @@ class SweepPublisher:
 
     @staticmethod
     def _kind(candidate: Candidate) -> str:
-        """A configuration that the search made is one that is being tuned; others are what their label is."""
+        """A configuration that the search varied is being tuned; any other has its label's kind."""
         from hopbench.retrieval.strategies.kinds import TUNED, kind_of
 
         return TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
 
-    def _table(self, record: TrialRecord, arena: TrialContext) -> Path:
+    def _table(self, record: TrialRecord, context: TrialContext) -> Path:
         """The trial's per-question table as MLflow shows tables."""
         rows = record.questions.drop(columns="ranked_ids", errors="ignore")
-        texts = {question.id: (question.text, question.type) for question in arena.benchmark.questions}
+        texts = {question.id: (question.text, question.type) for question in context.benchmark.questions}
         plain = rows.astype(object).where(rows.notna(), None).values.tolist()
         data = [[name, *texts[name], *values] for name, values in zip(rows.index, plain, strict=True)]
         table = {"columns": ["question_id", "question", "type", *rows.columns], "data": data}
@@ -195,12 +173,42 @@ class SweepPublisher:
         write_atomically(path, json.dumps(table, ensure_ascii=False).encode())
         return path
 
+    def _trial_tags(
+        self, candidate: Candidate, context: TrialContext, record: TrialRecord, role: str
+    ) -> dict[str, str]:
+        return self._tags(
+            {
+                Tag.TRIAL_ID: record.trial_id,
+                Tag.KIND: self._kind(candidate),
+                Tag.WITHOUT: ",".join(candidate.without),
+                Tag.GRAPH_FINGERPRINT: context.fingerprint,
+                Tag.BENCHMARK_DIGEST: context.digest,
+                Tag.ROLE: role if role == "report" else context.benchmark.role,
+                Tag.CODE_VERSION: str(record.settings["code"]),
+                **plugin_tags(record.settings.get("plugins")),
+                "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
+            }
+        )
+
     def _parent(self, **values: Any) -> RunPayload:
         name = f"sweep {self.plan.file.stem}"
         return RunPayload(self.sweep_id, name, tags=self._tags(), started_at=self.started, **values)
 
     def _tags(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         return {Tag.SWEEP_ID: self.sweep_id, **{name: value for name, value in (more or {}).items() if value}}
+
+
+def _params(candidate: Candidate, cell: Cell, benchmark: Benchmark, record: TrialRecord) -> dict[str, Any]:
+    """The trial's parameters: data set, the strategy's own, the graph's build numbers, and the models."""
+    return {
+        Param.STRATEGY: candidate.strategy.name,
+        Param.DATASET: benchmark.name,
+        Param.QUESTIONS: len(benchmark.questions),
+        Param.SEED: cell.seed,
+        **candidate.strategy.spec(),
+        **{f"build.{name}": value for name, value in candidate.build.settings().items()},
+        **_readers(record),
+    }
 
 
 def _costs(record: TrialRecord) -> dict[str, float]:

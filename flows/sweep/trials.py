@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.index import Index
 
 MAX_OPEN_GRAPHS = 4
-POLL_SECONDS = 0.2  # between looks at a trial that another process is at
+POLL_SECONDS = 0.2  # between looks at a trial that another process is running
 
 
 @dataclass
@@ -54,16 +54,16 @@ class TrialGraphs:
     def open(
         self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps, read: bool = False
     ) -> TrialContext:
-        """The arena of a cell: the graph built if needed, the questions drawn; `read` has the models read trials."""
+        """The context of a cell: the graph built if needed, the questions drawn; `read` has the models read trials."""
         from hopbench.eval.sweep.context import TrialContext, first_drawn, sampled
 
         index, fingerprint = self._graph(dataset, build, steps)
         benchmark, content = self.benchmarks[dataset], self.plan.content
         drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
         subset = first_drawn(drawn, questions, cell.seed)
-        arena = TrialContext(subset, benchmark.digest, index, fingerprint, cell.seed)
-        arena = replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
-        return replace(arena, reading=trial_reading(content, self.models)) if read else arena
+        context = TrialContext(subset, benchmark.digest, index, fingerprint, cell.seed)
+        context = replace(context, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
+        return replace(context, reading=trial_reading(content, self.models)) if read else context
 
     def graph(self, dataset: str, build: Build) -> tuple[GraphOptions, GraphPlan]:
         """What a worker needs to find the graph."""
@@ -110,7 +110,7 @@ class Trials:
     reused: int = 0
 
     def finalists(self, results: Sequence[Result], datasets: Sequence[str], steps: Steps) -> list[Result]:
-        """The results, best first; with what models say of the best where they read only those."""
+        """The results, best first; with answers and judgements of the best, where models read only those."""
         from hopbench.eval.sweep.search import Round
 
         count = self.plan.content.finalists
@@ -131,9 +131,9 @@ class Trials:
             for build in dict.fromkeys(candidate.build for candidate in turn.candidates):
                 places = [i for i, candidate in enumerate(turn.candidates) if candidate.build == build]
                 for cell in self._cells(dataset):
-                    arena = self.graphs.open(dataset, build, cell, turn.questions, steps, read)
+                    context = self.graphs.open(dataset, build, cell, turn.questions, steps, read)
                     todo = {place: turn.candidates[place] for place in places}
-                    for place, record in self._records(dataset, arena, cell, todo, steps).items():
+                    for place, record in self._records(dataset, context, cell, todo, steps).items():
                         found[place][cell] = record
         return [Result(*pair, turn.questions) for pair in zip(turn.candidates, found, strict=True)]
 
@@ -143,8 +143,8 @@ class Trials:
 
         cell = self._cells(dataset)[0]
         self.progress.expect(1)
-        arena = self.graphs.open(dataset, winner.build, cell, None, steps, read=True)
-        return Result(winner, {cell: self._records(dataset, arena, cell, {0: winner}, steps, "report")[0]})
+        context = self.graphs.open(dataset, winner.build, cell, None, steps, read=True)
+        return Result(winner, {cell: self._records(dataset, context, cell, {0: winner}, steps, "report")[0]})
 
     def _cells(self, dataset: str) -> list[Cell]:
         from hopbench.eval.sweep.results import Cell
@@ -155,7 +155,7 @@ class Trials:
     def _records(
         self,
         dataset: str,
-        arena: TrialContext,
+        context: TrialContext,
         cell: Cell,
         todo: Mapping[int, Candidate],
         steps: Steps,
@@ -163,22 +163,23 @@ class Trials:
     ) -> dict[int, TrialRecord]:
         """Each candidate's record: from the ledger, run here, or awaited from the process that is running it.
 
-        Those that share the most work follow each other; what another process is at is looked for again at the end.
+        Those that share the most work follow each other; trials that another process is running are looked up
+        again at the end.
         """
         result: dict[int, TrialRecord] = {}
 
         def take(place: int, ranked: TrialOutcome | None = None) -> None:
-            record = self._record(arena, todo[place], steps, ranked)
+            record = self._record(context, todo[place], steps, ranked)
             if record is not None:
                 result[place] = record
                 self.done += 1
-                self.publisher.trial(todo[place], cell, arena, record, role)
+                self.publisher.trial(todo[place], cell, context, record, role)
 
         left = sorted(todo, key=lambda place: todo[place].strategy.shared_work())
         while left:
             before = len(result)
             if self.spread.runner:
-                self._on_workers(dataset, arena, {place: todo[place] for place in left}, take)
+                self._on_workers(dataset, context, {place: todo[place] for place in left}, take)
             for place in left:
                 if place not in result:
                     take(place)
@@ -190,7 +191,7 @@ class Trials:
     def _on_workers(
         self,
         dataset: str,
-        arena: TrialContext,
+        context: TrialContext,
         todo: Mapping[int, Candidate],
         take: Callable[[int, TrialOutcome | None], None],
     ) -> None:
@@ -198,27 +199,27 @@ class Trials:
         from hopbench.flows.sweep.worker import rank_on_workers
 
         strategies = {place: one.strategy for place, one in todo.items()}
-        mine = {place: one for place, one in strategies.items() if self.ledger.claim(arena.trial_id(one))}
+        mine = {place: one for place, one in strategies.items() if self.ledger.claim(context.trial_id(one))}
         if not mine:
             return
         graph = self.graphs.graph(dataset, next(iter(todo.values())).build)
         ranked: dict[int, TrialOutcome] = {}
         # Single calls are timed when the workers are gone.
-        then = ranked.__setitem__ if arena.latency else take
-        rank_on_workers(self.spread, self.graphs.home, arena, graph, mine, then)
+        then = ranked.__setitem__ if context.latency else take
+        rank_on_workers(self.spread, self.graphs.home, context, graph, mine, then)
         for place, outcome in ranked.items():
             take(place, outcome)
 
     def _record(
-        self, arena: TrialContext, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
+        self, context: TrialContext, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
     ) -> TrialRecord | None:
         from hopbench.eval.sweep.readers import is_complete
 
-        name = arena.trial_id(candidate.strategy)
+        name = context.trial_id(candidate.strategy)
         record = self.ledger.get(name)
         if record is None and self.ledger.claim(name):
-            shown = f"{arena.benchmark.name} {candidate.title}"
-            record = steps(shown, lambda: arena.run(candidate.strategy, ranked))
+            shown = f"{context.benchmark.name} {candidate.title}"
+            record = steps(shown, lambda: context.run(candidate.strategy, ranked))
             if is_complete(record):  # else the next run does it again
                 self.ledger.put(record)
         elif record is not None:

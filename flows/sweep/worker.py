@@ -1,4 +1,4 @@
-"""A sweep's trials on the workers of a task runner: a unit is a batch of questions × trials that share their walks.
+"""A sweep's trials on the workers of a task runner: a unit is a batch of questions × trials that share their traversal.
 
 Workers only rank. Claims, scores, latency, the ledger and language models stay with the process that submitted the
 work, so a trial is the same wherever it was ranked; it is recorded as soon as its last unit is back.
@@ -48,7 +48,7 @@ class TrialUnit:
 
 @dataclass(frozen=True)
 class SweepJob:
-    """What workers need to know: the graph, which questions, and the lower bounds down to which trials read edges."""
+    """What workers need: the graph, the questions, and the lower bounds down to which trials read edges."""
 
     token: str
     options: GraphOptions
@@ -79,7 +79,7 @@ class SweepContext:
     parts: Sequence[Batch]
 
     def run(self, unit: TrialUnit) -> dict[int, UnitOutcome]:
-        """Rank a batch with each strategy; of a hit only what is scored comes back."""
+        """Rank a batch with each strategy; of a hit, only the scored fields come back."""
         from hopbench.retrieval.budget import Budget
 
         result = {}
@@ -95,19 +95,19 @@ class SweepContext:
 def rank_on_workers(
     spread: WorkerOptions,
     home: Home,
-    arena: TrialContext,
+    context: TrialContext,
     graph: tuple[GraphOptions, GraphPlan],
     strategies: Mapping[int, Strategy],
     then: Callable[[int, TrialOutcome], None],
 ) -> None:
     """Rank all questions with each strategy; call `then` with a strategy's number as soon as its trial is complete."""
     options, plan = graph
-    asked = [question.id for question in arena.benchmark.questions]
+    asked = [question.id for question in context.benchmark.questions]
     place = options.absolute(), home.root, plan.namespace, plan.build_key
     kinds = list({type(strategy): strategy for strategy in strategies.values()}.values())
     code = code_here(kinds)
-    job = SweepJob(secrets.token_hex(8), *place, asked, arena.batch, dict(arena.index.floors), kinds, code)
-    pool, parts = TaskPool(spread.runner, spread.workers, home), arena.parts
+    job = SweepJob(secrets.token_hex(8), *place, asked, context.batch, dict(context.index.floors), kinds, code)
+    pool, parts = TaskPool(spread.runner, spread.workers, home), context.parts
     back: dict[int, dict[int, UnitOutcome]] = {number: {} for number in strategies}
 
     def keep(unit: TrialUnit, done: Mapping[int, UnitOutcome]) -> None:
@@ -125,7 +125,7 @@ def rank_on_workers(
 
 
 def units_of(strategies: Mapping[int, Strategy], parts: int, workers: int) -> list[TrialUnit]:
-    """Cut the work into units: trials that share walks stay together unless that would leave workers idle."""
+    """Cut the work into units: trials that share a traversal stay together unless that would leave workers idle."""
     most = max(1, ceil(len(strategies) * parts / (workers * UNITS_EACH)))
     numbers = sorted(strategies, key=lambda number: strategies[number].shared_work())
     groups = [list(group) for _, group in groupby(numbers, key=lambda number: strategies[number].shared_work())]

@@ -53,7 +53,7 @@ def tracking_uri(home: Home) -> str:
 
 
 def writers_lock(home: Home) -> Path:
-    """Held while a schema, an experiment or a run may come into being."""
+    """Held while a schema, an experiment or a run may be created."""
     return home.scratch / "mlflow.lock"
 
 
@@ -67,7 +67,7 @@ class Tracker:
         self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._run_ids: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
-        self.notes: list[str] = []  # what else the writer has to say; complete when closed
+        self.notes: list[str] = []  # the writer's other notes; complete when closed
         self._closed = False
         self._courier = Thread(target=self._deliver, name="tracking", daemon=True)
         self._courier.start()
@@ -92,7 +92,7 @@ class Tracker:
                 stderr=errors,
                 text=True,
                 encoding="utf-8",
-                start_new_session=True,  # Ctrl-C is for the main process, which still wants to record what it has
+                start_new_session=True,  # Ctrl-C is for the main process, which still has to record its results
             )
         return cls(uri, process, log)
 
@@ -111,11 +111,11 @@ class Tracker:
         self._messages.put(to_message(run))
 
     def drop_artifacts(self, key: str) -> None:
-        """Queue the removal of a run's files; its figures stay. What a tracking server keeps is its own affair."""
+        """Queue the removal of a run's files; its figures stay. Files on a tracking server are left alone."""
         self._messages.put({"op": "drop_artifacts", "key": key})
 
     def crown(self, key: str, benchmark_digest: str) -> None:
-        """Queue the champion tag of a benchmark for a logged run; the run that has it now loses it."""
+        """Queue moving a benchmark's champion tag to a logged run."""
         self._messages.put({"op": "champion", "key": key, "digest": benchmark_digest})
 
     def close(self, unfinished: Status = "FINISHED") -> None:
@@ -145,18 +145,18 @@ class Tracker:
             error.add_note(str(also))
 
     def _deliver(self) -> None:
-        """Exchange messages for answers until None comes; runs in the courier thread."""
+        """Send queued messages and collect the answers until None comes; runs in the courier thread."""
         with self._process as process:
             reason = self._exchange({"op": "prepare"})
             while (message := self._messages.get()) is not None:
                 failed = reason or self._exchange(message)
                 if failed is not None:
                     self._reasons[message.get("key") or "end"] = failed
-            with suppress(BrokenPipeError):  # what a writer that died never read is told already
+            with suppress(BrokenPipeError):  # a writer that died has been reported already
                 cast("Any", process.stdin).close()
 
     def _exchange(self, message: dict[str, Any]) -> str | None:
-        """Send one message; returns the reason why it was not done, None when it was."""
+        """Send one message; returns the error, or None."""
         source, target = cast("Any", self._process.stdout), cast("Any", self._process.stdin)
         try:
             target.write(json.dumps(message) + "\n")

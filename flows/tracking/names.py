@@ -19,7 +19,7 @@ def experiment_of(benchmark: str) -> str:
 class Tag(StrEnum):
     """Tags of runs."""
 
-    KEY = "hopbench.key"  # which run it is: the same key is updated, never written twice
+    KEY = "hopbench.key"  # identifies the run: logging a key again updates its run
     CHAMPION = "hopbench.champion"  # the digest of the benchmark whose champion it is
     ARTIFACTS = "hopbench.artifacts"  # why its artifacts are gone
     NIGHTLY = "nightly"

@@ -1,4 +1,4 @@
-"""What is logged of a run, made to fit MLflow's limits and stripped of secrets."""
+"""The data that is logged about a run, within MLflow's limits and without secrets."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class RunPayload:
-    """One MLflow run. `key` says which: a key that was written before is updated, never duplicated.
+    """One MLflow run. `key` identifies it: logging a key again updates its run.
 
     `parent_key` makes it a child of a run that was logged before. Times are seconds since the epoch; give them when
     the run may be written again, since they are part of each metric's identity. Status RUNNING stays open until the
-    key is logged again or the tracker ends. `once` leaves a run of the key that is finished as it is.
+    key is logged again or the tracker ends. With `once`, a finished run of that key is left unchanged.
     """
 
     key: str
@@ -75,7 +75,7 @@ def mlflow_name(name: str) -> str:
 
 
 def secrets(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The values of environment variables whose names say that they are secret, longest first."""
+    """The values of environment variables whose names suggest a secret, longest first."""
     source = os.environ if environment is None else environment
     found = {value for name, value in source.items() if _SECRET_NAME.search(name) and len(value) >= _MIN_SECRET}
     return tuple(sorted(found, key=lambda value: (-len(value), value)))

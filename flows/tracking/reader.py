@@ -52,7 +52,7 @@ class TrackingReader:
     def client(self) -> MlflowClient:
         """The client; importing it takes seconds.
 
-        Raises InputError where nothing was ever tracked, or by another MLflow whose database is not ours to upgrade.
+        Raises InputError where nothing was ever tracked, or where the database is an older MLflow's and not the home's.
         """
         uri = tracking_uri(self.home)
         if uri == f"sqlite:///{self.home.mlflow_db}" and not self.home.mlflow_db.is_file():
@@ -80,7 +80,7 @@ class TrackingReader:
     def newest(self, label: str, digest: str | None) -> TrackedRun | None:
         """The newest finished run of a label that can be compared, on the benchmark of that digest if one is given.
 
-        A run on a benchmark with neither gold nor answers is passed over: nothing in it says what is better.
+        A run on a benchmark with neither gold nor answers is passed over: it has no metric to compare on.
         """
         if "'" in label:
             return None
@@ -99,9 +99,9 @@ class TrackingReader:
         return max(results, key=lambda run: run.started, default=None)
 
     def folder(self, run: TrackedRun) -> Path:
-        """The files of a parent run: where they lie, or a copy in the home's scratch folder.
+        """The files of a parent run: in place, or a copy in the home's scratch folder.
 
-        Raises InputError where they are not stored any more.
+        Raises InputError where they are no longer stored.
         """
         if run.id not in self._folders:
             self._folders[run.id] = self._fetched(run)

@@ -1,4 +1,4 @@
-"""Exported retrievers in MLflow's model registry, where teams look for the model that serves."""
+"""Exported retrievers in MLflow's model registry, where teams look for the model to serve."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The schema of MLflow's database: our own file is brought up to date, any other database is refused with the remedy.
 
-MLflow itself refuses an older schema, or, where it lacks a whole table, upgrades it without a word or a copy.
+MLflow itself refuses an older schema, or, where it lacks a whole table, upgrades it without notice or backup.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ DIGITS = 12
 
 
 def bring_up_to_date(uri: str, own: Path) -> str | None:
-    """Upgrade the database at `uri` if its schema is an older MLflow's; returns what was done, in words, or None.
+    """Upgrade the database at `uri` if its schema is an older MLflow's; returns a message about the upgrade, or None.
 
     `own` is our own database file; hold its lock. Raises InputError for an older schema anywhere else, for that of a
-    newer MLflow, and where the upgrade fails: the file is then as it was.
+    newer MLflow, and where the upgrade fails: the file is then unchanged.
     """
     if urlsplit(uri).scheme.partition("+")[0] not in DATABASES or (uri == _uri(own) and not own.exists()):
         return None

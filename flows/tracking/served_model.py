@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _plain(passage: RetrievedPassage) -> dict[str, Any]:
-    """What the signature promises of a passage."""
+    """The fields of a passage in the signature."""
     return {name: getattr(passage, name) for name in ("rank", "id", "title", "text")} | {"score": float(passage.score)}
 
 
@@ -28,12 +28,12 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)
 
     class RetrieverModel(PythonModel):  # type: ignore[misc]  # mlflow's class is not typed
-        """Answers a table of questions: for each row the best `k` passages, a parameter of the request (default 5)."""
+        """Ranks passages for a table of questions: a row's best `k`, a parameter of the request (default 5)."""
 
         retriever: Retriever
 
         def load_context(self, context: Any) -> None:
-            """Open the exported folder that lies beside the model."""
+            """Open the exported folder stored with the model."""
             from hopbench.retrieval.bundle import read_bundle
 
             self.retriever = read_bundle(Path(context.artifacts["retriever"]))

@@ -38,9 +38,9 @@ METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
 class Writer:
     """Creates and updates the runs of one experiment; `uri` is a tracking server or an SQLAlchemy database.
 
-    `own` is the home's database, whose schema we look after; `note` says what was done to it.
+    `own` is the home's database, whose schema is upgraded here; `note` reports an upgrade.
 
-    `lock` is held while a schema, an experiment or a run may come into being: MLflow's own lock lets two first starts
+    `lock` is held while a schema, an experiment or a run may be created: MLflow's own lock lets two first starts
     migrate one database together, and two writers of one key would each create its run.
     """
 
@@ -57,7 +57,7 @@ class Writer:
 
     @cached_property
     def client(self) -> MlflowClient:
-        """The client; importing it is what takes the time."""
+        """The client; importing it takes seconds."""
         # The import allocates much and frees nothing: collecting there costs one of its four seconds.
         gc.disable()
         from mlflow import MlflowClient
@@ -67,7 +67,7 @@ class Writer:
 
     @cached_property
     def experiment_id(self) -> str:
-        """The experiment, created on first use; a database keeps artifacts with us, a server decides itself."""
+        """The experiment, created on first use; artifacts go into the home, or where a server decides."""
         found = self.client.get_experiment_by_name(self._experiment)
         if found is not None:
             return str(found.experiment_id)
@@ -111,7 +111,7 @@ class Writer:
         return run_id
 
     def drop_artifacts(self, key: str) -> str | None:
-        """Remove the files of a run, where they lie in our own folder, and say so in a tag; None for an unknown key."""
+        """Remove the files of a run, where they are in the home, and record that in a tag; None for an unknown key."""
         run_id = self._find(key)
         if run_id is None:
             return None
@@ -123,7 +123,7 @@ class Writer:
         return run_id
 
     def crown(self, key: str, digest: str) -> str:
-        """Give the run of `key` the champion tag of a benchmark, and take it from the run that had it."""
+        """Give the run of `key` the champion tag of a benchmark, and remove it from the run that had it."""
         run_id = self._find(key)
         if run_id is None:
             raise LookupError(f"{key!r} has not been written, so it cannot be a champion")
@@ -133,7 +133,7 @@ class Writer:
         return run_id
 
     def _dethrone(self, digest: str) -> None:
-        """A benchmark has one champion: whichever run has its tag loses it."""
+        """Remove a benchmark's champion tag from the run that has it: there is one champion."""
         everywhere = [experiment.experiment_id for experiment in self.client.search_experiments()]
         for run in self.client.search_runs(everywhere, f"tags.`{Tag.CHAMPION}` = '{digest}'"):
             self.client.delete_tag(run.info.run_id, Tag.CHAMPION)
@@ -153,7 +153,7 @@ class Writer:
         return self._run_ids[key]
 
     def _create(self, message: dict[str, Any]) -> str:
-        # The key goes in with the creation itself: a writer killed here is found again.
+        # The key goes in with the creation itself: the run of a writer killed here can be found.
         tags: dict[str, str] = {Tag.KEY: message["key"]}
         if message["parent_key"] is not None:
             parent = self._find(message["parent_key"])
@@ -191,7 +191,7 @@ class Writer:
 
 
 def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
-    """Do what one message asks; a failure is part of the answer, so that later runs are still written."""
+    """Handle one message; a failure is part of the answer, so that later runs are still written."""
     key = message.get("key")
     try:
         return {"key": key, "run_id": _obey(writer, message), "error": None, "note": writer.note}
@@ -200,7 +200,7 @@ def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
 
 
 def _reason(error: Exception) -> str:
-    """An error made for users in its own words, any other one with its kind, without the SQL that met it."""
+    """A HopBenchError's message; any other error with its type, without the SQL statement."""
     if (lacking := exhausted(error)) is not None:
         return str(lacking)
     if isinstance(error, HopBenchError):

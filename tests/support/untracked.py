@@ -1,4 +1,4 @@
-"""Without MLflow, whose start takes longer than the command: a tracker that only keeps what it would be told.
+"""Without MLflow, whose start takes longer than the command: a tracker that only keeps its payloads.
 
 `python -m tests.support.untracked ARGUMENTS…` is the command line with it, for processes that are killed or repeated.
 """
@@ -14,12 +14,12 @@ from hopbench.flows.tracking.client import RunPayload, Status, Tracker
 
 
 class QuietTracker(Tracker):
-    """Keeps what MLflow would be told, for tests that look elsewhere: starting MLflow takes longer than a sweep."""
+    """Keeps what would go to MLflow, for tests that look elsewhere: starting MLflow takes longer than a sweep."""
 
     latest: QuietTracker
 
     def __init__(self) -> None:
-        self.told: list[RunPayload] = []
+        self.payloads: list[RunPayload] = []
         self.notes: list[str] = []
         QuietTracker.latest = self
 
@@ -34,10 +34,10 @@ class QuietTracker(Tracker):
     @property
     def run_ids(self) -> Mapping[str, str]:
         """A run's id in MLflow is its key here."""
-        return {payload.key: payload.key for payload in self.told}
+        return {payload.key: payload.key for payload in self.payloads}
 
     def log(self, run: RunPayload) -> None:
-        self.told.append(run)
+        self.payloads.append(run)
 
     def close(self, unfinished: Status = "FINISHED") -> None:
         pass

@@ -43,11 +43,11 @@ class DocumentCorpus:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that a reader of results may want to know: what was left out first."""
-        told = [*self.left_out]
+        problems = [*self.left_out]
         if self.other:
             kinds = ", ".join(f"{count} {ending}" for ending, count in sorted(self.other.items()))
-            told.append(f"files of other kinds are not read ({kinds}): a document ends in {', '.join(ENDINGS)}")
-        return (*told, *self.remarks)
+            problems.append(f"files of other kinds are not read ({kinds}): a document ends in {', '.join(ENDINGS)}")
+        return (*problems, *self.remarks)
 
 
 def read_documents(folder: Path) -> DocumentCorpus:

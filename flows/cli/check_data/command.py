@@ -68,10 +68,10 @@ def _with_role(dataset: str, role: str) -> Path:
 
     folder = Path(os.path.expanduser(dataset))
     if dataset in shipped_folders():
-        raise InputError(f"--set-role {role}: {dataset} travels with HopBench and keeps its role")
+        raise InputError(f"--set-role {role}: {dataset} is shipped with HopBench and keeps its role")
     if not folder.is_dir():
         raise InputError(
-            f"--set-role {role}: {dataset} is no folder, and a role stands in a folder's README.md: put the file into "
-            "one, or `hopbench check-data FILE --out DIR`"
+            f"--set-role {role}: {dataset} is no folder, and the role is written in a folder's README.md: put the "
+            "file into one, or `hopbench check-data FILE --out DIR`"
         )
     return set_role(folder, role)

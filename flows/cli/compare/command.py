@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags import complete
 from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
-from hopbench.flows.cli.printing.output import add_row, console, number, print_csv, print_json, table
+from hopbench.flows.cli.printing.output import console, print_csv, print_json
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Console
-
-    from hopbench.eval.compare import Comparison, Interval, PairResult
+    from hopbench.eval.compare import Comparison, Interval
     from hopbench.flows.cli.compare.sides import Side
     from hopbench.flows.cli.compare.sources import Source
 
@@ -56,6 +52,14 @@ def compare_command(
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from hopbench.eval.compare import compare
+    from hopbench.flows.cli.compare.printing import (
+        print_kinds,
+        print_pairs,
+        print_questions,
+        print_ragas,
+        print_runs,
+        print_types,
+    )
     from hopbench.flows.cli.compare.sides import choose_baseline, refuse_unmeasured, resolve_sides
     from hopbench.flows.cli.compare.sources import Sources
     from hopbench.flows.run.folder import RunFolder
@@ -81,15 +85,15 @@ def compare_command(
     screen = console()
     benchmark = first.results["benchmark"]
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {metric}", markup=False)
-    _print_runs(screen, found)
-    _print_pairs(screen, comparison)
-    _print_ragas(screen, rows, chosen, metric, seed)
-    _print_kinds(screen, found)
+    print_runs(screen, found)
+    print_pairs(screen, comparison)
+    print_ragas(screen, rows, chosen, metric, seed)
+    print_kinds(screen, found)
     if by_type:
-        _print_types(screen, comparison)
+        print_types(screen, comparison)
     if listed:
         for pair in comparison.pairs:
-            _print_questions(screen, pair)
+            print_questions(screen, pair)
 
 
 def _primary(sides: list[Side]) -> str:
@@ -129,115 +133,8 @@ def _limits(interval: Interval | None, name: str) -> dict[str, float | None]:
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
     result = {
-        side.name: {"folder": side.run.shown, "label": side.label, "run": side.run.told, **side.about} for side in sides
+        side.name: {"folder": side.run.display_name, "label": side.label, "run": side.run.description, **side.about}
+        for side in sides
     }
     benchmark = first.results["benchmark"]
     return {"benchmark": benchmark, "seed": seed, "sides": result, **comparison.to_dict()}
-
-
-def _print_ragas(
-    screen: Console, rows: Mapping[str, pd.DataFrame], baseline: str | None, metric: str, seed: int
-) -> None:
-    """The same pairs on those of RAGAS's metrics that all labels have, each metric a family of its own."""
-    from hopbench.eval.compare import BREAKDOWN_RESAMPLES, compare
-    from hopbench.eval.metrics import ragas_metrics
-
-    shared = set.intersection(*(set(table.columns) for table in rows.values()))
-    names = [name for name in ragas_metrics(shared) if name != metric]
-    if not names:
-        return
-    results = [compare(rows, baseline, name, seed=seed, resamples=BREAKDOWN_RESAMPLES) for name in names]
-    results = [item for item in results if any(pair.n for pair in item.pairs)]  # the rest needs gold that nobody has
-    if not results:
-        return
-    names = [item.metric for item in results]
-    shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
-    for pairs in zip(*(item.pairs for item in results), strict=True):
-        cells = [f"{number(pair.difference, sign=True)} {pair.verdict}" for pair in pairs]
-        add_row(shown, pairs[0].label, pairs[0].baseline, *cells)
-    screen.print(shown)
-
-
-def _print_runs(screen: Console, sides: list[Side]) -> None:
-    """Which runs the labels are of: a bare label means its newest tracked one."""
-    runs = {side.run.place: side.run for side in sides}
-    for run in runs.values():
-        labels = [side.name for side in sides if side.run.place == run.place]
-        whose = f"{', '.join(labels)}: " if len(runs) > 1 else ""
-        screen.print(f"{whose}{run.told}", markup=False, soft_wrap=True)
-
-
-def _print_pairs(screen: Console, comparison: Comparison) -> None:
-    right = ("effect", "p (Holm)", "detectable", "won", "lost", "tied")
-    interval = f"{1 - comparison.alpha:.0%} interval"
-    heads = ("label", "against", "effect", interval, "p (Holm)", "detectable", "verdict", "won", "lost", "tied")
-    drop = ("detectable", "tied", "won", "lost", "p (Holm)")
-    rows = table(*heads, right=right, drop=drop, fold=("label", "against"), keys=2)
-    for pair in comparison.pairs:
-        verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
-        p = "–" if pair.n == 0 else f"{pair.p_holm:.4f}"
-        add_row(
-            rows,
-            pair.label,
-            pair.baseline,
-            number(pair.difference, sign=True),
-            _interval(pair),
-            p,
-            number(pair.minimum_detectable),
-            verdict,
-            str(len(pair.wins)),
-            str(len(pair.losses)),
-            str(pair.ties),
-        )
-    screen.print(rows)
-    fewest = min((pair.n for pair in comparison.pairs), default=0)
-    screen.print(
-        f"Paired over the questions both answered (at least {fewest}). effect: mean of label − against. detectable: "
-        f"the true difference that this many questions show four times in five. p is corrected for "
-        f"{len(comparison.pairs)} comparisons, and the intervals hold for all of them together: one excludes 0 exactly "
-        "where the verdict is better or worse. “not distinguishable” is not “equal”.",
-        markup=False,
-    )
-
-
-def _print_kinds(screen: Console, sides: list[Side]) -> None:
-    """Like with like: where each label's numbers come from, and which are scored on what chose them."""
-    from hopbench.eval.report.summary import in_sample_words
-
-    known = {side.name: side.about for side in sides if side.about}
-    kinds: dict[str, list[str]] = {}
-    for name, about in known.items():
-        kinds.setdefault(about["kind"], []).append(name)
-    if kinds:
-        told = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
-        screen.print(f"Where their numbers come from: {told}.", markup=False)
-    for name, about in known.items():
-        if about["in_sample"]:
-            words = in_sample_words(about["in_sample"], about["kind"])
-            screen.print(f"warning: {name} is {words}, whose questions are asked here.", markup=False, style="yellow")
-
-
-def _interval(pair: PairResult) -> str:
-    """The interval that holds together with those of the whole family."""
-    from hopbench.eval.compare import limit
-
-    return f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
-
-
-def _print_types(screen: Console, comparison: Comparison) -> None:
-    right = ("n", "effect", "won", "lost", "tied")
-    rows = table("label", "against", "type", *right[:2], "interval", *right[2:], right=right)
-    for pair in comparison.pairs:
-        for kind, part in pair.by_type.items():
-            interval = f"{part.ci.low:+.3f} … {part.ci.high:+.3f}" if part.ci else "–"
-            won = str(part.wins), str(part.losses), str(part.ties)
-            add_row(rows, pair.label, pair.baseline, kind, str(part.n), f"{part.difference:+.3f}", interval, *won)
-    screen.print()
-    screen.print(rows)
-    screen.print("By type: exploratory, outside the corrected family.", markup=False)
-
-
-def _print_questions(screen: Console, pair: PairResult) -> None:
-    screen.print(f"\n{pair.label} against {pair.baseline}", markup=False)
-    for word, ids in (("won", pair.wins), ("lost", pair.losses)):
-        screen.print(f"  {word} {len(ids)}: {' '.join(ids) or '–'}", markup=False)

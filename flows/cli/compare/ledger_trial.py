@@ -36,12 +36,12 @@ class LedgerTrial:
         return self.name
 
     @property
-    def shown(self) -> str:
-        """Its place: two trials never share one."""
+    def display_name(self) -> str:
+        """Its unique name."""
         return self.place
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Which trial it is, and when it ended."""
         ended = datetime.fromtimestamp(self.trial.ended, UTC)
         return f"{self.place} of the ledger ({self.label}, {ended:%Y-%m-%d %H:%M} UTC)"
@@ -53,7 +53,7 @@ class LedgerTrial:
 
     @property
     def results(self) -> Mapping[str, Any]:
-        """What results.json says of a benchmark, as far as the ledger knows."""
+        """The entry of results.json on its benchmark, as far as the ledger has it."""
         questions = len(self.trial.settings["questions"])
         return {"benchmark": {"name": "(ledger)", "questions": questions, "digest": self.digest}}
 
@@ -67,7 +67,7 @@ class LedgerTrial:
         return self.trial.questions
 
     def benchmark(self, dataset: str | None = None) -> Benchmark:
-        """The benchmark, where the user says where it is."""
+        """The benchmark at `dataset`. Raises InputError where it is not given or another one."""
         if dataset is None:
             raise InputError(f"{self.place} does not say where its benchmark is: name it with --dataset")
         result = load_benchmark(dataset)

@@ -36,12 +36,12 @@ class RunFileSource:
         return self.label
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """Its name."""
         return self.label
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What kind of file it is, and the beginning of its digest."""
         return f"{self.label} ({self.strategy.form}, sha256 {self.strategy.digest[:12]})"
 
@@ -52,7 +52,7 @@ class RunFileSource:
 
     @property
     def results(self) -> Mapping[str, Any]:
-        """What results.json would say of it."""
+        """Its results.json, as a run would have written it."""
         from hopbench.eval.metrics import primary_metric
 
         benchmark = self.scored_on

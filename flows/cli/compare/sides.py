@@ -1,4 +1,4 @@
-"""From what a user names on the line of `hopbench compare` to the rows that are compared."""
+"""Resolves the arguments of `hopbench compare` to the rows that are compared."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Side:
 def resolve_sides(texts: Sequence[str], sources: Sources, runs: Sequence[str] = ()) -> list[Side]:
     """Every side that the arguments and --runs name, each once, all of one benchmark.
 
-    Raises InputError for what names no run, an unknown label, runs of different benchmarks.
+    Raises InputError for an argument that names no run, an unknown label, runs of different benchmarks.
     """
     result = {text: resolve(text, sources) for text in sources.ordered(texts)}
     unique = list({side.key: side for text in texts for side in result[text]}.values())
@@ -78,8 +78,8 @@ def _same_benchmark(first: Source, other: Source) -> None:
 
 
 def refuse_unmeasured(sides: Sequence[Side], metric: str) -> None:
-    """Raise InputError for a side without any value of the metric: nothing in it says what is better."""
-    get_metric(metric)  # an unknown name is told first
+    """Raise InputError for a side without any value of the metric."""
+    get_metric(metric)  # report an unknown name first
     for side in sides:
         rows = side.rows
         if metric in rows.columns and rows[metric].notna().any():
@@ -100,7 +100,7 @@ def _named(sides: Sequence[Side]) -> list[Side]:
     if len(runs) == 1:
         return [replace(side, name=side.label) for side in sides]
     ends = Counter(run.short for run in runs.values())
-    shown = {place: run.short if ends[run.short] == 1 else run.shown for place, run in runs.items()}
+    shown = {place: run.short if ends[run.short] == 1 else run.display_name for place, run in runs.items()}
     return [replace(side, name=_full_name(shown[side.run.place], side.label)) for side in sides]
 
 
@@ -119,7 +119,7 @@ def choose_baseline(texts: Sequence[str], sides: Sequence[Side], asked: str | No
         first = resolve(texts[0], sources)
         return _name_of(first[0], sides) if len(first) == 1 else None
     named = [side.name for side in sides if side.name == asked] or [s.name for s in sides if s.label == asked]
-    if not named and (asked in texts or any(asked.startswith(f"{side.run.shown}:") for side in sides)):
+    if not named and (asked in texts or any(asked.startswith(f"{side.run.display_name}:") for side in sides)):
         named = [_name_of(side, sides) for side in resolve(asked, sources)]
     if len(named) == 1:
         return named[0]

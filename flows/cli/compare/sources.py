@@ -25,16 +25,16 @@ CHAMPION = "champion"
 
 
 class Source(Protocol):
-    """Rows by label of one benchmark. `place` tells two apart, `short`, `shown` and `told` name it to a reader."""
+    """Rows by label of one benchmark. `place` tells two apart; the next three are for printing."""
 
     @property
     def place(self) -> str: ...  # noqa: D102
     @property
     def short(self) -> str: ...  # noqa: D102
     @property
-    def shown(self) -> str: ...  # noqa: D102
+    def display_name(self) -> str: ...  # noqa: D102
     @property
-    def told(self) -> str: ...  # noqa: D102
+    def description(self) -> str: ...  # noqa: D102
     @property
     def digest(self) -> str: ...  # noqa: D102
     @property
@@ -60,14 +60,14 @@ class Sources:
 
     @cached_property
     def tracked(self) -> TrackingReader:
-        """MLflow, asked only when an argument is no folder."""
+        """MLflow, queried only when an argument is no folder."""
         from hopbench.flows.tracking.reader import TrackingReader
 
         return TrackingReader(self.home)
 
     @property
     def note(self) -> str | None:
-        """What was done to MLflow's database before it could be asked."""
+        """The note of an upgrade of MLflow's database, if it needed one before it could be read."""
         return self.tracked.note if "tracked" in self.__dict__ else None
 
     def ordered(self, texts: Sequence[str]) -> list[str]:
@@ -157,7 +157,7 @@ class Sources:
         return self._tracked(self.tracked.run(run.parent)), label
 
     def _foreign(self, label: str) -> tuple[Source, str] | None:
-        """A label that names no strategy of ours: a tracked one of somebody else's, if there is one."""
+        """A label that is none of HopBench's strategies: a tracked run's foreign label, if there is one."""
         try:
             run = self.tracked.newest(label, self._known_digest())
         except InputError:  # nothing was tracked yet

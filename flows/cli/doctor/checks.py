@@ -25,7 +25,7 @@ ENOUGH_DISK, LITTLE_DISK = 2 * GIB, GIB // 4
 
 
 def every_check(home: Home, repair: bool = False) -> list[Check]:
-    """All checks in the order in which a person would go through them."""
+    """All checks, in the order in which a user would fix them."""
     groups: tuple[Callable[[], Iterator[Check]], ...] = (
         _python,
         _packages,

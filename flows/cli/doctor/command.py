@@ -15,7 +15,7 @@ STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "off": "dim"}
 def doctor_command(
     as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
     repair: Annotated[
-        bool, option(OUTPUT, "--repair", help="Heal damaged files of HOPBENCH_HOME; what reads is kept.")
+        bool, option(OUTPUT, "--repair", help="Repair damaged files of HOPBENCH_HOME; intact ones stay.")
     ] = False,
 ) -> None:
     """Check what is installed, reachable, writable and sound; exit code 2 where something required fails."""

@@ -1,4 +1,4 @@
-"""The part of `hopbench doctor` that looks at every file of the home, and with --repair heals what is damaged."""
+"""The part of `hopbench doctor` that checks every file of the home, and with --repair repairs damaged ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JUDGED = ("metric", "question_id", "repeat", "value", "failure", "calls", "toke
 
 
 def home_checks(home: Home, repair: bool) -> Iterator[Check]:
-    """A line for each thing that is wrong, and one for all that is well; `repair` puts right what it can."""
+    """A line for each problem, and one if there is none; `repair` fixes what it can."""
     if not home.root.is_dir():
         return
     found = 0
@@ -105,7 +105,7 @@ def _heal(file: Path) -> None:
 
 
 def _rows(home: Home) -> Iterator[Finding]:
-    """Rows of caches that are not as they were written."""
+    """Damaged rows of caches."""
     tables: list[tuple[Path, str, tuple[str, ...]]] = [
         (_replies(home), "replies", ("reply",)),
         (home.judgements, "judgements", _JUDGED),
@@ -121,7 +121,7 @@ def _rows(home: Home) -> Iterator[Finding]:
 
 
 def _trials(home: Home) -> Iterator[Finding]:
-    """Rows of the ledger that do not read."""
+    """Damaged rows of the ledger."""
     from hopbench.eval.trials.ledger import Ledger
     from hopbench.eval.trials.ledger_file import unreadable
 
@@ -129,7 +129,7 @@ def _trials(home: Home) -> Iterator[Finding]:
         return
     with home.ledger.open("rb") as file:
         if file.read(len(MAGIC)) not in (MAGIC, b""):
-            return  # told among the databases
+            return  # reported with the databases
     bad = unreadable(home.ledger)
 
     def mend() -> None:
@@ -186,8 +186,8 @@ def _pickles(home: Home) -> Iterator[Finding]:
     for folder in sorted(home.nights.glob("*/.unfinished")):
         left = sorted(folder.glob("*.pickle"))
         if left:
-            told = f"{folder}: {len(left)} pickles of an older HopBench, which are never read"
-            yield folder.parent.name, told, partial(_unlink, left)
+            finding = f"{folder}: {len(left)} pickles of an older HopBench, which are never read"
+            yield folder.parent.name, finding, partial(_unlink, left)
 
 
 def _unlink(files: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""Are the servers that the environment names reachable? Each is asked for at most `SECONDS`; none is asked unnamed."""
+"""Checks that the configured servers are reachable, each for at most `SECONDS`; others are never contacted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOLT = 7687
 
 
 def server_checks() -> Iterator[Check]:
-    """Prefect, MLflow, Neo4j and the language model's endpoint, asked at the same time."""
+    """Prefect, MLflow, Neo4j and the language model's endpoint, checked concurrently."""
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(check) for check in (_prefect, _mlflow, _neo4j, _openai)]
         for future in waiting:
@@ -85,7 +85,7 @@ def _openai() -> Check:
 
 
 def _ask(url: str, key: str | None = None) -> str:
-    """What is wrong with a GET of `url`, empty when it is answered."""
+    """The error of a GET of `url`, empty when it is answered."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         request = urllib.request.Request(url, headers=headers)

@@ -41,8 +41,8 @@ def explain_command(
     """Explain one question: entities linked, hits with paths, and every gold passage's fate.
 
     The strategy is run again for this question, also with each of its limits relaxed, so that the limit that lost a
-    passage can be named. The graph must have been built. The model of a --run is not asked again: its replies come
-    from the cache, unless --llm names a model to ask.
+    passage can be named. The graph must have been built. The model of a --run is not called again: its replies come
+    from the cache, unless --llm names a model to call.
     """
     from hopbench.flows.cli.explain.model import with_model
     from hopbench.flows.cli.explain.printing import print_explanation, print_versus

@@ -105,7 +105,7 @@ def _print_stated(screen: Console, target: Target, path: Sequence[Step], indent:
 
 
 def _print_context(screen: Console, target: Target, examiner: Examiner) -> None:
-    """What a reader would get: the graph block as it stands, and the passages after it."""
+    """The context a reader would get: the graph block, then the passages."""
     read = examiner.answer.context
     if read is None:
         return
@@ -118,7 +118,7 @@ def _print_context(screen: Console, target: Target, examiner: Examiner) -> None:
 
 
 def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:
-    """The stored ranking, where a run was named: that it is the same, or how it differs."""
+    """Whether the ranking stored in the named run is the same, or how it differs."""
     if target.run is None:
         return
     label, top = examiner.answer.label, examiner.top
@@ -142,7 +142,7 @@ def _print_fate(screen: Console, target: Target, fate: Fate) -> None:
 
 
 def _shown_path(fate: Fate) -> Sequence[Step]:
-    """The path that the words about a fate show: its own, that of the limit that lost it, or a way in the graph."""
+    """The path shown for a fate: the passage's own, that of the limit that lost it, or one in the graph."""
     if fate.kind not in WITH_A_PATH:
         return ()
     if fate.place is not None and fate.place.hit.path:

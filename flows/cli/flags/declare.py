@@ -19,10 +19,10 @@ from hopbench.retrieval.support.yaml_file import read_yaml
 DATA = "Data and graph"
 STRATEGIES = "Strategies and metrics"
 MODELS = "Models and judges"
-NIGHT = "The night"
+NIGHTLY = "Nightly runs"
 EXECUTION = "Execution"
 OUTPUT = "Output"
-ORDER = (DATA, STRATEGIES, MODELS, NIGHT, EXECUTION, OUTPUT)
+ORDER = (DATA, STRATEGIES, MODELS, NIGHTLY, EXECUTION, OUTPUT)
 
 Complete = Callable[[str], list[str]]
 

@@ -35,11 +35,13 @@ JudgeProfile = Annotated[
     ),
 ]
 JudgeMetrics = Annotated[str, option(MODELS, help="Judged metrics, comma-separated; all.")]
-Repeats = Annotated[int, option(MODELS, min=1, help="How often each judgement is asked; more than 1 tells its spread.")]
-DryRun = Annotated[bool, option(EXECUTION, "--dry-run", help="Estimate calls, tokens, price and time; ask no model.")]
+Repeats = Annotated[
+    int, option(MODELS, min=1, help="How often each judgement is repeated; more than 1 shows its spread.")
+]
+DryRun = Annotated[bool, option(EXECUTION, "--dry-run", help="Estimate calls, tokens, price and time; call no model.")]
 BudgetUsd = Annotated[
     float | None,
-    option(MODELS, "--budget", help="US dollars at which to stop (exit 4); the same command goes on."),
+    option(MODELS, "--budget", help="US dollars at which to stop (exit 4); the same command resumes."),
 ]
 Runner = Annotated[
     str,

@@ -44,7 +44,7 @@ def build_command(
     config: Config = None,
     **flags: Any,
 ) -> None:
-    """Build the graph of a benchmark; an interrupted build goes on where it stopped."""
+    """Build the graph of a benchmark; an interrupted build resumes where it stopped."""
     from hopbench.flows.cli.graph.printing import graph_lines
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.graph.commands import build
@@ -104,7 +104,7 @@ def list_command(
     store: Only = None,
     as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """List every graph that is kept, in the home's files and in Neo4j: of what, how built, how large, since when."""
+    """List every graph in the home and in Neo4j: its data set, settings, size and date."""
     from hopbench.flows.graph.list import graphs
     from hopbench.flows.settings.home import Home
 

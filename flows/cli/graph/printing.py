@@ -58,7 +58,7 @@ def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
 
 
 def graph_lines(built: Built) -> Iterator[str]:
-    """What else there is to say of a build: warnings, calls to the model, agreement with reference triples."""
+    """The rest of a build's output: warnings, calls to the model, agreement with reference triples."""
     yield from (f"warning: {warning}" for warning in built.warnings)
     for purpose, spent in built.calls.items():
         usd = "price not known" if spent["usd"] is None else f"${spent['usd']:.4f}"
@@ -73,5 +73,7 @@ def graph_lines(built: Built) -> Iterator[str]:
 
 def _agreement(what: str, overlap: Overlap) -> str:
     shares = {"precision": overlap.precision, "recall": overlap.recall}
-    told = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
-    return f"{what}  {told}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the reference)"
+    figures = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
+    return (
+        f"{what}  {figures}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the reference)"
+    )

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 NUMBERS = ("calls", "tokens in", "tokens out", "USD", "minutes")
 
 
-ASSUMED = "An estimate from a few questions; what earlier runs were told already costs nothing again."
+ASSUMED = "An estimate from a few questions; replies cached by earlier runs cost nothing."
 
 
 def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:
-    """A line per label and purpose, the sum, and what stands behind the figures."""
+    """A line per label and purpose, the sum, and the figures' basis."""
     screen = console()
     rows = table("strategy", "purpose", *NUMBERS, right=NUMBERS)
     for line in estimate.lines:
@@ -25,12 +25,12 @@ def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:
     add_row(rows, "all", "", *_cells(estimate.lines, estimate.usd))
     screen.print(rows)
     for role, speed in estimate.speeds.items():
-        basis = f"as {speed.calls} earlier calls took" if speed.calls else "assumed, as it was never asked before"
+        basis = f"as {speed.calls} earlier calls took" if speed.calls else "assumed, for want of earlier calls"
         name = estimate.endpoints[role].name
         screen.print(f"{role} {name}: {speed.seconds:.3g} s a written token, {basis}", markup=False, soft_wrap=True)
     for warning in estimate.warnings:
         screen.print(f"warning: {warning}", markup=False, style="yellow", soft_wrap=True)
-    screen.print(f"{assumed} Nothing was asked.", soft_wrap=True)
+    screen.print(f"{assumed} No model was called.", soft_wrap=True)
 
 
 def _cells(lines: Sequence[Priced], usd: float | None) -> list[str]:

@@ -22,7 +22,7 @@ class Grid:
 
     Where the width is short, columns named in `drop` go, the first named first; if that is not enough, texts in columns
     of `fold` (default: all that are not in `right`) take more lines; what still does not fit stands below, behind the
-    first `keys` columns again, which say whose row it is. No heading is ever cut.
+    first `keys` columns again, which identify the row. No heading is ever cut.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ PIPED_WIDTH = 180
 
 
 def print_finished(finished: Finished, out: Path) -> None:
-    """The leaderboard with kinds, coverage, costs and verdicts, what is to be known of it, then where the files are."""
+    """The leaderboard with kinds, coverage, costs and verdicts, its notes, then the files' paths."""
     console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
     evaluation = finished.evaluation
     entries = results(evaluation)
@@ -76,8 +76,8 @@ def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary
     for label in strategies:
         entry = strategies[label]
         means = [number(entry["metrics"].get(name)) for name in metrics]
-        said = _verdict(verdicts.get(label), label == baseline) if baseline else ()
-        add_row(rows, label, _kind(entry), *means[:1], *said, *means[1:], *_costs(entry))
+        compared = _verdict(verdicts.get(label), label == baseline) if baseline else ()
+        add_row(rows, label, _kind(entry), *means[:1], *compared, *means[1:], *_costs(entry))
     return rows
 
 
@@ -130,12 +130,12 @@ def _outcome(found: Sequence[TargetResult]) -> str:
     if not missed:
         return f"pass, {len(found)} of {len(found)} labels"
     values = ("not measured" if one.value is None else number(one.value) for one in missed)
-    told = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
-    return f"fail, {len(missed)} of {len(found)} labels: {told}"
+    misses = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
+    return f"fail, {len(missed)} of {len(found)} labels: {misses}"
 
 
 def _read_metrics(strategies: Entries) -> list[str]:
-    """The metrics of what a reader gets and makes of it, those that any label has: RAGAS's, answers, judgements."""
+    """The metrics of contexts and answers that any label has: RAGAS's, answers, judgements."""
     names = [*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge")]
     return [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
 
@@ -154,7 +154,7 @@ def _scored(mean: float | None, share: float | None) -> str:
 
 
 def _notes(strategies: Entries, primary: str | None) -> list[str]:
-    """What the benchmark lacks, and which labels are scored on what chose their numbers."""
+    """What the benchmark lacks, and which labels are scored on the questions they were fitted on."""
     found = [f"note: {missing}"] if (missing := lacking(primary)) else []
     lines: dict[str, list[str]] = {}
     for label, entry in strategies.items():

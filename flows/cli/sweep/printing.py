@@ -1,4 +1,4 @@
-"""What `hopbench sweep` prints when it has ended."""
+"""What `hopbench sweep` prints at the end."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def print_swept(swept: SweepOutcome) -> None:
         out.print(_best(swept))
         for line in _winner(swept):
             out.print(line, markup=False, soft_wrap=True)
-    if read := [(result, said) for result in swept.results[:SHOWN] if (said := model_scores(result))]:
-        out.print(_said(read))
+    if read := [(result, scores) for result in swept.results[:SHOWN] if (scores := model_scores(result))]:
+        out.print(_model_scores(read))
     if swept.reused:
         out.print(f"{swept.reused} of {swept.trials} trials were finished before")
     failed = sum(result.failures for result in swept.results)
@@ -51,20 +51,20 @@ def _best(swept: SweepOutcome) -> Grid:
         varied = ", ".join(f"{name}={value}" for name, value in result.candidate.varied.items()) or "–"
         notes = [f"dropped after {result.dropped_at} questions"] if result.dropped_at else []
         notes += [f"over its limit: {', '.join(broken)}"] if (broken := result.violated(content.constraints)) else []
-        told = f"{varied} ({'; '.join(notes)})" if notes else varied
+        settings = f"{varied} ({'; '.join(notes)})" if notes else varied
         cells = [number(value) for value in map(result.mean, metrics)]
         cells += [number(result.ragas.get(name)) for name in ragas]
         spent = ["–" if (cost := result.cost(name)) is None else number(cost, 1) for name in costs]
-        add_row(rows, result.candidate.strategy.name, told, *cells, *spent, number(_seconds(result), 1))
+        add_row(rows, result.candidate.strategy.name, settings, *cells, *spent, number(_seconds(result), 1))
     return rows
 
 
-def _said(read: list[tuple[Result, dict[str, ModelScore]]]) -> Grid:
+def _model_scores(read: list[tuple[Result, dict[str, ModelScore]]]) -> Grid:
     """Answers and judgements: a column for each of the best configurations that were read, a row for each metric."""
     places = [f"{place}." for place in range(1, len(read) + 1)]
     rows = table("answers and judges, best configurations", *places, right=tuple(places))
     for name in scored_columns([one for one, _ in read]):
-        cells = [said.get(name) for _, said in read]
+        cells = [scores.get(name) for _, scores in read]
         add_row(rows, name, *(number(cell.mean if cell else None) for cell in cells))
     shares = [coverage_of(one) for one, _ in read]
     add_row(rows, "covered", *("–" if share is None else f"{share:.0%}" for share in shares))
@@ -90,7 +90,7 @@ def _winner(swept: SweepOutcome) -> list[str]:
 
 
 def _ablations(swept: SweepOutcome) -> Grid:
-    """Every configuration, and what becomes of it without each of its edge types; in the order of the file."""
+    """Every configuration, with and without each of its edge types; in the order of the file."""
     metric = swept.plan.content.objective.metric
     by_key = {result.candidate.key: result for result in swept.results}
     rows = table("configuration", "without", metric, "change", right=(metric, "change"))

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from hopbench.retrieval.chunking import MAX_TOKENS
-from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.graph.build.settings import BuildSettings
 from hopbench.retrieval.types import Passage, Triple
 
 if TYPE_CHECKING:
@@ -17,36 +16,6 @@ if TYPE_CHECKING:
     from hopbench.retrieval.graph.extract.model import TripleReader
 
 BUILDER_VERSION = 4
-EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildSettings:
-    """The settings that decide a graph's content, beside its corpus and triples.
-
-    `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
-    `extraction.recogniser()`).
-    """
-
-    extractor: str = "rules"
-    recogniser: str = ""
-    similar_top_k: int = 10
-    similar_floor: float = 0.3
-    max_tokens: int = MAX_TOKENS
-
-    def __post_init__(self) -> None:
-        """Refuse unknown and contradictory settings."""
-        if self.extractor not in EXTRACTORS:
-            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
-        if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
-            given = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
-            raise ParameterError(f"{given}: 'spacy' and 'llm' need one, no other has one")
-        if not 1 <= self.similar_top_k <= 1000:
-            raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
-        if not 0.0 <= self.similar_floor <= 1.0:
-            raise ParameterError(f"similar_floor {self.similar_floor} is outside 0..1")
-        if not 1 <= self.max_tokens <= 1_000_000:
-            raise ParameterError(f"max_tokens {self.max_tokens} is outside 1..1000000")
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pytest
 from scipy.optimize import approx_fprime
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
+from hopbench.eval.training.examples import TrainingExample, balance, training_examples
 from hopbench.eval.training.folds import cross_validated, left_out
 from hopbench.eval.training.hoprank import NEVER, Trainer
-from hopbench.eval.training.lessons import Lesson, balance, lessons
 from hopbench.eval.training.losses import RankedLists, _ranking_loss, fit_logistic, fit_ranking
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index import Index
@@ -41,8 +41,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 @pytest.fixture(scope="module")
-def group(index: Index) -> list[Lesson]:
-    return [lesson for name in ("one", "two") for lesson in lessons(benchmark(name), index, HopRank())]
+def group(index: Index) -> list[TrainingExample]:
+    return [example for name in ("one", "two") for example in training_examples(benchmark(name), index, HopRank())]
 
 
 def random_lists(seed: int = 0) -> RankedLists:
@@ -95,20 +95,20 @@ def test_the_logistic_fit_gives_the_share_of_labels_where_features_say_nothing()
     assert math.log(0.25 / 0.75) == pytest.approx(bias, abs=1e-4)
 
 
-def test_data_sets_weigh_the_same(group: Sequence[Lesson]) -> None:
+def test_data_sets_weigh_the_same(group: Sequence[TrainingExample]) -> None:
     worth = balance([*group, *group[:3]])
 
     assert [1.0, 1.0] == pytest.approx([worth[[0, 1, 2, 6, 7, 8]].sum(), worth[3:6].sum()])
 
 
-def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(group: Sequence[Lesson]) -> None:
+def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(group: Sequence[TrainingExample]) -> None:
     first = to_json(Trainer().fit(group))
     Trainer().fit(group[:3])
 
     assert first == to_json(Trainer().fit(group))
 
 
-def test_what_is_left_out_weighs_nothing(group: Sequence[Lesson]) -> None:
+def test_what_is_left_out_weighs_nothing(group: Sequence[TrainingExample]) -> None:
     weights = Trainer(without=frozenset({"coverage", "gain", "shared"})).fit(group)
 
     names = score_names()
@@ -120,7 +120,7 @@ def test_what_is_left_out_weighs_nothing(group: Sequence[Lesson]) -> None:
         Trainer(without=frozenset({"covrage"}))
 
 
-def test_every_question_is_tested_once_a_setting(group: Sequence[Lesson]) -> None:
+def test_every_question_is_tested_once_a_setting(group: Sequence[TrainingExample]) -> None:
     folds = cross_validated(Trainer(), group, 3, told)
     sets = left_out(Trainer(), group, told)
 
@@ -138,7 +138,7 @@ def test_no_gold_is_nothing_to_learn_from(index: Index) -> None:
     bare = Benchmark("bare", tuple(WORLD), (BenchmarkQuestion("q", "Who?"),))
 
     with pytest.raises(InputError, match="bare has no question with gold"):
-        list(lessons(bare, index, HopRank()))
+        list(training_examples(bare, index, HopRank()))
 
 
 @pytest.mark.benchmarks
@@ -155,7 +155,7 @@ def test_the_shipped_weights_find_the_evidence_of_a_real_set(benchmarks_dir: Pat
     real = replace(whole, questions=asked, passages=tuple(one for one in whole.passages if one.id in kept))
     embedder = get_embedder("wordllama", EmbeddingCache(tmp_path / "cache"))
     index = built_index(plan_of(real.passages, embedder=embedder), tmp_path)
-    ranked = ranked_by(Trainer(), shipped(), list(lessons(real, index, HopRank())))
+    ranked = ranked_by(Trainer(), shipped(), list(training_examples(real, index, HopRank())))
 
-    complete = [set(lesson.question.gold) <= set(ranking[:10]) for lesson, ranking in ranked]
+    complete = [set(example.question.gold) <= set(ranking[:10]) for example, ranking in ranked]
     assert sum(complete) >= 0.8 * len(complete)

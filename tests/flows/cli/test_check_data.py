@@ -217,10 +217,10 @@ def test_a_role_is_written_beside_what_the_card_says(tmp_path: Path, card: str, 
 
 def test_roles_that_cannot_be_set(bench: Path, tmp_path: Path, hopbench: Hopbench) -> None:
     assert "unknown role 'train'. Known: report, tune" in hopbench("check-data", bench, "--set-role", "train").err
-    assert "travels with HopBench" in hopbench("check-data", "hopworld", "--set-role", "tune").err
+    assert "is shipped with HopBench" in hopbench("check-data", "hopworld", "--set-role", "tune").err
     file = tmp_path / "a.json"
     file.write_text("[]")
-    assert "is no folder, and a role stands in" in hopbench("check-data", file, "--set-role", "tune").err
+    assert "is no folder, and the role is written in" in hopbench("check-data", file, "--set-role", "tune").err
     (tmp_path / "README.md").write_text("---\nhopbench: {role: tune, more: 1}\n---\n")
     with pytest.raises(InputError, match="says more than a role"):
         set_role(tmp_path, "tune")

@@ -86,7 +86,7 @@ def _assert_explained_as_run(server: ScriptedServer, home: Path, out: Path) -> N
     before = len(server.requests)
     known = call("explain", "q1", "--run", out, "--strategy", "entity_expansion", home=home)
     assert (0, "") == (known.code, known.err)
-    assert f"language model: m@{server.url}, what it said in the run" in known.out
+    assert f"language model: m@{server.url}; its replies in the run" in known.out
     assert "Johnny Depp" in known.out  # q1 does not name him: the model does
     new = ["explain", "Who was born in Burbank?", "--run", out, "--strategy", "entity_expansion"]
     refused = call(*new, home=home)

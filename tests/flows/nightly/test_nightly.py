@@ -21,7 +21,7 @@ import pytest
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.flows.nightly import retention
 from hopbench.flows.nightly.circumstances import changed
-from hopbench.flows.nightly.history import Night, last_good, nights, started_as, unfinished, write_night
+from hopbench.flows.nightly.history import NightlyRecord, last_good, nights, started_as, unfinished, write_night
 from hopbench.flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_latencies
 from hopbench.flows.nightly.lock import only_nightly
 from hopbench.flows.nightly.matching import match_labels, strategy_of
@@ -214,7 +214,7 @@ def test_a_label_that_vanished_though_the_same_was_asked_for_makes_the_night_inc
     night(tmp_path, "made-02:00", {"bm25": scores(0.5)}, selection=["bm25"])  # another schedule on the same home
     gone = judged(Tonight({"bm25": scores(0.5)}), tmp_path, selection=("all",))
     assert (gone.outcome, gone.found.missing) == ("incomplete", ("plugged",))
-    assert "the same was asked for: plugged. Install again" in lines(gone)[1]
+    assert "with the same selection: plugged. Install again" in lines(gone)[1]
     assert gone.accepted().outcome == "baseline"
     meant = judged(Tonight({"bm25": scores(0.5)}), tmp_path, selection=("bm25",))
     assert (meant.outcome, meant.found.missing) == ("good", ())
@@ -389,7 +389,7 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
     longer.mkdir(parents=True)
     (longer / "x.trial").write_bytes(b"")
     assert unfinished(tmp_path, "made") == folder
-    every = [Night(tmp_path / "made-2026-01-03T020000Z", {})]
+    every = [NightlyRecord(tmp_path / "made-2026-01-03T020000Z", {})]
     assert started_as(folder.name) == "made"
     assert retention.leftovers(tmp_path, every, 1, "made") == [folder]
     assert retention.leftovers(tmp_path, every, 2, "made") == []
@@ -420,7 +420,7 @@ def test_a_second_nightly_is_refused_and_a_dead_ones_lock_is_taken_over(tmp_path
         holder.wait()
     with only_nightly(path, "other") as left:
         assert left is not None
-        assert f"did not come to its end: process {holder.pid}, hopworld" in left
+        assert f"did not finish: process {holder.pid}, hopworld" in left
     with only_nightly(path, "other") as left:
         assert left is None
 

@@ -243,7 +243,7 @@ def test_what_models_did_not_say_is_told_not_kept_and_asked_again(folder: Path, 
 
 
 def _status(trial: str) -> str:
-    (found,) = [run.status for run in QuietTracker.latest.told if run.tags.get("trial_id") == trial]
+    (found,) = [run.status for run in QuietTracker.latest.payloads if run.tags.get("trial_id") == trial]
     return found
 
 

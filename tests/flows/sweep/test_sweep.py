@@ -217,7 +217,7 @@ def test_best_yaml_says_on_which_questions_it_was_tuned_and_run_reads_it(
     assert "tuned" == entry["kind"]
     assert {"sets": ["tiny"], "questions": 3} == entry["in_sample"]
     assert "tuned on tiny, whose questions are asked here" in " ".join(done.output.split())
-    (child,) = [payload for payload in QuietTracker.latest.told if payload.parent_key]
+    (child,) = [payload for payload in QuietTracker.latest.payloads if payload.parent_key]
     assert ("tuned", "tiny") == (child.tags["kind"], child.tags["in_sample"])
 
 

@@ -48,13 +48,13 @@ class Stage:
     """Eight configurations on the tiny benchmark, two questions a batch."""
 
     home: Home
-    arena: TrialContext
+    context: TrialContext
     graph: tuple[GraphOptions, GraphPlan]
     strategies: Mapping[int, Strategy]
 
     def alone(self) -> dict[int, TrialRecord]:
         """The trials in this process."""
-        return {number: self.arena.run(strategy) for number, strategy in self.strategies.items()}
+        return {number: self.context.run(strategy) for number, strategy in self.strategies.items()}
 
     def on(self, runner: str, kill: bool = False) -> dict[int, TrialRecord]:
         """The trials as workers rank them; `kill` ends a worker process when the first trial is back."""
@@ -62,13 +62,13 @@ class Stage:
         killed: list[int] = []
 
         def then(number: int, ranked: TrialOutcome) -> None:
-            found[number] = self.arena.run(self.strategies[number], ranked)
+            found[number] = self.context.run(self.strategies[number], ranked)
             workers = [p.pid for p in multiprocessing.active_children() if p.pid and "Spawn" in type(p).__name__]
             if kill and not killed:
                 os.kill(workers[0], signal.SIGKILL)
                 killed.append(workers[0])
 
-        rank_on_workers(WorkerOptions(runner, 2, 2), self.home, self.arena, self.graph, self.strategies, then)
+        rank_on_workers(WorkerOptions(runner, 2, 2), self.home, self.context, self.graph, self.strategies, then)
         assert kill == bool(killed)
         return found
 
@@ -93,8 +93,8 @@ def stage(folder: Path) -> Stage:
     record, _ = built_graph(graph, index, home, plain_steps)
     plan = read_sweep(folder / "sweep.yaml")
     index.floors.update(plan.floors)
-    arena = TrialContext(benchmark, benchmark.digest, index, str(record["fingerprint"]), batch=2)
-    return Stage(home, arena, (options, graph), {n: one.strategy for n, one in enumerate(plan.candidates)})
+    context = TrialContext(benchmark, benchmark.digest, index, str(record["fingerprint"]), batch=2)
+    return Stage(home, context, (options, graph), {n: one.strategy for n, one in enumerate(plan.candidates)})
 
 
 def content(record: TrialRecord) -> tuple[object, ...]:

@@ -121,6 +121,6 @@ def test_a_sweeps_trial_has_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     write_benchmark(tmp_path / "tiny")
     plan = read_sweep(write_sweep(tmp_path, grid={"restart": [0.5]}), {})
     sweep(plan, tmp_path / "out", prefect=False)
-    (trial,) = [one for one in QuietTracker.latest.told if one.params.get("strategy") == "pagerank"]
+    (trial,) = [one for one in QuietTracker.latest.payloads if one.params.get("strategy") == "pagerank"]
     assert 1.0 == trial.metrics["recall@5.coverage"]
     assert trial.metrics["recall@5"] > 0.0

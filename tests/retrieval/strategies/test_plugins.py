@@ -71,11 +71,11 @@ def test_a_sweep_computes_anew_what_a_changed_plugin_ranks_and_serves_an_unchang
     assert names(ours) == names(ours_after)
     means = [done.results[0].mean("nDCG@10") for done in (first, other)]
     assert means[0] != means[1]  # its rankings are those of the new code
-    tags = QuietTracker.latest.told[1].tags
+    tags = QuietTracker.latest.payloads[1].tags
     assert "plugins" not in tags  # the last sweep was ours
     install(site)
     assert 2 == sweep_of(tmp_path, "mine", "back", depth=[2, 3]).reused  # the old code's trials are still its own
-    assert f"hopbench-mine {digest()}" in [run.tags.get("plugins") for run in QuietTracker.latest.told]
+    assert f"hopbench-mine {digest()}" in [run.tags.get("plugins") for run in QuietTracker.latest.payloads]
 
 
 def test_a_folder_of_a_sweep_names_the_plugin_that_changed(

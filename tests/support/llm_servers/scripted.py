@@ -133,9 +133,9 @@ class ScriptedServer:
     def _fault(self, body: Body) -> str | None:
         if self.per_second is not None and not self._admits(self.per_second):
             return "429"
-        told = re.search(r"fault:(\w+)", str(body.get("messages")))
-        if told is not None:
-            return told[1]
+        wanted = re.search(r"fault:(\w+)", str(body.get("messages")))
+        if wanted is not None:
+            return wanted[1]
         drawn = self._random.random()
         for fault, share in self.faults.items():
             drawn -= share
@@ -162,8 +162,8 @@ class ScriptedServer:
             status, headers, content = 429, f"Retry-After: {self.retry_after}\r\n", {"error": {"message": "slow down"}}
         elif fault in ("500", "401"):
             key = re.search(rb"authorization: *bearer *(\S+)", head, re.IGNORECASE)
-            said = f"no luck with key {key[1].decode() if key else None}"  # a careless server repeats the key
-            status, content = int(fault), {"error": {"message": said}}
+            message = f"no luck with key {key[1].decode() if key else None}"  # a careless server repeats the key
+            status, content = int(fault), {"error": {"message": message}}
         text = BODIES.get(fault or "", json.dumps(content)).encode()
         kind = "text/html; charset=utf-8" if fault == "html" else "application/json"
         headers += f"Content-Type: {kind}\r\nContent-Length: {len(text)}\r\n"

@@ -16,7 +16,8 @@ from tests.support import build_to_kill
 from tests.support.graphs import WORLD, WordEmbedder, plain, plan_of
 
 from hopbench.retrieval.graph.build.builder import build_graph
-from hopbench.retrieval.graph.build.plan import BuildSettings, GraphPlan
+from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.build.settings import BuildSettings
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from tests.support.graphs import ASKED, WORLD, built_index, corpora, plan_of
 
+from hopbench.eval.training.examples import TrainingExample, training_examples
 from hopbench.eval.training.hoprank import NEVER, Trainer
-from hopbench.eval.training.lessons import Lesson, lessons
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.extract.joined import with_triples
@@ -200,14 +200,16 @@ WORLD_TOLD = [
 ]
 
 
-def taught(tmp_path: Path, triples: list[Triple]) -> list[Lesson]:
+def taught(tmp_path: Path, triples: list[Triple]) -> list[TrainingExample]:
     asking = zip(ASKED, GOLD, strict=False)
     questions = tuple(BenchmarkQuestion(q.id, q.text, gold=gold) for q, gold in asking)
     plan = plan_of(WORLD, triples=triples, extractor="rules+triples" if triples else "rules")
-    return list(lessons(Benchmark("world", tuple(WORLD), questions, "tune"), built_index(plan, tmp_path), HopRank()))
+    return list(
+        training_examples(Benchmark("world", tuple(WORLD), questions, "tune"), built_index(plan, tmp_path), HopRank())
+    )
 
 
-def test_lessons_with_triples_teach_only_what_triples_are_worth(tmp_path: Path) -> None:
+def test_examples_with_triples_teach_only_what_triples_are_worth(tmp_path: Path) -> None:
     plain, more = taught(tmp_path / "rules", []), taught(tmp_path / "both", WORLD_TOLD)
     alone, both = Trainer().fit(plain), Trainer().fit([*plain, *more])
 

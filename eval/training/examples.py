@@ -19,7 +19,7 @@ from hopbench.retrieval.types import Counters
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingExample:
     """A training question and its candidates before anything is learned; `gold` holds its gold passages' chunks."""
 
     dataset: str
@@ -40,7 +40,7 @@ class Lesson:
         object.__setattr__(self, "reached", EdgeTable(self.candidates))
 
 
-def lessons(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[Lesson]:
+def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[TrainingExample]:
     """The questions of a benchmark that have gold; InputError where none has."""
     asked = [question for question in benchmark.questions if question.gold]
     if not asked:
@@ -52,10 +52,10 @@ def lessons(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[L
     batch = Batch(index, [question.question for question in asked])
     for question, candidates in zip(asked, strategy.candidates(batch, Counters()), strict=True):
         gold = np.array(sorted(row for passage in question.gold for row in rows_of[passage]), np.int64)
-        yield Lesson(benchmark.name, index.embedder.name, question, passages, candidates, gold)
+        yield TrainingExample(benchmark.name, index.embedder.name, question, passages, candidates, gold)
 
 
-def balance(group: Sequence[Lesson]) -> NDArray[np.float64]:
-    """What each lesson counts: data sets weigh the same, whatever their size."""
-    sizes = Counter(lesson.dataset for lesson in group)
-    return np.array([1.0 / sizes[lesson.dataset] for lesson in group])
+def balance(group: Sequence[TrainingExample]) -> NDArray[np.float64]:
+    """What each example counts: data sets weigh the same, whatever their size."""
+    sizes = Counter(example.dataset for example in group)
+    return np.array([1.0 / sizes[example.dataset] for example in group])

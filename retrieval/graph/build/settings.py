@@ -1,0 +1,61 @@
+"""The settings that decide a graph's content: the one declaration of their defaults, bounds and help.
+
+Flags (`flows.settings.graph_options`), sweep files (`eval.sweep.entry`) and the build key follow it. It loads little:
+commands import it before they know whether they have work to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from hopbench.retrieval.chunking import MAX_TOKENS
+from hopbench.retrieval.support.errors import ParameterError
+
+EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A build number: its default, the least and the greatest value allowed, and what it means."""
+
+    default: int | float
+    low: int
+    high: int
+    help: str
+
+
+def _number(default: int | float, low: int, high: int, help: str) -> Any:
+    return field(default=default, metadata={"number": Number(default, low, high, help.format(low=low, high=high))})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """The settings that decide a graph's content, beside its corpus and triples.
+
+    `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
+    `extraction.recogniser()`). Raises ParameterError for unknown, contradictory and out-of-range values.
+    """
+
+    extractor: str = "rules"
+    recogniser: str = ""
+    similar_top_k: int = _number(10, 1, 1000, "SIMILAR_TO edges of a chunk, {low}..{high}")
+    similar_floor: float = _number(0.3, 0, 1, "least similarity of such an edge, {low}..{high}")
+    max_tokens: int = _number(MAX_TOKENS, 1, 1_000_000, "tokens above which a passage is split")
+
+    def __post_init__(self) -> None:
+        """Refuse unknown and contradictory settings."""
+        if self.extractor not in EXTRACTORS:
+            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
+        if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
+            given = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
+            raise ParameterError(f"{given}: 'spacy' and 'llm' need one, no other has one")
+        for name, number in build_numbers().items():
+            if not number.low <= (value := getattr(self, name)) <= number.high:  # NaN is refused, too
+                raise ParameterError(f"{name} {value} is outside {number.low}..{number.high}")
+
+
+def build_numbers() -> Mapping[str, Number]:
+    """The numeric build settings by name, in the order of their declaration."""
+    return {spec.name: spec.metadata["number"] for spec in fields(BuildSettings) if "number" in spec.metadata}
