@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
+
+from hopbench.retrieval.plugins.code import PluginCode, code_of, unreadable_lines
+from hopbench.retrieval.plugins.identity import PluginSettings, settings_of
 
 if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
-    from hopbench.retrieval.strategies.plugins.code import PluginCode
 
 _ROOT = Path(__file__).resolve().parents[2]
-
-_THIS_PROCESS = secrets.token_hex(8)
 
 
 def _sources() -> list[Path]:
@@ -50,30 +49,13 @@ def source_digests() -> Mapping[str, str]:
 
 def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
     """The plug-ins that a strategy comes from; none for our own."""
-    from hopbench.retrieval.strategies.registry import registry  # loads scipy
-
-    return registry().code_of(type(strategy))
-
-
-class PluginSettings(TypedDict, total=False):
-    """The plug-ins of a trial: version and digest by distribution; `process` where a file of theirs is unreadable."""
-
-    plugins: dict[str, str]
-    process: str
+    found = (code for kind in strategy.implementations() for code in code_of(kind))
+    return tuple({code.distribution: code for code in found}.values())
 
 
 def plugin_settings(strategy: Strategy) -> PluginSettings:
-    """The part of a trial's key that names its plug-ins; empty for our own strategies.
-
-    Where a file of a plug-in cannot be read, this process is part of the key: no later one reuses the trial.
-    """
-    plugins = plugins_of(strategy)
-    if not plugins:
-        return {}
-    settings: PluginSettings = {"plugins": {each.distribution: f"{each.version}+{each.digest}" for each in plugins}}
-    if any(each.unreadable for each in plugins):
-        settings["process"] = _THIS_PROCESS
-    return settings
+    """The part of a trial's key that names the plug-ins of a strategy; empty for our own."""
+    return settings_of(plugins_of(strategy))
 
 
 def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
@@ -84,6 +66,4 @@ def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
 
 def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
     """Warnings about the plug-ins that these strategies use."""
-    from hopbench.retrieval.strategies.plugins.code import unreadable_lines
-
     return unreadable_lines(plugin for strategy in strategies for plugin in plugins_of(strategy))

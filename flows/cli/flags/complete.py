@@ -45,14 +45,14 @@ def embedders(incomplete: str) -> list[str]:
 
 def names(incomplete: str) -> list[str]:
     """The strategies' own names."""
-    from hopbench.retrieval.strategies.label import strategy_names
+    from hopbench.retrieval.strategies.names import strategy_names
 
     return _fitting(incomplete, strategy_names())
 
 
 def label(incomplete: str) -> list[str]:
     """A label: a strategy, or its tuned preset."""
-    from hopbench.retrieval.strategies.label import strategy_names, tuned_names
+    from hopbench.retrieval.strategies.names import strategy_names, tuned_names
 
     tuned = (f"{name}:tuned" for name in tuned_names())
     return _fitting(incomplete, (*strategy_names(), *tuned))

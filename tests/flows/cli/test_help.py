@@ -19,7 +19,7 @@ from hopbench.flows.settings.graph_options import EXTRACTORS
 from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.embedding.factory import SPECS
 from hopbench.retrieval.strategies import names
-from hopbench.retrieval.strategies.registry import BUILT_IN, resolve
+from hopbench.retrieval.strategies.registry import registry, resolve
 
 HEAVY = ("numpy", "pandas", "scipy", "yaml", "prefect", "mlflow", "kglite", "openai", "pyarrow")
 
@@ -114,7 +114,7 @@ def test_completion_can_be_shown_and_loads_nothing_heavy() -> None:
 
 
 def test_the_names_that_are_offered_are_the_names_that_are_taken() -> None:
-    assert names.BUILT_IN == tuple(strategy.name for strategy in BUILT_IN)
+    assert list(names.BUILT_IN) == registry().names()
     assert [f"{name}:tuned" for name in names.tuned_names()] == list(resolve("all:tuned"))
     assert [spec.replace("MODEL", "") for spec in sorted(SPECS)] == sorted(complete.embedders(""))
     assert list(STORES) == complete.stores("")

@@ -16,9 +16,9 @@ from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.version import plugin_code, plugin_settings, plugin_warnings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.nightly.circumstances import changed
-from hopbench.flows.run.worker import code_here, same_code
+from hopbench.flows.run.worker import check_same_code, code_here
 from hopbench.flows.sweep import flow as sweep_module
-from hopbench.flows.sweep.flow import Swept, sweep
+from hopbench.flows.sweep.flow import SweepOutcome, sweep
 from hopbench.retrieval.strategies.registry import make, registry, resolve
 from hopbench.retrieval.support.errors import InputError
 
@@ -37,12 +37,12 @@ def digest() -> str:
     return plugin_code([make("mine")])["hopbench-mine"]
 
 
-def sweep_of(folder: Path, strategy: str, out: str, **grid: list[float]) -> Swept:
+def sweep_of(folder: Path, strategy: str, out: str, **grid: list[float]) -> SweepOutcome:
     plan = read_sweep(write_sweep(folder, strategy=strategy, grid=grid), {})
     return sweep(plan, folder / out, prefect=False)
 
 
-def names(done: Swept) -> set[str]:
+def names(done: SweepOutcome) -> set[str]:
     return {record.trial_id for result in done.results for record in result.records.values()}
 
 
@@ -53,7 +53,7 @@ def test_a_sweep_computes_anew_what_a_changed_plugin_ranks_and_serves_an_unchang
     monkeypatch.setattr(sweep_module, "Tracker", QuietTracker)
     write_benchmark(tmp_path / "tiny")
 
-    def both(out: str) -> tuple[Swept, Swept]:
+    def both(out: str) -> tuple[SweepOutcome, SweepOutcome]:
         mine = sweep_of(tmp_path, "mine", f"{out}-mine", depth=[2, 3])
         return mine, sweep_of(tmp_path, "pagerank", f"{out}-ours", restart=[0.15, 0.5])
 
@@ -144,7 +144,7 @@ def test_equal_code_installed_editable_is_equal_and_its_own_imports_count(
     plugins.use(site, monkeypatch)
     try:
         with_help = plugin_code([make("mine")])["hopbench-mine"]
-        files_of = registry().code_named("mine")[0].files
+        files_of = registry().code_of("mine")[0].files
         assert sorted([*FILES, "hopbench_mine_help.py"]) == sorted(files_of)  # not `unrelated.py`
         (source / "unrelated.py").write_text("y = 2\n")
         forget()
@@ -190,7 +190,7 @@ def test_a_night_names_the_plugin_whose_code_changed(site: Path) -> None:
         return {
             "graph": graph,
             "specs": {},
-            "plugins": {"mine": _plugins("mine")},
+            "plugins": {"mine": _plugins(make("mine"))},
             **dict.fromkeys(("embedder", "store", "seed", "machine"), "same"),
         }
 
@@ -218,7 +218,7 @@ def test_a_plugin_that_cannot_be_read_is_told_and_its_trials_are_nobodys(
         "the plug-in again"
     ]
     here = plugin_settings(mine)
-    monkeypatch.setattr("hopbench.eval.trials.version._THIS_PROCESS", "another")
+    monkeypatch.setattr("hopbench.retrieval.plugins.identity._THIS_PROCESS", "another")
     assert plugin_settings(mine) != here
     assert plugin_settings(make("bm25")) == {}
 
@@ -233,7 +233,7 @@ CODE = FILES["hopbench_mine/strategy.py"]
         ("import nothing_of_that_name\n", "ModuleNotFoundError"),
         ("raise SystemExit(7)\n", "SystemExit: 7"),
         ("Mine = 3\n", "it is no Strategy class"),
-        (CODE.replace('"mine"', '"bm25"'), "two strategies"),
+        (CODE.replace('"mine"', '"bm25"'), "it is named 'bm25', its entry point 'mine'"),
         (CODE.replace('"mine"', '"a:b"'), "in a label"),
         (CODE.replace('param(3, "how many hits are turned round", 1, 10)', "3"), "'depth' has no default and bounds"),
     ],
@@ -254,7 +254,7 @@ def test_a_worker_with_other_code_is_refused(site: Path) -> None:
     install(site)
     told = code_here([make("mine"), make("bm25")])
     assert {"hopbench", "hopbench-mine"} == set(told)
-    same_code(told, [make("mine")])
+    check_same_code(told, [make("mine")])
     install(site, REVERSED)
     with pytest.raises(InputError, match=r"has other code \(hopbench-mine is 1\.0\+\w+ there and 1\.0\+\w+ here\)"):
-        same_code(told, [make("mine")])
+        check_same_code(told, [make("mine")])
