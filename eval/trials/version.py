@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hopbench.eval.metrics import metric_code
 from hopbench.retrieval.plugins.code import PluginCode, code_of, unreadable_lines
 from hopbench.retrieval.plugins.identity import PluginSettings, settings_of
 
@@ -53,9 +54,12 @@ def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
     return tuple({code.distribution: code for code in found}.values())
 
 
-def plugin_settings(strategy: Strategy) -> PluginSettings:
-    """The part of a trial's key that names the plug-ins of a strategy; empty for our own."""
-    return settings_of(plugins_of(strategy))
+def plugin_settings(strategy: Strategy, metrics: Iterable[str] = ()) -> PluginSettings:
+    """The part of a trial's key that names its plug-ins: those that rank, and those that score every trial.
+
+    `metrics` are names of metrics that score this one too. Empty where all is our own.
+    """
+    return settings_of([*plugins_of(strategy), *metric_code(metrics)])
 
 
 def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
@@ -65,5 +69,5 @@ def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
 
 
 def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
-    """Warnings about the plug-ins that these strategies use."""
-    return unreadable_lines(plugin for strategy in strategies for plugin in plugins_of(strategy))
+    """Warnings about the plug-ins that these strategies use, and those that score every trial."""
+    return unreadable_lines([*metric_code(), *(plugin for one in strategies for plugin in plugins_of(one))])

@@ -73,6 +73,7 @@ def run(
     changes: Sequence[str] = (),
     ragas: bool = True,
     targets: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     seed: int = 0,
     prefect: bool = False,
     **graph: Unpack[GraphSettings],
@@ -80,8 +81,9 @@ def run(
     """Run strategies over a data set's questions, as `hopbench run` does.
 
     `strategies` are labels (`hoprank`, `pagerank[restart=0.3]`, `all`, `all:tuned`), `changes` lines like those of
-    `--set`, `targets` like those of `--target`. Files go to `out` (default: a new folder in the home's `runs`); the run
-    is tracked in MLflow. With `prefect`, it is a flow run on a Prefect server.
+    `--set`, `targets` like those of `--target`, `metrics` those to measure beside the usual ones (`recall@7`). Files
+    go to `out` (default: a new folder in the home's `runs`); the run is tracked in MLflow. With `prefect`, it is a flow
+    run on a Prefect server.
 
     Raises InputError for anything that cannot be used as given, before any work begins; IncompleteError where the work
     stopped and the same call goes on.
@@ -96,6 +98,7 @@ def run(
         changes=changes,
         ragas=ragas,
         targets=targets,
+        metrics=metrics,
         seed=seed,
         prefect=prefect,
         command="hopbench run (Python)",

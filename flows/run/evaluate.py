@@ -99,6 +99,7 @@ def _checked_input(options: RunOptions, home: Home, force: bool) -> tuple[Benchm
         strategy.identity()  # reads the files that parameters name
     options.fitted_on()
     options.checked_targets(list(strategies), benchmark.questions)
+    options.asked_metrics()  # refuses a name that is unknown
     options.open_embedder(home)
     return benchmark, strategies
 
@@ -209,6 +210,7 @@ class RunSession:
             batch=self.options.batch,
             tuned_on=self.options.fitted_on(),
             targets=self.options.checked_targets(list(self.strategies)),
+            metrics=self.options.asked_metrics(),
         )
         return plan, warnings
 

@@ -63,6 +63,7 @@ class TrialGraphs:
         subset = first_drawn(drawn, questions, cell.seed)
         arena = TrialContext(subset, benchmark.digest, index, fingerprint, cell.seed)
         arena = replace(arena, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
+        arena = replace(arena, metrics=content.objective.asked)
         return replace(arena, reading=trial_reading(content, self.models)) if read else arena
 
     def graph(self, dataset: str, build: Build) -> tuple[GraphOptions, GraphPlan]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from hopbench.retrieval.chunking import MAX_TOKENS
+from hopbench.retrieval.graph.extract.extractor_names import BUILT_IN, NAMELESS, extractor_names
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Passage, Triple
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from hopbench.retrieval.graph.extract.model import TripleReader
 
 BUILDER_VERSION = 4
-EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class BuildSettings:
     """The settings that decide a graph's content, beside its corpus and triples.
 
     `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
-    `extraction.recogniser()`).
+    `model.recogniser()`), or a plug-in's package with its version and a digest of its files.
     """
 
     extractor: str = "rules"
@@ -36,11 +36,12 @@ class BuildSettings:
 
     def __post_init__(self) -> None:
         """Refuse unknown and contradictory settings."""
-        if self.extractor not in EXTRACTORS:
-            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
-        if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
+        if self.extractor not in BUILT_IN and self.extractor not in extractor_names():
+            known = ", ".join(dict.fromkeys([*BUILT_IN, *extractor_names()]))
+            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {known}")
+        if (self.extractor not in NAMELESS) != bool(self.recogniser):
             given = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
-            raise ParameterError(f"{given}: 'spacy' and 'llm' need one, no other has one")
+            raise ParameterError(f"{given}: 'spacy', 'llm' and plug-ins need one, no other has one")
         if not 1 <= self.similar_top_k <= 1000:
             raise ParameterError(f"similar_top_k {self.similar_top_k} is outside 1..1000")
         if not 0.0 <= self.similar_floor <= 1.0:
