@@ -12,6 +12,7 @@ from typing import Any
 from hopbench.eval.benchmarks.beir import Parsed
 from hopbench.eval.benchmarks.contexts import CorpusBuilder, pooled_id, read_context, read_facts
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, list_field, required
+from hopbench.eval.benchmarks.formats import Loader
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_questions
 from hopbench.eval.types import BenchmarkQuestion
 
@@ -80,3 +81,15 @@ def _triples(evidences: object, place: Place) -> list[list[str]]:
                 f"field 'evidences' must be a list of [subject, relation, object], but holds {kind(triple)}"
             )
     return [list(triple) for triple in evidences]
+
+
+def _is_hotpotqa(record: Record) -> bool:
+    return "context" in record and "question" in record and "evidences" not in record and "paragraphs" not in record
+
+
+def _is_2wiki(record: Record) -> bool:
+    return {"context", "question", "evidences"} <= record.keys() and "paragraphs" not in record
+
+
+HOTPOTQA = Loader(_is_hotpotqa, read_hotpotqa)
+TWOWIKI = Loader(_is_2wiki, read_2wiki)

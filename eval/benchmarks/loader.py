@@ -10,7 +10,7 @@ from pathlib import Path
 from hopbench.eval.benchmarks.beir import Parsed, find_questions, has_table, read_folder
 from hopbench.eval.benchmarks.card import has_card, role_of
 from hopbench.eval.benchmarks.documents import holds_documents, read_documents
-from hopbench.eval.benchmarks.official import READERS, detect
+from hopbench.eval.benchmarks.official import BUILT_IN, detect, loaders
 from hopbench.eval.benchmarks.question_files import read_question_file
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.benchmarks.registry import shipped_folders
@@ -18,7 +18,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.input_files import unreadable
 
-FORMATS = ("beir", *READERS)
+FORMATS = ("beir", *BUILT_IN)
 NAME_LIMIT = 150  # bytes; a system takes 255, and times, keys and endings are added
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(:[\w.+-]+){0,2}")
 
@@ -38,12 +38,12 @@ def load_benchmark(
     name_or_path
         A shipped name (`hopworld`); a folder in BEIR layout, with `qrels` or without (a user's own corpus; tables may
         be JSONL, Parquet, CSV or TSV); a folder of Markdown, HTML, PDF and text files; an official HotpotQA,
-        2WikiMultihopQA or MuSiQue file; or a Hub set as `owner/name[:config[:split]]`. A shipped name wins over a
-        folder of that name: write `./hopworld` for yours.
+        2WikiMultihopQA or MuSiQue file, or one that a plug-in's loader reads; or a Hub set as
+        `owner/name[:config[:split]]`. A shipped name wins over a folder of that name: write `./hopworld` for yours.
     limit
         Keep the first `limit` questions. The whole corpus is kept and the whole benchmark validated.
     format
-        One of `FORMATS`, in place of detecting it from the content.
+        One of `FORMATS` or a plug-in's loader, in place of detecting it from the content.
     questions
         A `queries` file that is asked instead of the benchmark's own questions, with `qrels` beside it or gold in it.
     need_questions
@@ -65,8 +65,8 @@ def load_benchmark(
     """
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}, must be at least 1: leave it out to keep all questions")
-    if format is not None and format not in FORMATS:
-        raise UnknownNameError("benchmark format", format, FORMATS)
+    if format is not None and format not in FORMATS and format not in loaders().names():
+        raise UnknownNameError("benchmark format", format, ("beir", *loaders().names()))
     if isinstance(name_or_path, Path):  # Path("./hopworld") has lost its "./", yet means the folder
         name_or_path = os.path.join(os.curdir, os.path.expanduser(name_or_path))
     benchmark = _load(name_or_path, format, need_questions and questions is None)

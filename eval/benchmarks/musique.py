@@ -11,6 +11,7 @@ from typing import Any
 from hopbench.eval.benchmarks.beir import Parsed
 from hopbench.eval.benchmarks.contexts import CorpusBuilder, pooled_id
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, list_field, required, text_value
+from hopbench.eval.benchmarks.formats import Loader
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_questions
 from hopbench.eval.types import BenchmarkQuestion
 
@@ -86,3 +87,6 @@ def _object(value: object, place: Place, field: str) -> Record:
     if not isinstance(value, dict):
         raise place.error(f"field {field!r} must be a list of objects, but holds {kind(value)}")
     return value
+
+
+MUSIQUE = Loader(lambda record: "paragraphs" in record, read_musique)

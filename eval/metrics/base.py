@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hopbench.eval.metrics.normalise import scorable_answers
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 
 FloatArray = npt.NDArray[np.float64]
@@ -79,6 +80,28 @@ class Metric:
         return "answers" not in self.needs or bool(scorable_answers(question.answers))
 
 
+@dataclass(frozen=True, slots=True)
+class MetricFamily:
+    """Metrics that differ in their cut-off, `NAME@k`: `at` makes the one of a k in 1..`largest`.
+
+    Those of `cutoffs` run by default; any other is measured when it is asked for (`--metric NAME@k`).
+    """
+
+    name: str
+    at: Callable[[int], Metric]
+    cutoffs: tuple[int, ...] = ()
+    largest: int = 100
+
+    def metric(self, k: int) -> Metric:
+        """The metric of a cut-off. Raises InputError where the family has none, or gives it another name."""
+        if not 1 <= k <= self.largest:
+            raise InputError(f"metric {self.name}@{k}: the cut-off is outside 1..{self.largest}")
+        made = self.at(k)
+        if not isinstance(made, Metric) or made.name != f"{self.name}@{k}":
+            raise InputError(f"the family {self.name!r} made {made!r} where the metric {self.name}@{k} belongs")
+        return made
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Answered questions beside their rankings, and what several metrics share, computed once."""
@@ -108,6 +131,15 @@ class Batch:
     def gold(self) -> Sequence[frozenset[str]]:
         """Each question's gold passage ids."""
         return [frozenset(q.gold) for q in self.questions]
+
+    def recall(self, k: int) -> FloatArray:
+        """The share of each question's gold in the top k, (n,); NaN for questions without gold."""
+        if k in CUTOFFS:
+            return self.ir[f"R@{k}"]
+        found = [len(gold.intersection(one.ranked_ids[:k])) for gold, one in zip(self.gold, self.rankings, strict=True)]
+        counts = [len(gold) or np.nan for gold in self.gold]
+        shares: FloatArray = np.asarray(found, np.float64) / np.asarray(counts, np.float64)
+        return shares
 
     @cached_property
     def answers(self) -> Sequence[tuple[str, ...]]:

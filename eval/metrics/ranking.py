@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopbench.eval.metrics.base import CUTOFFS, Batch, FloatArray, GoldFacts, Metric
+from hopbench.eval.metrics.base import CUTOFFS, Batch, FloatArray, GoldFacts, Metric, MetricFamily
 
 TREC = "trec_eval via ir_measures (MacAvaney et al., ECIR 2022, https://ir-measur.es)"
 FULL_EVIDENCE = "full-evidence retrieval as in MDR (Xiong et al., ICLR 2021, arXiv 2009.12756: 'P EM')"
@@ -14,7 +14,7 @@ def recall_at(k: int) -> Metric:
     """The `recall@k` metric: 2 gold, one in the top k → .5."""
 
     def compute(batch: Batch) -> FloatArray:
-        return batch.ir[f"R@{k}"]
+        return batch.recall(k)
 
     def ceiling(gold: GoldFacts) -> float:
         return min(k, gold.passages) / gold.passages
@@ -26,7 +26,7 @@ def all_gold_at(k: int) -> Metric:
     """The `all_gold@k` metric: 1 if every gold passage is in the top k, else 0; always 0 for more than k gold."""
 
     def compute(batch: Batch) -> FloatArray:
-        recall = batch.ir[f"R@{k}"]
+        recall = batch.recall(k)
         return np.where(np.isnan(recall), np.nan, recall == 1.0)
 
     def ceiling(gold: GoldFacts) -> float:
@@ -52,4 +52,4 @@ MRR = Metric(
     lambda batch: batch.ir["RR"],
 )
 
-METRICS = (*(all_gold_at(k) for k in CUTOFFS), *(recall_at(k) for k in CUTOFFS), NDCG, MRR)
+METRICS = (MetricFamily("all_gold", all_gold_at, CUTOFFS), MetricFamily("recall", recall_at, CUTOFFS), NDCG, MRR)

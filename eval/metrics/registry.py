@@ -7,36 +7,52 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from hopbench.eval.metrics import answer_match, answers, joined, ragas_context, ranking, titles
 from hopbench.eval.metrics.base import Group, Metric
+from hopbench.eval.metrics.catalogue import catalogue
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.retrieval.plugins.code import PluginCode
+from hopbench.retrieval.support.errors import InputError
 
 PRIMARY = "all_gold@10"
 """The metric on which comparisons, baselines and nightly verdicts stand unless told otherwise."""
 
-_METRICS: dict[str, Metric] = {}
-
 
 def register(metric: Metric) -> Metric:
     """Add a metric; refuses a name, or a tracking name, that is taken."""
-    taken = {mlflow_name(known): known for known in _METRICS}
-    if mlflow_name(metric.name) in taken:
-        raise InputError(f"metric {metric.name!r} is registered already; give the new one another name")
-    _METRICS[metric.name] = metric
-    return metric
+    return catalogue().register(metric)
 
 
 def get_metric(name: str) -> Metric:
-    """The metric of that name; UnknownNameError offers the nearest one."""
-    if name not in _METRICS:
-        raise UnknownNameError("metric", name, _METRICS)
-    return _METRICS[name]
+    """The metric of that name, a family's of any cut-off too; UnknownNameError offers the nearest one."""
+    return catalogue().get(name)
+
+
+def asked_metrics(names: Iterable[str]) -> tuple[str, ...]:
+    """The names that are measured only when asked for. Raises InputError for what a run cannot measure on request."""
+    asked = [get_metric(name) for name in names if name not in all_metrics()]
+    if other := next((one for one in asked if one.group != "ranking" or one.compute is None), None):
+        raise InputError(f"metric {other.name!r} is not computed from rankings, so it cannot be asked for by name")
+    return tuple(dict.fromkeys(one.name for one in asked))
+
+
+def metrics_among(names: Iterable[object]) -> list[Metric]:
+    """The metrics that some names (columns of rows) stand for: in the order of registration, then of the names."""
+    present = dict.fromkeys(map(str, names))
+    default = [metric for name, metric in all_metrics().items() if name in present]
+    known = {metric.name for metric in default}
+    more = (catalogue().find(name) for name in present if name not in known)
+    return [*default, *(metric for metric in more if metric is not None)]
+
+
+def metric_code(names: Iterable[str] = ()) -> tuple[PluginCode, ...]:
+    """The code of the plug-ins whose metrics every trial is scored by, and of those with these names."""
+    found = (code for name in (*all_metrics(), *names) for code in catalogue().code_of(name))
+    return tuple({code.distribution: code for code in found}.values())
 
 
 def all_metrics(group: Group | None = None) -> Mapping[str, Metric]:
-    """Name → metric in the order of registration, all or one group's (read-only)."""
-    chosen = {name: m for name, m in _METRICS.items() if group is None or m.group == group}
+    """Name → metric of those measured by default, in the order of registration, all or one group's (read-only)."""
+    chosen = {name: m for name, m in catalogue().defaults.items() if group is None or m.group == group}
     return MappingProxyType(chosen)
 
 
@@ -48,12 +64,14 @@ def ragas_metrics(names: Iterable[object]) -> list[str]:
 
 def sign_of(name: str) -> float:
     """The metric's `sign`; 1 for a name that is not registered, as of a package that is not installed any more."""
-    return _METRICS[name].sign if name in _METRICS else 1.0
+    metric = catalogue().find(name)
+    return 1.0 if metric is None else metric.sign
 
 
 def worst_of(name: str) -> float:
     """What a failed question counts in the metric's mean; 0 for a name that is not registered."""
-    return _METRICS[name].worst if name in _METRICS else 0.0
+    metric = catalogue().find(name)
+    return 0.0 if metric is None else metric.worst
 
 
 def rank_key(name: str, value: float | None) -> float:
@@ -65,30 +83,6 @@ def best_value(name: str, values: Iterable[float | None]) -> float | None:
     """The best of the measured values of a metric; None where there is none."""
     known = [value for value in values if value is not None and not math.isnan(value)]
     return min(known, key=lambda value: rank_key(name, value), default=None)
-
-
-def mlflow_name(name: str) -> str:
-    """The name under which MLflow takes a metric, as it refuses "@": `recall@5` → `recall_at_5`."""
-    return name.replace("@", "_at_")
-
-
-def _register_all(families: Iterable[Iterable[Metric]]) -> None:
-    for family in families:
-        for metric in family:
-            register(metric)
-
-
-_register_all(
-    (
-        ranking.METRICS,
-        answers.METRICS,
-        titles.METRICS,
-        ragas_context.METRICS,
-        joined.REACH,
-        answer_match.METRICS,
-        joined.JUDGED,
-    )
-)
 
 
 PRIMARIES = (PRIMARY, "has_answer@10")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopbench.eval.metrics.base import Batch, FloatArray
-from hopbench.eval.metrics.registry import all_metrics
+from hopbench.eval.metrics.base import Batch, FloatArray, Metric
+from hopbench.eval.metrics.catalogue import catalogue
+from hopbench.eval.metrics.registry import all_metrics, asked_metrics, get_metric
 from hopbench.eval.types import Benchmark, PassageRanking
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
 NO_RANKING = "no ranking: the strategy returned nothing for this question"
 
 
-def score(benchmark: Benchmark, rankings: Mapping[str, PassageRanking], *, ragas: bool = False) -> pd.DataFrame:
+def score(
+    benchmark: Benchmark, rankings: Mapping[str, PassageRanking], *, ragas: bool = False, also: Sequence[str] = ()
+) -> pd.DataFrame:
     """Score rankings by question id.
 
     Returns one row per question in the benchmark's order (index `question_id`), a float column per metric of the
-    group `ranking` (and `ragas` if asked) and `failure`: the reason why the question has no ranking, else None.
+    group `ranking` (and `ragas` if asked, and those named in `also`) and `failure`: the reason why the question has no
+    ranking, else None.
     Failed questions are NaN in all metrics; so are metrics that do not apply to a question (no gold, a yes/no
     answer). Raises InputError for rankings of other questions, of passages outside the corpus, or with duplicates.
     """
@@ -33,8 +38,9 @@ def score(benchmark: Benchmark, rankings: Mapping[str, PassageRanking], *, ragas
     answered = [i for i, reason in enumerate(failures) if reason is None]
     questions = [benchmark.questions[i] for i in answered]
     batch = Batch(benchmark, questions, [rankings[q.id] for q in questions])
-    columns = {name: np.full(len(failures), np.nan) for name in _names(ragas)}
-    for name, values in _compute(batch, list(columns)).items():
+    columns = {}
+    for name, values in _compute(batch, _names(ragas, also)).items():
+        columns[name] = np.full(len(failures), np.nan)
         columns[name][answered] = values
     index = pd.Index([q.id for q in benchmark.questions], name="question_id", dtype=object)
     rows = pd.DataFrame(columns, index=index, dtype=float)
@@ -42,13 +48,42 @@ def score(benchmark: Benchmark, rankings: Mapping[str, PassageRanking], *, ragas
     return rows
 
 
-def _names(ragas: bool) -> tuple[str, ...]:
-    return (*all_metrics("ranking"), *(all_metrics("ragas") if ragas else ()))
+def _names(ragas: bool, also: Sequence[str]) -> tuple[str, ...]:
+    return (*all_metrics("ranking"), *(all_metrics("ragas") if ragas else ()), *asked_metrics(also))
 
 
-def _compute(batch: Batch, names: list[str]) -> dict[str, FloatArray]:
-    metrics = all_metrics()
-    return {name: compute(batch) for name in names if (compute := metrics[name].compute) is not None}
+def _compute(batch: Batch, names: Sequence[str]) -> dict[str, FloatArray]:
+    """Values by metric; one that runs by default and fails is left out, with a notice, and stops no other."""
+    values: dict[str, FloatArray] = {}
+    for name in names:
+        try:
+            values[name] = _values(batch, get_metric(name))
+        except InputError as error:
+            if name not in all_metrics():
+                raise
+            notice(f"{error}: it is left out")
+    return values
+
+
+def _values(batch: Batch, metric: Metric) -> FloatArray:
+    """A metric's values. Raises InputError, which names the plug-in, for a fault of its or results of another form."""
+    compute = metric.compute or (lambda each: np.full(len(each.questions), np.nan))
+    if not catalogue().code_of(metric.name):
+        return compute(batch)
+    try:
+        values = np.asarray(compute(batch), dtype=float)
+    except Exception as error:  # a plug-in may raise anything
+        raise InputError(f"{_named(metric)} failed with {type(error).__name__}: {error}") from error
+    if values.shape != (len(batch.questions),) or np.isinf(values).any():
+        raise InputError(
+            f"{_named(metric)} returned the shape {values.shape} or infinite values where {len(batch.questions)} "
+            "finite ones or NaN belong"
+        )
+    return values
+
+
+def _named(metric: Metric) -> str:
+    return f"metric {metric.name!r} of the plug-in {', '.join(code.name for code in catalogue().code_of(metric.name))}"
 
 
 def _failure(ranking: PassageRanking | None) -> str | None:

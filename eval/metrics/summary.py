@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hopbench.eval.metrics.base import CONTEXT_PASSAGES, FloatArray, GoldFacts, Metric
-from hopbench.eval.metrics.registry import all_metrics
+from hopbench.eval.metrics.registry import metrics_among
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 
@@ -68,9 +68,9 @@ def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int
 def measured_shares(rows: pd.DataFrame, benchmark: Benchmark) -> dict[str, float]:
     """Each metric's share of the questions it applies to that have a value: `measured` of `summarise`, by itself."""
     shares = {}
-    for name, metric in all_metrics().items():
-        if name in rows.columns and (count := sum(map(metric.applies, benchmark.questions))):
-            shares[name] = round(float(rows[name].notna().sum()) / count, DECIMALS)
+    for metric in metrics_among(rows.columns):
+        if count := sum(map(metric.applies, benchmark.questions)):
+            shares[metric.name] = round(float(rows[metric.name].notna().sum()) / count, DECIMALS)
     return shares
 
 
@@ -139,7 +139,7 @@ def _table(rows: pd.DataFrame, benchmark: Benchmark, context_passages: int) -> _
     if "failure" not in rows.columns:
         raise InputError("the rows have no column 'failure'; summarise the rows that score() returned")
     rows = rows.loc[ids]
-    metrics = [m for name, m in all_metrics().items() if name in rows.columns]
+    metrics = metrics_among(rows.columns)
     values = rows[[m.name for m in metrics]].to_numpy(dtype=float)
     facts = [_facts(q, benchmark.titles, context_passages) for q in benchmark.questions]
     applies = np.array([[m.applies(q) for m in metrics] for q in benchmark.questions], dtype=bool)

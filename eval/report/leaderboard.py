@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hopbench.eval.metrics import ragas_metrics
+from hopbench.eval.metrics import added_names, ragas_metrics
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
 from hopbench.eval.runs.schema import ComparisonEntry, figure
 from hopbench.eval.types import too_many_failed
@@ -52,7 +52,7 @@ class BoardRow:
 
 def metric_columns(data: ReportData) -> list[str]:
     """The leaderboard's metrics, headline first, only those that were measured."""
-    wanted = [data.primary, *METRIC_COLUMNS, *ragas_metrics(data.metrics)]
+    wanted = [data.primary, *METRIC_COLUMNS, *added_names(data.metrics), *ragas_metrics(data.metrics)]
     return [name for name in dict.fromkeys(wanted) if name in data.metrics]
 
 

@@ -37,7 +37,8 @@ class Plan:
     """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
 
     `reading` names the models that answer and judge; without it none is called. `tuned_on` are the sets on which
-    the changes in labels were tuned, if they were; `targets` what the figures must keep.
+    the changes in labels were tuned, if they were; `targets` what the figures must keep; `metrics` are measured beside
+    those that run by default.
     """
 
     benchmark: Benchmark
@@ -51,6 +52,7 @@ class Plan:
     reading: Reading = field(default_factory=Reading)
     tuned_on: Sequence[FittedOn] = ()
     targets: Sequence[Target] = ()
+    metrics: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
@@ -110,6 +112,7 @@ class Plan:
             seed=self.seed,
             label=label,
             batch=self.batch,
+            metrics=list(self.metrics),
         ).digest
 
 
@@ -175,7 +178,7 @@ def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFr
     factors = expansion_factors(plan.index)
     rows = {}
     for label, trial in trials.items():
-        scored = score(plan.benchmark, trial.rankings, ragas=plan.ragas)
+        scored = score(plan.benchmark, trial.rankings, ragas=plan.ragas, also=plan.metrics)
         rows[label] = scored.join(reach_columns(trial, plan.benchmark, factors))
     return rows
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from hopbench.eval.metrics import ADD_ANSWERS, ADD_GOLD, all_metrics
+from hopbench.eval.metrics import ADD_ANSWERS, ADD_GOLD, all_metrics, catalogue, get_metric
 from hopbench.eval.runs.schema import StrategyEntry, TargetEntry, figure
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
@@ -47,9 +47,8 @@ class Target:
                 "such as 'context_precision>=.20' or 'hoprank latency_ms_p95<=500'"
             )
         metric = form["metric"]
-        known = [*all_metrics(), *COSTS]
-        if metric not in known:
-            raise UnknownNameError("metric of a target", metric, known)
+        if metric not in COSTS and catalogue().find(metric) is None:
+            raise UnknownNameError("metric of a target", metric, [*all_metrics(), *COSTS])
         try:
             limit = float(form["limit"])
         except ValueError:
@@ -114,9 +113,9 @@ def refuse_unmeasured(
     `questions` are the benchmark's, where they are known: a metric that applies to none of them is refused too.
     """
     for target in targets:
-        metric = all_metrics().get(target.metric)
-        if metric is None:
+        if target.metric in COSTS:
             continue
+        metric = get_metric(target.metric)
         missing = ""
         if metric.group == "ragas" and not ragas:
             missing = "leave out --no-ragas"

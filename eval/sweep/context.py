@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -34,6 +34,7 @@ class TrialContext:
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
     `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics, `reading` answer and judge;
     `repeat` tells equal trials apart. `batch` asks for smaller batches of questions, to spread them over workers.
+    `metrics` are measured beside those that run by default.
     """
 
     benchmark: Benchmark
@@ -47,6 +48,7 @@ class TrialContext:
     repeat: int = 0
     reading: Reading = field(default_factory=Reading)
     batch: int | None = None
+    metrics: Sequence[str] = ()
 
     @cached_property
     def parts(self) -> list[Batch]:
@@ -69,6 +71,7 @@ class TrialContext:
             ragas=self.ragas,
             repeat=self.repeat,
             batch=self.batch,
+            metrics=list(self.metrics),
             **self.reading.settings(),
         )
 
@@ -84,7 +87,7 @@ class TrialContext:
         key, started = self.key(strategy), time.time() - (ranked.seconds if ranked else 0.0)
         with collector_paused():
             outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
-            tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas)}
+            tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}
         answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _directly)
         rows = tables[strategy.name]
         summary = summarise(rows, self.benchmark, context_passages=self.budget.chunks)

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hopbench.eval.metrics import PRIMARY, all_metrics
+from hopbench.eval.metrics import PRIMARY, asked_metrics, get_metric
 from hopbench.eval.sweep.entry import BuildValues, Entry
 from hopbench.eval.sweep.model_fields import OBJECTIVES, ModelFields
 from hopbench.eval.sweep.values import MOST, Section
 from hopbench.retrieval.strategies.label import Label
-from hopbench.retrieval.support.errors import UnknownNameError
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 
 class Objective(Section):
@@ -23,9 +23,17 @@ class Objective(Section):
     @field_validator("metric", "also")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in OBJECTIVES:
-            raise ValueError(str(UnknownNameError("metric", name, OBJECTIVES)))
+        try:
+            if name not in OBJECTIVES:
+                asked_metrics([name])
+        except InputError as error:
+            raise ValueError(str(error)) from error
         return name
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Those of the two that are measured only when asked for, such as `recall@7`."""
+        return asked_metrics((self.metric, self.also))
 
 
 class Halving(Section):
@@ -105,7 +113,7 @@ class SweepFile(ModelFields):
     @model_validator(mode="after")
     def _measured(self) -> SweepFile:
         for name in (self.objective.metric, self.objective.also):
-            self.refuse_unmeasured(all_metrics()[name], self.ragas)
+            self.refuse_unmeasured(get_metric(name), self.ragas)
         return self
 
     @model_validator(mode="after")

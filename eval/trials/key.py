@@ -64,6 +64,7 @@ class Variations(ReadingSettings, total=False):
 
     `label` is a run's name for the strategy. `latency` and `ragas`: measured too. `repeat` tells equal trials apart.
     `batch`: questions in a batch, which decides the number of round trips. `night`: the nightly run that did it.
+    `metrics`: those measured beside the ones that run by default.
     """
 
     label: str
@@ -72,6 +73,7 @@ class Variations(ReadingSettings, total=False):
     repeat: int
     batch: int | None
     night: str
+    metrics: Sequence[str]
 
 
 class TrialSettings(Variations):
@@ -133,7 +135,7 @@ class TrialKey:
             "budget": [budget.chunks, budget.tokens],
             "seed": seed,
             "code": code_version(),
-            **plugin_settings(strategy),
+            **plugin_settings(strategy, variations.get("metrics", ())),
             **{name: value for name, value in varied.items() if value},  # type: ignore[typeddict-item]
         }
         return cls(settings)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
+
+from hopbench.eval.metrics import metric_code
+from hopbench.retrieval.plugins.code import PluginCode, code_of, unreadable_lines
+from hopbench.retrieval.plugins.identity import PluginSettings, settings_of
 
 if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
-    from hopbench.retrieval.strategies.plugins.code import PluginCode
 
 _ROOT = Path(__file__).resolve().parents[2]
-
-_THIS_PROCESS = secrets.token_hex(8)
 
 
 def _sources() -> list[Path]:
@@ -50,30 +50,16 @@ def source_digests() -> Mapping[str, str]:
 
 def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
     """The plug-ins that a strategy comes from; none for our own."""
-    from hopbench.retrieval.strategies.registry import registry  # loads scipy
-
-    return registry().code_of(type(strategy))
-
-
-class PluginSettings(TypedDict, total=False):
-    """The plug-ins of a trial: version and digest by distribution; `process` where a file of theirs is unreadable."""
-
-    plugins: dict[str, str]
-    process: str
+    found = (code for kind in strategy.implementations() for code in code_of(kind))
+    return tuple({code.distribution: code for code in found}.values())
 
 
-def plugin_settings(strategy: Strategy) -> PluginSettings:
-    """The part of a trial's key that names its plug-ins; empty for our own strategies.
+def plugin_settings(strategy: Strategy, metrics: Iterable[str] = ()) -> PluginSettings:
+    """The part of a trial's key that names its plug-ins: those that rank, and those that score every trial.
 
-    Where a file of a plug-in cannot be read, this process is part of the key: no later one reuses the trial.
+    `metrics` are names of metrics that score this one too. Empty where all is our own.
     """
-    plugins = plugins_of(strategy)
-    if not plugins:
-        return {}
-    settings: PluginSettings = {"plugins": {each.distribution: f"{each.version}+{each.digest}" for each in plugins}}
-    if any(each.unreadable for each in plugins):
-        settings["process"] = _THIS_PROCESS
-    return settings
+    return settings_of([*plugins_of(strategy), *metric_code(metrics)])
 
 
 def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
@@ -83,7 +69,5 @@ def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
 
 
 def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
-    """Warnings about the plug-ins that these strategies use."""
-    from hopbench.retrieval.strategies.plugins.code import unreadable_lines
-
-    return unreadable_lines(plugin for strategy in strategies for plugin in plugins_of(strategy))
+    """Warnings about the plug-ins that these strategies use, and those that score every trial."""
+    return unreadable_lines([*metric_code(), *(plugin for one in strategies for plugin in plugins_of(one))])

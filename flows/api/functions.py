@@ -79,6 +79,7 @@ def run(
     changes: Sequence[str] = (),
     ragas: bool = True,
     targets: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     seed: int = 0,
     retrievers: Mapping[str, str | Retrieve] | None = None,
     runs: Mapping[str, PathLike] | None = None,
@@ -89,9 +90,10 @@ def run(
     """Run strategies over a data set's questions, as `hopbench run` does.
 
     `strategies` are labels (`hoprank`, `pagerank[restart=0.3]`, `all`, `all:tuned`), `changes` lines like those of
-    `--set`, `targets` like those of `--target`. `retrievers` puts others beside them, by label: a function of
-    (questions, k) that returns passage ids for each question, best first, or the URL of an endpoint; `runs` the files
-    of rankings made elsewhere (docs/your-retriever.md). With `llm` a model reads, with `judge` one judges.
+    `--set`, `targets` like those of `--target`, `metrics` those to measure beside the usual ones (`recall@7`).
+    `retrievers` puts others beside them, by label: a function of (questions, k) that returns passage ids for each
+    question, best first, or the URL of an endpoint; `runs` the files of rankings made elsewhere
+    (docs/your-retriever.md). With `llm` a model reads, with `judge` one judges.
 
     Files go to `out` (default: a new folder in the home's `runs`); the run is tracked in MLflow. With `prefect`, it is
     a flow run on a Prefect server.
@@ -110,6 +112,7 @@ def run(
         changes=changes,
         ragas=ragas,
         targets=targets,
+        metrics=metrics,
         seed=seed,
         retrievers=[f"{label}={value}" for label, value in given.items() if isinstance(value, str)],
         functions={label: Function(retrieve=value) for label, value in given.items() if not isinstance(value, str)},
@@ -148,12 +151,12 @@ def sweep(file: PathLike | Mapping[str, Any], out: PathLike, *, champion: bool =
 def register(strategy: type[Strategy]) -> type[Strategy]:
     """Make a strategy class of one's own usable by its name, in this process; usable as a decorator.
 
-    A package offers its strategies to every process by an entry point instead (docs/plugins.md). Raises ParameterError
-    where the name is taken.
+    A package offers its strategies to every process by an entry point instead (docs/plugins.md). Raises InputError
+    where the class cannot be used or its name is taken by one of ours or of a package.
     """
     from hopbench.retrieval.strategies.registry import registry
 
-    return registry().register(strategy)
+    return registry().add(strategy.name, strategy)
 
 
 def load_run(folder: PathLike) -> Run:

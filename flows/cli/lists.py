@@ -73,7 +73,7 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
     return {
         "name": strategy.name,
         "summary": strategy.summary,
-        "plugins": [str(one) for one in registry().code_of(strategy)],
+        "plugins": [str(one) for one in registry().code_of(strategy.name)],
         "edges": list(strategy.edges),
         "plain_label": plain.kind,
         "presets": _presets(strategy.name, tuned is not None),

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.trials.version import source_digests
+from hopbench.eval.trials.version import plugins_of, source_digests
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
+    from hopbench.retrieval.strategies.base import Strategy
 
 # What computes vectors, graphs, rankings or scores; another release may compute something else.
 PACKAGES = ("bm25s", "igraph", "ir-measures", "kglite", "neo4j", "numpy", "onnxruntime", "pystemmer", "ragas", "scipy")
@@ -30,7 +31,7 @@ def circumstances(evaluation: Evaluation) -> dict[str, Any]:
         "seed": plan.seed,
         "specs": {label: dict(trial.parameters) for label, trial in evaluation.trials.items()},
         "code": dict(source_digests()),
-        "plugins": {label: used for label, one in evaluation.trials.items() if (used := _plugins(one.strategy))},
+        "plugins": {label: used for label, one in plan.strategies.items() if (used := _plugins(one))},
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "machine": f"{platform.node()} ({platform.machine()}, Python {platform.python_version()})",
     }
@@ -85,11 +86,8 @@ def _code(what: str, now: Mapping[str, str], then: Mapping[str, str]) -> list[st
     return [f"{what} ({', '.join(files[:MOST_FILES])}{more})"]
 
 
-def _plugins(strategy: str) -> dict[str, Any]:
-    from hopbench.retrieval.strategies.registry import registry  # loads scipy
-
-    found = registry().code_named(strategy)
-    return {item.distribution: {"version": item.version, "files": dict(item.files)} for item in found}
+def _plugins(strategy: Strategy) -> dict[str, Any]:
+    return {one.distribution: {"version": one.version, "files": dict(one.files)} for one in plugins_of(strategy)}
 
 
 def _plugin_code(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str]) -> list[str]:

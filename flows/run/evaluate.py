@@ -73,5 +73,6 @@ def _checked_input(options: RunOptions, home: Home, force: bool) -> tuple[Benchm
         strategy.identity()  # reads the files that parameters name
     options.fitted_on()
     options.checked_targets(list(strategies), benchmark.questions)
+    options.asked_metrics()  # refuses a name that is unknown
     options.open_embedder(home)
     return benchmark, strategies

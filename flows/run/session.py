@@ -152,6 +152,7 @@ class RunSession:
             batch=self.options.batch,
             tuned_on=self.options.fitted_on(),
             targets=self.options.checked_targets(list(self.strategies)),
+            metrics=self.options.asked_metrics(),
         )
         return plan, warnings
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
 
 from hopbench.retrieval.graph.build.settings import build_numbers
+from hopbench.retrieval.graph.extract.extractor_names import NAMELESS, extractor_names
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from hopbench.retrieval.graph.stores.base import GraphStore
     from hopbench.retrieval.llm import LLM
 
-EXTRACTORS = ("rules", "spacy", "rules+triples", "llm")
 BUILD_NUMBERS = build_numbers()
 
 
@@ -59,11 +59,15 @@ class GraphOptions:
     store: Annotated[
         str, Setting("Where the graph is kept: kglite (a file), neo4j (NEO4J_URI or make neo4j).", values="stores")
     ] = "kglite"
-    embedder: Annotated[str, Setting("wordllama, minilm, fastembed:MODEL or openai:MODEL.", values="embedders")] = (
-        "wordllama"
-    )
+    embedder: Annotated[
+        str,
+        Setting("wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].", values="embedders"),
+    ] = "wordllama"
     extractor: Annotated[
-        str, Setting("What reads entities and relations: rules, spacy, rules+triples or llm.", values="extractors")
+        str,
+        Setting(
+            "What reads entities and relations: rules, spacy, rules+triples, llm or a plug-in.", values="extractors"
+        ),
     ] = "rules"
     triples: Annotated[Path | None, Setting("Ready triples (JSONL) in place of the extractor.")] = None
     questions: Annotated[
@@ -134,15 +138,12 @@ class GraphOptions:
     def open_embedder(self, home: Home) -> Embedder:
         """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""
         from hopbench.flows.settings.stores import check_store
-        from hopbench.retrieval.graph.extract.spacy_names import recogniser
 
         check_store(self.store, home)
-        if self.extractor not in EXTRACTORS:
-            raise UnknownNameError("extractor", self.extractor, EXTRACTORS)
-        if self.extractor == "spacy":
-            recogniser()  # refuses what is not installed
-        if self.extractor == "llm" and not self.triples:
-            self._recogniser_name()
+        if self.extractor not in extractor_names():
+            raise UnknownNameError("extractor", self.extractor, extractor_names())
+        if self.extractor == "spacy" or not self.triples:
+            self._recogniser_name(self.extractor)  # refuses what is not installed or broken
         self._check_neo4j_flags()
         if self.extractor == "rules+triples" and not self.triples:
             raise InputError(
@@ -155,7 +156,26 @@ class GraphOptions:
 
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
 
-    def _recogniser_name(self) -> str:
+    def _recogniser_name(self, extractor: str) -> str:
+        """A model with its versions and prompts, or a plug-in's code; empty for rules and files of triples alone.
+
+        Raises InputError where it is not installed, not named or broken.
+        """
+        if extractor == "llm":
+            return self._model_name()
+        if extractor in NAMELESS:
+            return ""
+        if extractor == "spacy":
+            from hopbench.retrieval.graph.extract.spacy_names import recogniser
+
+            return recogniser()
+        from hopbench.retrieval.graph.build.extraction import extractors  # loads pandas
+        from hopbench.retrieval.plugins.identity import stamp
+
+        extractors().get(extractor)  # refuses a broken plug-in
+        return stamp(extractors().code_of(extractor))
+
+    def _model_name(self) -> str:
         """Model and prompts of the extractor `llm`."""
         if self.llm is None:
             raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
@@ -182,13 +202,11 @@ class GraphOptions:
         from hopbench.eval.benchmarks import load_triples
         from hopbench.retrieval.graph.build.plan import GraphPlan
         from hopbench.retrieval.graph.build.settings import BuildSettings
-        from hopbench.retrieval.graph.extract.spacy_names import recogniser
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples and self.extractor != "rules+triples" else self.extractor
-        recogniser_of = {"spacy": recogniser, "llm": self._recogniser_name}.get(extractor, str)
         numbers: dict[str, Any] = {name: value for name in BUILD_NUMBERS if (value := getattr(self, name)) is not None}
-        settings = BuildSettings(extractor=extractor, recogniser=recogniser_of(), **numbers)
+        settings = BuildSettings(extractor=extractor, recogniser=self._recogniser_name(extractor), **numbers)
         return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
 
     def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:

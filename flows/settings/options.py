@@ -74,6 +74,7 @@ class RunOptions(GraphOptions):
     tuned_on: Sequence[str] = ()
     runs: Sequence[str] = ()
     retrievers: Sequence[str] = ()
+    metrics: Sequence[str] = ()
     functions: Mapping[str, Function] = field(default_factory=dict)
 
     def labels(self) -> dict[str, Strategy]:
@@ -88,6 +89,14 @@ class RunOptions(GraphOptions):
     def selection(self) -> tuple[str, ...]:
         """The selection: nightly runs with the same selection are compared."""
         return (self.strategies, *self.changes, *self.runs, *self.retrievers, *self.functions)
+
+    def asked_metrics(self) -> tuple[str, ...]:
+        """What is measured beside the metrics that run by default: asked for by --metric, or named by a target."""
+        from hopbench.eval.metrics import asked_metrics
+        from hopbench.eval.runs.targets import COSTS, Target
+
+        limited = (Target.parse(text).metric for text in self.targets)
+        return asked_metrics([*self.metrics, *(name for name in limited if name not in COSTS)])
 
     def fitted_on(self) -> list[FittedOn]:
         """The sets on which the labels' changes were tuned: as best.yaml writes them, or named as `--dataset` is."""

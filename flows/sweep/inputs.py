@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.metrics import ADD_GOLD, all_metrics
+from hopbench.eval.metrics import ADD_GOLD, get_metric
 from hopbench.eval.types import Benchmark, fitted_on
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
@@ -42,7 +42,7 @@ def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
     objective = plan.content.objective
     for benchmark in benchmarks.values():
         for metric in (objective.metric, objective.also):
-            if not any(map(all_metrics()[metric].applies, benchmark.questions)):
+            if not any(map(get_metric(metric).applies, benchmark.questions)):
                 raise InputError(
                     f"{plan.file}: datasets: {benchmark.name} has no gold for the objective's {metric}: {ADD_GOLD}; "
                     "where it has answers, take objective: {metric: has_answer@10, also: has_answer@5}"

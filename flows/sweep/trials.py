@@ -63,6 +63,7 @@ class TrialGraphs:
         subset = first_drawn(drawn, questions, cell.seed)
         context = TrialContext(subset, benchmark.digest, index, fingerprint, cell.seed)
         context = replace(context, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
+        context = replace(context, metrics=content.objective.asked)
         return replace(context, reading=trial_reading(content, self.models)) if read else context
 
     def graph(self, dataset: str, build: Build) -> tuple[GraphOptions, GraphPlan]:

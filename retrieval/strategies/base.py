@@ -5,51 +5,24 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
-from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.strategies.parameters import Bounds, Parameters, param
 from hopbench.retrieval.types import Counters, Hit, Ranking, Source
 
 FILL_TO = 20
 KEEP = 100
 Timing = Literal["paced", "wall", "unknown"]
 
-
-@dataclass(frozen=True)
-class Bounds:
-    """The values that a parameter may have: `low`..`high`, or one of `choices`; `aliases` are its other names."""
-
-    help: str
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-
-    def describe(self) -> str:
-        """The bounds in words, as the lists and the errors print them."""
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
-        return "" if self.low is None else f"{self.low:g}..{self.high:g}"
-
-
-def param(
-    default: Any,
-    help: str,
-    low: float | None = None,
-    high: float | None = None,
-    choices: Sequence[str] = (),
-    aliases: Sequence[str] = (),
-) -> Any:
-    """A strategy's field with its description and bounds, and the names by which its source calls it."""
-    return field(default=default, metadata={"bounds": Bounds(help, low, high, tuple(choices), tuple(aliases))})
+__all__ = ["FILL_TO", "KEEP", "Bounds", "Strategy", "Timing", "param"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Strategy(ABC):
+class Strategy(Parameters, ABC):
     """Ranks chunks for questions. Subclasses are frozen dataclasses whose fields are their parameters.
 
     A subclass names itself, declares each parameter with its bounds, and implements `initial` and `search`. This one
@@ -122,32 +95,6 @@ class Strategy(ABC):
 
     fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
 
-    def __post_init__(self) -> None:
-        """Refuse values outside the documented bounds."""
-        for spec in dataclasses.fields(self):
-            self._check(spec, getattr(self, spec.name))
-
-    def _check(self, spec: dataclasses.Field[Any], value: object) -> None:
-        bounds: Bounds = spec.metadata["bounds"]
-        wanted = type(spec.default)
-        fits = type(value) is wanted or (wanted is float and type(value) is int)
-        if fits and bounds.choices:
-            fits = value in bounds.choices
-        elif fits and bounds.low is not None and bounds.high is not None:
-            fits = bounds.low <= value <= bounds.high  # type: ignore[operator]
-        if not fits:
-            limits = bounds.describe() or f"a {wanted.__name__}"
-            raise ParameterError(f"{self.name}.{spec.name} = {value!r} is not allowed: it takes {limits}")
-
-    @classmethod
-    def parameters(cls) -> Mapping[str, dataclasses.Field[Any]]:
-        """The fields by name, in order of definition."""
-        return {spec.name: spec for spec in dataclasses.fields(cls)}
-
-    def spec(self) -> dict[str, Any]:
-        """All parameters with their values: enough to make the same strategy again."""
-        return dataclasses.asdict(self)
-
     def shared_work(self) -> tuple[str, ...]:
         """A sort key: trials in its order share as much work as possible with the trial before."""
         return self.name, *(repr(getattr(self, name)) for name in self.traversal_parameters)
@@ -162,6 +109,10 @@ class Strategy(ABC):
     def identity(self) -> dict[str, Any]:
         """Everything that decides its rankings: the parameters, and the content of files that they name."""
         return self.spec()
+
+    def implementations(self) -> Sequence[type[Any]]:
+        """The classes whose code decides its rankings: its own, and those of what it is made of."""
+        return (type(self),)
 
     def fitted_on(self) -> Sequence[FittedOn]:
         """The data sets on which its parameters were tuned or its weights learned; none by default."""

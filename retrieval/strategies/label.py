@@ -1,4 +1,4 @@
-"""Labels, by which runs speak of strategies, and the names of strategies, without loading any (they load scipy).
+"""Labels, by which runs speak of strategies, without loading any (they load scipy).
 
 A label is `NAME` (the documented preset: the source's defaults), `NAME:tuned` (the preset file of that name), or either
 with changed parameters: `NAME[field=value,…]`, `NAME:tuned[field=value,…]`.
@@ -9,26 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
-from importlib.resources import files
 
 from hopbench.retrieval.support.errors import InputError
 
-ENTRY_POINTS = "hopbench.strategies"
-BUILT_IN = (
-    "vector",
-    "bm25",
-    "hybrid",
-    "graph_expansion",
-    "expansion_queries",
-    "activation",
-    "entity_expansion",
-    "neighborhood",
-    "dual_level",
-    "kg2rag",
-    "pagerank",
-    "hoprank",
-)
 HOP_FREE = ("vector", "bm25", "hybrid")
 """The baselines, which follow no edge; of equally good ones the first counts as the best."""
 
@@ -97,14 +80,3 @@ class Label:
 def split_labels(selection: str) -> Iterator[str]:
     """The labels of a comma-separated selection, without blanks; a comma inside brackets belongs to its label."""
     return (label.strip() for label in _COMMA.split(selection) if label.strip())
-
-
-def strategy_names() -> list[str]:
-    """The names of built-in strategies and of plug-ins, whether or not a plug-in can be loaded."""
-    return [*BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))]
-
-
-def tuned_names() -> list[str]:
-    """The strategies that have a second preset, which `all:tuned` selects."""
-    folder = files("hopbench.retrieval.strategies") / "presets"
-    return [name for name in BUILT_IN if name not in WITHOUT_SOURCE and (folder / f"{name}.yaml").is_file()]

@@ -7,69 +7,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
-from importlib.resources import files
 from typing import Any
 
-from hopbench.retrieval.strategies.activation.strategy import Activation
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.baselines import BM25, Hybrid, Vector
-from hopbench.retrieval.strategies.catalogue import Registry
-from hopbench.retrieval.strategies.dual_level.strategy import DualLevel
-from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
-from hopbench.retrieval.strategies.expansion_queries.strategy import ExpansionQueries
-from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion
-from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.kg2rag.strategy import KG2RAG
-from hopbench.retrieval.strategies.label import ENTRY_POINTS, TUNED, WITHOUT_SOURCE, Label, split_labels
+from hopbench.retrieval.strategies.catalogue import registry
+from hopbench.retrieval.strategies.label import TUNED, WITHOUT_SOURCE, Label, split_labels
 from hopbench.retrieval.strategies.naming import aliases, by_field, field_named
-from hopbench.retrieval.strategies.neighborhood import Neighborhood
-from hopbench.retrieval.strategies.pagerank import PageRank
+from hopbench.retrieval.strategies.preset import Preset, preset_of
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
 
-BUILT_IN: tuple[type[Strategy], ...] = (
-    Vector,
-    BM25,
-    Hybrid,
-    GraphExpansion,
-    ExpansionQueries,
-    Activation,
-    EntityExpansion,
-    Neighborhood,
-    DualLevel,
-    KG2RAG,
-    PageRank,
-    HopRank,
-)
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Tuned parameters and how they were found (data digests, trials, objective, sweep file)."""
-
-    parameters: Mapping[str, Any]
-    provenance: Mapping[str, Any]
-
-
-@cache
-def registry() -> Registry:
-    """The built-in strategies and those that installed packages offer under the entry point `hopbench.strategies`."""
-    strategies = Registry(BUILT_IN)
-    for point in entry_points(group=ENTRY_POINTS):
-        strategies.load(point)
-    return strategies
+__all__ = ["Preset", "canonical_label", "changed_label", "defaults", "make", "preset", "registry", "resolve"]
 
 
 def preset(name: str) -> Preset | None:
-    """The tuned preset of a strategy, if it has one."""
-    file = files("hopbench.retrieval.strategies") / "presets" / f"{name}.yaml"
-    if not file.is_file():
-        return None
-    content = parse_yaml(file.read_text(encoding="utf-8"), f"preset {name}")
-    return Preset(content["parameters"], content["provenance"])
+    """The tuned preset of a strategy, if it has one; none for an unknown name."""
+    return preset_of(registry().get(name)) if name in registry().names() else None
 
 
 def make(label: str) -> Strategy:

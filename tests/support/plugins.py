@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.retrieval.strategies.registry import registry
+from hopbench.retrieval.strategies.catalogue import registry
 
 STRATEGY = '''
 from dataclasses import dataclass

@@ -155,12 +155,12 @@ def _embedder() -> Iterator[Check]:
 
 
 def _plugins() -> Iterator[Check]:
-    from hopbench.retrieval.strategies.plugins.code import unreadable_lines
+    from hopbench.retrieval.plugins.code import unreadable_lines
     from hopbench.retrieval.strategies.registry import registry
 
     found = registry()
     for name in found.names():
-        if code := found.code_named(name):
+        if code := found.code_of(name):
             held = [reason for one in code for reason in unreadable_lines([one])]
             whose = ", ".join(map(str, code))
             yield Check("warn" if held else "ok", f"plug-in {name}", "; ".join(held) or whose)

@@ -33,26 +33,30 @@ def stores(incomplete: str) -> list[str]:
 
 def extractors(incomplete: str) -> list[str]:
     """The extractors."""
-    from hopbench.flows.settings.graph_options import EXTRACTORS
+    from hopbench.retrieval.graph.extract.extractor_names import extractor_names
 
-    return _fitting(incomplete, EXTRACTORS)
+    return _fitting(incomplete, extractor_names())
 
 
 def embedders(incomplete: str) -> list[str]:
     """The embedders, those with a model to name up to the colon."""
-    return _fitting(incomplete, ("wordllama", "minilm", "fastembed:", "openai:"))
+    from hopbench.retrieval.embedder_names import BUILT_IN, EXAMPLES
+    from hopbench.retrieval.plugins.groups import EMBEDDERS, offered_names
+
+    ours = (f"{name}:" if name in EXAMPLES else name for name in BUILT_IN)
+    return _fitting(incomplete, dict.fromkeys([*ours, *offered_names(EMBEDDERS)]))
 
 
 def names(incomplete: str) -> list[str]:
     """The strategies' own names."""
-    from hopbench.retrieval.strategies.label import strategy_names
+    from hopbench.retrieval.strategies.names import strategy_names
 
     return _fitting(incomplete, strategy_names())
 
 
 def label(incomplete: str) -> list[str]:
     """A label: a strategy, or its tuned preset."""
-    from hopbench.retrieval.strategies.label import strategy_names, tuned_names
+    from hopbench.retrieval.strategies.names import strategy_names, tuned_names
 
     tuned = (f"{name}:tuned" for name in tuned_names())
     return _fitting(incomplete, (*strategy_names(), *tuned))
@@ -63,6 +67,13 @@ def labels(incomplete: str) -> list[str]:
     before, comma, last = incomplete.rpartition(",")
     offered = [*_fitting(last, ("all", "all:tuned")), *label(last)]
     return [before + comma + one for one in offered if one not in before.split(",")]
+
+
+def metrics(incomplete: str) -> list[str]:
+    """Groups of metrics that plug-ins offer, and ours that take a cut-off; their names would take loading them."""
+    from hopbench.retrieval.plugins.groups import METRICS, offered_names
+
+    return _fitting(incomplete, (f"{name}@" for name in ("recall", "all_gold", *offered_names(METRICS))))
 
 
 def changes(incomplete: str) -> list[str]:

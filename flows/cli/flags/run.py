@@ -75,6 +75,15 @@ class RunFlags:
             "of a label.",
         ),
     ] = True
+    metrics: Annotated[
+        list[str] | None,
+        option(
+            STRATEGIES,
+            "--metric",
+            help="A metric to measure beside the usual ones: recall@7, a plug-in's success@5. May be repeated.",
+            complete=complete.metrics,
+        ),
+    ] = None
     targets: Annotated[
         list[str] | None,
         option(
@@ -105,7 +114,7 @@ def run_options(command: str, out: Path, flags: Mapping[str, Any]) -> RunOptions
     from hopbench.flows.settings.options import RunOptions
 
     given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in flags.items()}
-    lists = {name: given[name] or () for name in ("changes", "tuned_on", "targets", "runs", "retrievers")}
+    lists = {name: given[name] or () for name in ("changes", "tuned_on", "targets", "runs", "retrievers", "metrics")}
     models: dict[str, Any] = {field.name: given[field.name] for field in fields(ModelOptions)}
     models["judge_metrics"] = metric_names(given["judge_metrics"])
     made = {"out": out, "prefect": not given["no_prefect"], "models": ModelOptions(**models), **lists}

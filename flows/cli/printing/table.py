@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from hopbench.eval.compare import limit
-from hopbench.eval.metrics import all_metrics, lacking, rank_key
+from hopbench.eval.metrics import added_names, all_metrics, lacking, rank_key
 from hopbench.eval.report.data import shown_interval
 from hopbench.eval.report.summary import in_sample_words
 from hopbench.eval.runs.results import comparisons, results
@@ -92,7 +92,8 @@ def _metrics(strategies: Entries, primary: str | None) -> list[str]:
     """The primary metric and, of those beside it, what was measured of any label."""
     known = {name for entry in strategies.values() for name in entry["metrics"]}
     beside = [name for name in BESIDE if name in known and (name != "has_answer@5" or primary == "has_answer@10")]
-    return [*([primary] if primary else []), *beside]
+    added = [name for name in added_names(sorted(known)) if name != primary]
+    return [*([primary] if primary else []), *beside, *added]
 
 
 def _kind(entry: StrategyEntry) -> str:

@@ -17,14 +17,10 @@ from typing import Any, NotRequired, Protocol, TypedDict, TypeVar, cast
 import pandas as pd
 
 from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.build.extraction import GAPS, extract
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.build.similarity import similar_table
 from hopbench.retrieval.graph.build.staging import Staging
-from hopbench.retrieval.graph.extract.joined import with_triples
-from hopbench.retrieval.graph.extract.resolution import resolve_names
-from hopbench.retrieval.graph.extract.rules import rule_tables
-from hopbench.retrieval.graph.extract.spacy_names import SpacyNames
-from hopbench.retrieval.graph.extract.triples import triple_tables
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
@@ -40,15 +36,11 @@ from hopbench.retrieval.graph.schema import (
 )
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import fingerprint
-from hopbench.retrieval.llm.faults import LASTING
-from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.errors import DamagedGraphError, IncompleteError, InputError
+from hopbench.retrieval.support.errors import DamagedGraphError, InputError
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
-GAPS = "gaps"
-MAX_UNREAD = 0.05  # share of chunks that a graph may lack because a model could not read them
 T = TypeVar("T")
 
 
@@ -111,7 +103,7 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
     chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
-    extracted = steps("extract", lambda: stage.load_or_compute("extract", lambda: _extract(plan, chunks, tagger)))
+    extracted = steps("extract", lambda: stage.load_or_compute("extract", lambda: extract(plan, chunks, tagger)))
     nearest = partial(
         similar_table, chunks, vectors, tagger, top_k=plan.settings.similar_top_k, floor=plan.settings.similar_floor
     )
@@ -125,34 +117,6 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
         record["gaps"] = dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))
     steps("write", lambda: store.write(tables, record))
     return record
-
-
-def _extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
-    if plan.settings.extractor == "triples":
-        return triple_tables(chunks, plan.triples, tagger)
-    if plan.settings.extractor == "llm":
-        return _tables_of_model(plan, chunks, tagger)
-    names = SpacyNames(plan.settings.recogniser) if plan.settings.recogniser else None
-    with collector_paused():
-        tables = rule_tables(chunks, tagger, names)
-    return with_triples(tables, chunks, plan.triples, tagger) if plan.settings.extractor == "rules+triples" else tables
-
-
-def _tables_of_model(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Mapping[str, pd.DataFrame]:
-    """The tables of triples read by a language model; refuses a graph that would lack more than a few passages."""
-    if plan.reader is None:
-        raise InputError("extractor 'llm' needs a model to build with: --llm MODEL[@URL]")
-    reading = plan.reader.read(chunks)
-    resolution = resolve_names(reading.triples, plan.embedder, plan.reader.llm)
-    gaps = [*sorted(reading.unread.items()), *sorted(resolution.undecided.items())]
-    passing = [gap for gap in gaps if gap[1].partition(":")[0] not in LASTING]
-    if passing or len(reading.unread) > MAX_UNREAD * len(chunks):
-        raise IncompleteError(
-            f"{plan.reader.llm.endpoint.name} did not read {len(reading.unread)} of {len(chunks)} passages; the first "
-            f"gap: {': '.join((passing or gaps)[0])}. What was read is kept: the same command asks only for the rest"
-        )
-    tables = triple_tables(chunks, resolution.apply(reading.triples), tagger, resolution.aliases())
-    return {**tables, GAPS: pd.DataFrame(gaps, columns=["what", "reason"], dtype=str)}
 
 
 def _tables(

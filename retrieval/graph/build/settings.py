@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hopbench.retrieval.chunking import MAX_TOKENS
+from hopbench.retrieval.graph.extract.extractor_names import BUILT_IN, NAMELESS, extractor_names
 from hopbench.retrieval.support.errors import ParameterError
-
-EXTRACTORS = ("rules", "spacy", "triples", "rules+triples", "llm")
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,8 @@ class BuildSettings:
     """The settings that decide a graph's content, beside its corpus and triples.
 
     `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
-    `extraction.recogniser()`). Raises ParameterError for unknown, contradictory and out-of-range values.
+    `model.recogniser()`), or a plug-in's package with its version and a digest of its files. Raises ParameterError for
+    unknown, contradictory and out-of-range values.
     """
 
     extractor: str = "rules"
@@ -46,11 +46,12 @@ class BuildSettings:
 
     def __post_init__(self) -> None:
         """Refuse unknown and contradictory settings."""
-        if self.extractor not in EXTRACTORS:
-            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {', '.join(EXTRACTORS)}")
-        if (self.extractor in ("spacy", "llm")) != bool(self.recogniser):
+        if self.extractor not in BUILT_IN and self.extractor not in extractor_names():
+            known = ", ".join(dict.fromkeys([*BUILT_IN, *extractor_names()]))
+            raise ParameterError(f"extractor {self.extractor!r} is unknown; known: {known}")
+        if (self.extractor not in NAMELESS) != bool(self.recogniser):
             given = f"extractor {self.extractor!r} with recogniser {self.recogniser!r}"
-            raise ParameterError(f"{given}: 'spacy' and 'llm' need one, no other has one")
+            raise ParameterError(f"{given}: 'spacy', 'llm' and plug-ins need one, no other has one")
         for name, number in build_numbers().items():
             if not number.low <= (value := getattr(self, name)) <= number.high:  # NaN is refused, too
                 raise ParameterError(f"{name} {value} is outside {number.low}..{number.high}")

@@ -105,7 +105,7 @@ def _tell(by_key: dict[Key, Profile], triple: Triple, subject: Key) -> None:
 
 
 def _fact(triple: Triple) -> str:
-    return triple.description or f"{triple.subject} {triple.relation} {triple.object}"
+    return triple.description or " ".join(filter(None, (triple.subject, triple.relation, triple.object)))
 
 
 def _name(by_key: Mapping[Key, Profile], chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]]) -> None:

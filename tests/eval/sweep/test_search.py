@@ -179,10 +179,10 @@ def test_configurations_that_tie_share_their_wins(tiny: Path) -> None:
 
 
 def test_where_less_is_better_the_lowest_wins(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hopbench.eval.metrics import registry
+    from hopbench.eval.metrics import catalogue, registry
 
     lower = replace(registry.get_metric("all_gold@10"), higher_is_better=False, worst=1.0)
-    monkeypatch.setitem(registry._METRICS, "all_gold@10", lower)
+    monkeypatch.setitem(catalogue().defaults, "all_gold@10", lower)
     todo = plan(tiny, grid={"restart": [0.1, 0.2]})
     scores, cost = ([1.0] * 9, [0.0] * 9), {"context_tokens": 1.0}
     high, low = (result(one, values, cost) for one, values in zip(todo.candidates, scores, strict=True))

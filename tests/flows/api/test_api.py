@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_type_hints
 
@@ -134,3 +135,44 @@ def test_what_a_run_does_not_have_is_refused(finished: hopbench.Run, tmp_path: P
         finished.questions("hoprank")
     with pytest.raises(InputError, match="name the --out folder of a finished run"):
         hopbench.load_run(tmp_path)
+
+
+def test_a_strategy_of_one_s_own_is_registered_run_and_replaced(tiny: Path, tmp_path: Path) -> None:
+    from hopbench.retrieval.strategies.baselines import BM25
+    from hopbench.retrieval.strategies.registry import make
+
+    class Mine(BM25):
+        name = "mine"
+        summary = "bm25 under another name"
+
+    class Again(BM25):
+        name = "mine"
+        summary = "the cell was run again"
+
+    hopbench.register(Mine)
+    run = hopbench.run(tiny, ["bm25", "mine"], out=tmp_path / "out", ragas=False)
+    board = run.leaderboard()["all_gold@10"]
+    assert board["bm25"] == board["mine"]
+    hopbench.register(Again)
+    assert isinstance(make("mine"), Again)
+    with pytest.raises(InputError, match="the name 'bm25' of this strategy is taken"):
+        hopbench.register(BM25)
+
+
+def test_a_function_is_compared_with_our_labels(tiny: Path, tmp_path: Path) -> None:
+    def first(questions: Sequence[str], k: int) -> Sequence[Sequence[str]]:
+        return [["p04", "p05"][:k] for _ in questions]
+
+    run = hopbench.run(tiny, "bm25", out=tmp_path / "out", retrievers={"first": first}, ragas=False)
+    assert {"bm25", "first"} == set(run.labels)
+    assert 1.0 == run.questions("first").loc["q2", "all_gold@2"]  # p04 and p05 are q2's gold passages
+
+
+def test_why_a_passage_was_found_is_told_as_tables_and_a_picture(corpus: hopbench.Corpus) -> None:
+    why = corpus.explain("q2", "pagerank")
+    assert ["p04", "p05"] == why.gold()["passage"].tolist()
+    assert "Johnny Depp" in why.entities()["words"].tolist()
+    assert why.svg().startswith("<svg")
+    assert "<svg" in why._repr_html_()
+    assert "pagerank" in why.details["labels"]
+    assert corpus.explain("Where was Tim Burton born?", "bm25").gold().empty

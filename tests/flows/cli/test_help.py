@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from hopbench.flows.cli.flags import complete, declare
 from hopbench.flows.cli.main import app
-from hopbench.flows.settings.graph_options import EXTRACTORS
 from hopbench.flows.settings.stores import STORES
-from hopbench.retrieval.embedding.factory import SPECS
-from hopbench.retrieval.strategies.label import strategy_names, tuned_names
-from hopbench.retrieval.strategies.registry import BUILT_IN, resolve
+from hopbench.retrieval.embedding.factory import specs
+from hopbench.retrieval.graph.extract.extractor_names import extractor_names
+from hopbench.retrieval.strategies import names
+from hopbench.retrieval.strategies.registry import registry, resolve
 
 HEAVY = ("numpy", "pandas", "scipy", "yaml", "prefect", "mlflow", "kglite", "openai", "pyarrow")
 
@@ -114,11 +114,11 @@ def test_completion_can_be_shown_and_loads_nothing_heavy() -> None:
 
 
 def test_the_names_that_are_offered_are_the_names_that_are_taken() -> None:
-    assert [strategy.name for strategy in BUILT_IN] == strategy_names()[: len(BUILT_IN)]
-    assert [f"{name}:tuned" for name in tuned_names()] == list(resolve("all:tuned"))
-    assert [spec.replace("MODEL", "") for spec in sorted(SPECS)] == sorted(complete.embedders(""))
+    assert list(names.BUILT_IN) == registry().names()
+    assert [f"{name}:tuned" for name in names.tuned_names()] == list(resolve("all:tuned"))
+    assert [spec.replace("MODEL", "") for spec in sorted(specs())] == sorted(complete.embedders(""))
     assert list(STORES) == complete.stores("")
-    assert list(EXTRACTORS) == complete.extractors("")
+    assert extractor_names() == complete.extractors("")
 
 
 def test_an_unknown_command_or_flag_gets_the_nearest() -> None:

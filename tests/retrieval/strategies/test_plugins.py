@@ -144,7 +144,7 @@ def test_equal_code_installed_editable_is_equal_and_its_own_imports_count(
     plugins.use(site, monkeypatch)
     try:
         with_help = plugin_code([make("mine")])["hopbench-mine"]
-        files_of = registry().code_named("mine")[0].files
+        files_of = registry().code_of("mine")[0].files
         assert sorted([*FILES, "hopbench_mine_help.py"]) == sorted(files_of)  # not `unrelated.py`
         (source / "unrelated.py").write_text("y = 2\n")
         forget()
@@ -190,7 +190,7 @@ def test_a_night_names_the_plugin_whose_code_changed(site: Path) -> None:
         return {
             "graph": graph,
             "specs": {},
-            "plugins": {"mine": _plugins("mine")},
+            "plugins": {"mine": _plugins(make("mine"))},
             **dict.fromkeys(("embedder", "store", "seed", "machine"), "same"),
         }
 
@@ -218,7 +218,7 @@ def test_a_plugin_that_cannot_be_read_is_told_and_its_trials_are_nobodys(
         "the plug-in again"
     ]
     here = plugin_settings(mine)
-    monkeypatch.setattr("hopbench.eval.trials.version._THIS_PROCESS", "another")
+    monkeypatch.setattr("hopbench.retrieval.plugins.identity._THIS_PROCESS", "another")
     assert plugin_settings(mine) != here
     assert plugin_settings(make("bm25")) == {}
 
@@ -233,7 +233,7 @@ CODE = FILES["hopbench_mine/strategy.py"]
         ("import nothing_of_that_name\n", "ModuleNotFoundError"),
         ("raise SystemExit(7)\n", "SystemExit: 7"),
         ("Mine = 3\n", "it is no Strategy class"),
-        (CODE.replace('"mine"', '"bm25"'), "two strategies"),
+        (CODE.replace('"mine"', '"bm25"'), "it is named 'bm25', its entry point 'mine'"),
         (CODE.replace('"mine"', '"a:b"'), "in a label"),
         (CODE.replace('param(3, "how many hits are turned round", 1, 10)', "3"), "'depth' has no default and bounds"),
     ],

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from hopbench.retrieval.plugins import groups
 from hopbench.retrieval.strategies import registry as module
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.strategies.baselines import Vector
-from hopbench.retrieval.strategies.catalogue import Registry
 from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion
 from hopbench.retrieval.strategies.label import HOP_FREE, WITHOUT_SOURCE, Label
 from hopbench.retrieval.strategies.pagerank import PageRank
@@ -198,9 +198,22 @@ def test_a_bad_selection_says_what_is_wrong(selection: str, changes: list[str], 
         resolve(selection, changes)
 
 
-def test_a_second_strategy_of_a_name_is_refused() -> None:
-    with pytest.raises(ParameterError, match="two strategies are named 'vector'"):
-        Registry([Vector, Vector])
+def test_names_that_clash_are_refused_and_ours_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point(EntryPoint):
+        def load(self) -> Any:
+            return Mine
+
+    offered = [Point(name, f"{one}:Mine", "hopbench.strategies") for name in ("vector", "mine") for one in "ab"]
+    monkeypatch.setattr(groups, "entry_points", lambda group: offered)
+    registry.cache_clear()
+    try:
+        assert NAMES == registry().names()
+        assert isinstance(make("vector"), Vector)
+        assert "vector = a:Mine cannot be used: HopBench has the strategy 'vector'" in registry().broken["vector"]
+        with pytest.raises(InputError, match="several packages offer the strategy 'mine'"):
+            make("mine")
+    finally:
+        registry.cache_clear()
 
 
 def test_a_package_adds_a_strategy_by_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +222,7 @@ def test_a_package_adds_a_strategy_by_an_entry_point(monkeypatch: pytest.MonkeyP
             return Mine
 
     point = Point("mine", "tests:Mine", "hopbench.strategies")
-    monkeypatch.setattr(module, "entry_points", lambda group: [point] if group == "hopbench.strategies" else [])
+    monkeypatch.setattr(groups, "entry_points", lambda group: [point] if group == "hopbench.strategies" else [])
     registry.cache_clear()
     try:
         assert [*NAMES, "mine"] == registry().names()
@@ -228,7 +241,7 @@ def test_an_entry_point_that_is_no_strategy_is_named_where_it_is_asked_for(
             return value
 
     point = Point("mine", "elsewhere:thing", "hopbench.strategies")
-    monkeypatch.setattr(module, "entry_points", lambda group: [point])
+    monkeypatch.setattr(groups, "entry_points", lambda group: [point])
     registry.cache_clear()
     try:
         assert NAMES == registry().names()

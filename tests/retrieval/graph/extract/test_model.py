@@ -199,7 +199,7 @@ def test_the_model_and_the_prompt_name_the_graph() -> None:
 
 
 def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="'llm' need"):
+    with pytest.raises(ParameterError, match="'llm' and plug-ins need"):
         BuildSettings(extractor="llm")
     with pytest.raises(InputError, match="--llm"):
         build_graph(plan(None, passages()), KgliteStore(tmp_path, "n"), tmp_path / "staging", plain)

@@ -1,4 +1,4 @@
-"""The code of plug-ins: the distributions behind a strategy, their versions, and digests of their files.
+"""The code of plug-ins: the distributions behind them, their versions, and digests of their files.
 
 A trial's name holds what `plugin_code` finds, so that a plug-in that was changed and installed again is another one,
 however its author counts versions. Files are read as they are, not as the installer recorded them.
@@ -14,10 +14,11 @@ from importlib.metadata import Distribution, EntryPoint, distribution, packages_
 from pathlib import Path
 from typing import Any
 
-from hopbench.retrieval.strategies.plugins.files import Found, plugin_files
+from hopbench.retrieval.plugins.files import Found, plugin_files
 
 _OURS = __name__.partition(".")[0]
 DIGITS = 12
+_CODE: dict[type[Any], tuple[PluginCode, ...]] = {}
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,34 @@ class PluginCode:
         return f"{self.name}+{self.digest}"
 
 
-def plugin_code(kind: type[Any], point: EntryPoint | None = None) -> tuple[PluginCode, ...]:
-    """The code of every distribution that the class comes from, also by inheritance; nothing for our own classes.
+def code_of(kind: type[Any]) -> tuple[PluginCode, ...]:
+    """As `plugin_code`, read once for each class: when its plug-in was loaded, or else now."""
+    if kind not in _CODE:
+        _CODE[kind] = plugin_code(kind)
+    return _CODE[kind]
 
-    `point` is the entry point that offered the class.
+
+def plugin_code(offer: Any, point: EntryPoint | None = None) -> tuple[PluginCode, ...]:
+    """The code of every distribution that an object comes from, a class's also by inheritance; nothing for our own.
+
+    `point` is the entry point that offered it.
     """
-    modules = [base.__module__ for base in kind.__mro__ if not _is_ours(base.__module__)]
+    modules = [module for module in _modules(offer, point) if not _is_ours(module)]
     if not modules:
         return ()
+    code = _by_distribution(modules, point)
+    if isinstance(offer, type):
+        _CODE[offer] = code
+    return code
+
+
+def _modules(offer: Any, point: EntryPoint | None) -> list[str]:
+    kinds = offer.__mro__ if isinstance(offer, type) else (offer, *type(offer).__mro__)
+    named = [getattr(kind, "__module__", None) or "" for kind in kinds]
+    return [module for module in [*named, point.module if point is not None else ""] if module]
+
+
+def _by_distribution(modules: Sequence[str], point: EntryPoint | None) -> tuple[PluginCode, ...]:
     offered = point.dist if point is not None else None
     groups: dict[str, tuple[Distribution | None, list[str]]] = {}
     if offered is not None:
