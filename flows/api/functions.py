@@ -25,7 +25,7 @@ PathLike = str | os.PathLike[str]
 
 
 class GraphSettings(TypedDict, total=False):
-    """Which graph of a data set: the flags of `hopbench graph build`, by the same names (docs/graph.md).
+    """Which graph of a data set: the flags of `hopbench graph build`, by the same names.
 
     What is left out has the command line's default.
     """
@@ -106,7 +106,7 @@ def run(
     options = RunOptions(
         dataset=os.fspath(dataset),
         strategies=strategies if isinstance(strategies, str) else ",".join(strategies),
-        out=Path(out) if out is not None else default_folder(home.root, name),
+        out=Path(out) if out is not None else default_folder(home.runs, name),
         changes=changes,
         ragas=ragas,
         targets=targets,
