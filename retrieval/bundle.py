@@ -1,7 +1,7 @@
 """A retriever in a folder: corpus, vectors, graph and settings of one strategy, to be opened without anything else.
 
-`hopbench.json` names the strategy with its parameters, the embedder, and the SHA-256 of every other file. What is
-opened answers as what was exported: a sample of questions is asked both before the folder gets its name.
+`hopbench.json` names the strategy with its parameters, the embedder, and the SHA-256 of every file, itself included.
+What is opened answers as what was exported: a sample of questions is asked both before the folder gets its name.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = "hopbench.retriever/1"
+SUM = "sha256"
 MANIFEST = "hopbench.json"
 PASSAGES = "passages.parquet"
 GRAPH, VECTORS, FILES = "graph", "vectors", "files"
@@ -58,14 +59,15 @@ class Exported:
 def write_bundle(exported: Exported, folder: Path) -> Path:
     """Write the retriever into `folder`, whole or not at all, and return it.
 
-    Raises InputError where something else is there or it cannot be written, StoreError where the folder would not
-    answer as the retriever does.
+    A link is followed: what it leads to is written. Raises InputError where something else is there or it cannot be
+    written, StoreError where the folder would not answer as the retriever does.
     """
+    place, folder = folder, folder.resolve()
     if folder.exists() and not (folder / MANIFEST).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InputError(f"{folder} is there and holds no exported retriever: name another --out")
+        raise InputError(f"{place} is there and holds no exported retriever: name another --out")
     try:
-        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}-") as temporary:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
             made = Path(temporary) / "bundle"
             _write(exported, made)
             _check(exported, made)
@@ -73,8 +75,8 @@ def write_bundle(exported: Exported, folder: Path) -> Path:
                 folder.rename(Path(temporary) / "before")
             made.rename(folder)
     except OSError as error:
-        raise InputError(f"cannot write {folder}: {error.strerror or error}: choose another --out") from error
-    return folder
+        raise InputError(f"cannot write {place}: {error.strerror or error}: choose another --out") from error
+    return place
 
 
 def _write(exported: Exported, folder: Path) -> None:
@@ -103,8 +105,18 @@ def _write(exported: Exported, folder: Path) -> None:
         "passages": len(exported.passages),
         "files": {name: _digest(folder / name) for name in _files(folder)},
     }
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write `hopbench.json` with the checksum of its content, by which a reader knows that it is whole."""
+    text = json.dumps({**manifest, SUM: _sum(manifest)}, indent=2, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _sum(manifest: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in manifest.items() if name != SUM}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _with_files(retriever: Retriever, folder: Path) -> Any:
@@ -164,10 +176,12 @@ def _manifest(folder: Path) -> Mapping[str, Any]:
     try:
         manifest: Mapping[str, Any] = json.loads(read_bytes(file, MAX_MANIFEST))
         schema = manifest["schema"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{file} is damaged ({error}): export the retriever again") from error
     if schema != SCHEMA:
         raise InputError(f"{file}: schema {schema!r}, this version reads {SCHEMA!r}: export the retriever again")
+    if manifest.get(SUM) != _sum(manifest):
+        raise InputError(f"{file} is not as it was written: its checksum does not fit: export the retriever again")
     return manifest
 
 

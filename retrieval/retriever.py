@@ -6,9 +6,10 @@ A retriever ranks exactly as a run does: the same strategy, the same index, the 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, overload
 
 from hopbench.retrieval.index import Batch, Index
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_K = 5
 SHOWN_CHARACTERS = 300
+LEFT = ' style="text-align: left"'
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class RetrievedPassage:
     source: Source = UNKNOWN_SOURCE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Retrieved(Sequence[RetrievedPassage]):
     """The best passages for one question, best first; a sequence that a notebook shows as a table.
 
@@ -57,7 +59,7 @@ class Retrieved(Sequence[RetrievedPassage]):
     passages: tuple[RetrievedPassage, ...] = ()
     notes: Mapping[str, object] = field(default_factory=dict)
     graph_context: str = ""
-    name_of: Callable[[str], str] = field(default=str, repr=False, compare=False)
+    name_of: Callable[[str], str] = field(default=str, compare=False)
 
     @overload
     def __getitem__(self, index: int) -> RetrievedPassage: ...
@@ -89,9 +91,12 @@ class Retrieved(Sequence[RetrievedPassage]):
         ]
         return pd.DataFrame(rows, columns=["rank", "id", "title", "score", "origin", "path", "text"])
 
+    def __repr__(self) -> str:
+        return f"<hopbench.Retrieved {self.ids} for {self.question!r} by {self.label}>"
+
     def _repr_html_(self) -> str:
-        """The table that a notebook shows."""
-        head = "".join(f"<th>{name}</th>" for name in ("rank", "passage", "score", "how it was reached", "text"))
+        """The table that a notebook shows; notebooks align cells to the right, in which texts are hard to read."""
+        head = "".join(f"<th{LEFT}>{name}</th>" for name in ("rank", "passage", "score", "how it was reached", "text"))
         rows = "".join(self._row(one, path) for one, path in zip(self.passages, self.paths(), strict=True))
         caption = f"{html.escape(self.question)} <i>({html.escape(self.label)})</i>"
         return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -101,7 +106,7 @@ class Retrieved(Sequence[RetrievedPassage]):
         text = passage.text
         shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
         cells = (str(passage.rank), passage.title or passage.id, f"{passage.score:.4g}", path or passage.origin, shown)
-        return f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+        return f"<tr>{''.join(f'<td{LEFT}>{html.escape(cell)}</td>' for cell in cells)}</tr>"
 
 
 def _readable(path: Sequence[Step], name_of: Callable[[str], str]) -> str:
@@ -110,7 +115,7 @@ def _readable(path: Sequence[Step], name_of: Callable[[str], str]) -> str:
     return name_of(path[0].source) + "".join(f" -{step.edge}-> {name_of(step.target)}" for step in path)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Retriever:
     """A strategy ready to be asked. `label` names it as runs do, such as `hoprank` or `pagerank[restart=0.3]`.
 
@@ -122,22 +127,28 @@ class Retriever:
     strategy: Strategy
     label: str
 
+    def __repr__(self) -> str:
+        return f"<hopbench.Retriever {self.label} over {len(self._texts):,} passages>"
+
     def __call__(self, question: str, k: int = DEFAULT_K) -> Retrieved:
         """The best `k` passages for one question. Raises InputError for a blank question or a `k` below 1."""
         return self.batch([question], k)[0]
 
-    def batch(self, questions: Sequence[str], k: int = DEFAULT_K) -> list[Retrieved]:
+    def batch(self, questions: Iterable[str], k: int = DEFAULT_K) -> list[Retrieved]:
         """The best `k` passages for each of several questions, which share the work of one search.
 
-        Raises InputError for a blank question or a `k` below 1, StrategyError where the strategy failed.
+        At most 100 passages are ranked for a question. Raises InputError for a question that is blank or no text, or a
+        `k` that is no whole number above 0, StrategyError where the strategy failed.
         """
         if isinstance(questions, str):
             raise InputError("questions is one text: call the retriever itself for one question, or pass a list")
-        if k < 1:
-            raise InputError(f"k = {k!r}: at least one passage must be asked for")
-        blank = next((place for place, text in enumerate(questions) if not text.strip()), None)
-        if blank is not None:
-            raise InputError(f"question {blank} is blank: write a question in words")
+        if not isinstance(k, Integral) or k < 1:
+            raise InputError(f"k = {k!r}: a whole number of passages is wanted, at least 1")
+        questions = list(questions)
+        for place, text in enumerate(questions):
+            if not isinstance(text, str) or not text.strip():
+                reason = "is blank" if isinstance(text, str) else f"is of type {type(text).__name__}"
+                raise InputError(f"question {place} {reason}: write a question in words")
         asked = [Question(str(number), text) for number, text in enumerate(questions)]
         batch = Batch(self.index, asked, alone=len(asked) == 1)
         rankings = self.strategy.rank(batch, Counters())

@@ -6,6 +6,7 @@ label looks the same in every chart. Chart text is escaped here because Plotly r
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -19,8 +20,8 @@ Figure = dict[str, Any]
 
 
 def figures(data: ReportData, split: list[Breakdown]) -> list[Figure]:
-    """Every chart that the run's metrics allow: depth curves, quality against latency, score by type."""
-    made = [depth_curves(data), quality_against_latency(data), by_type(data, split)]
+    """Every chart that the run's metrics allow: depth, latency, types, and a night's over the nights."""
+    made = [depth_curves(data), quality_against_latency(data), by_type(data, split), over_nights(data)]
     return [figure for figure in made if figure is not None]
 
 
@@ -96,6 +97,25 @@ def by_type(data: ReportData, split: list[Breakdown]) -> Figure | None:
         traces.insert(0, ceiling | {"name": "ceiling", "meta": {"ceiling": True}, "hovertemplate": "%{y}: %{x:.3f}"})
     layout = {"xaxis": _axis(split[0].metric), "yaxis": {"type": "category"}, "showlegend": True}
     return {"id": "types", "traces": traces, "layout": layout, "rows": len(rows)}
+
+
+def over_nights(data: ReportData) -> Figure | None:
+    """The primary metric of each label over the nights on these questions, with intervals; from two nights on."""
+    night: Mapping[str, Any] = data.run.get("nightly") or {}
+    points: Sequence[Mapping[str, Any]] = night.get("history") or ()
+    if len({point["started"] for point in points}) < 2:
+        return None
+    traces = []
+    for label in data.labels:
+        own = [point for point in points if point["label"] == label]
+        scores = [point["value"] for point in own]
+        pairs = [None if point["low"] is None else (point["low"], point["high"]) for point in own]
+        trace = _trace(data, label, [point["started"][:19] for point in own], scores, "lines+markers")
+        hover = {"hovertemplate": "%{x|%Y-%m-%d %H:%M}: %{y:.3f}"}
+        traces.append(trace | _error_bars(scores, pairs, "error_y") | hover)
+    dates = {"title": {"text": "night, UTC"}, "type": "date", "hoverformat": "%Y-%m-%d %H:%M"}
+    layout = {"xaxis": dates, "yaxis": _axis(points[0]["metric"], from_zero=False), "showlegend": True}
+    return {"id": "nights", "traces": traces, "layout": layout}
 
 
 def _trace(data: ReportData, label: str, x: list[Any], y: list[Any], mode: str) -> Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, PairResult, compare
@@ -100,6 +101,11 @@ class Recommendation:
         """Labels that cannot be told from the best and are cheaper, cheapest first."""
         found = [option for option in self.options if option.as_good and option.cheaper]
         return sorted(found, key=lambda option: (option.latency_ms or 0.0, option.label))
+
+    def _repr_html_(self) -> str:
+        """The sentence and the table, as a notebook shows them."""
+        table = self.to_frame().to_html(index=False, float_format=lambda value: f"{value:.3f}", na_rep="–")
+        return f"<p>{escape(self.sentence())}</p>{table}"
 
     def sentence(self) -> str:
         """The recommendation in plain words."""

@@ -11,7 +11,7 @@ from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.answering.reading import Read, Reading, read
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
 from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
-from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score, summarise
+from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score, summarise, worst_of
 from hopbench.eval.runs.targets import Target
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_latency, measure_paced
@@ -219,11 +219,16 @@ def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | 
     return families
 
 
+def interval_of(rows: pd.DataFrame, metric: str, seed: int = 0) -> tuple[float, float] | None:
+    """The 95% interval of a label's mean, in which a failed question counts as the worst, as in the mean itself.
+
+    None for under two questions. `rows` has a row per question with the metric and `failure`.
+    """
+    values = rows[metric].where(rows["failure"].isna(), worst_of(metric)).dropna().to_numpy(dtype=float)
+    interval = mean_ci(values, seed) if len(values) > 1 else None
+    return None if interval is None else (interval.low, interval.high)
+
+
 def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
-    intervals = {}
-    for metric in (name for name in INTERVAL_METRICS if name in rows):
-        values = rows[metric].dropna().to_numpy(dtype=float)
-        interval = mean_ci(values, seed) if len(values) > 1 else None
-        if interval is not None:
-            intervals[metric] = (interval.low, interval.high)
-    return intervals
+    made = {metric: interval_of(rows, metric, seed) for metric in INTERVAL_METRICS if metric in rows}
+    return {metric: interval for metric, interval in made.items() if interval is not None}

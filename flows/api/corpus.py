@@ -57,7 +57,12 @@ class Corpus:
 
         Raises UnknownNameError or ParameterError for a label that names no strategy or a parameter outside its bounds.
         """
+        from hopbench.retrieval.strategies.base import Strategy
+        from hopbench.retrieval.support.errors import InputError
+
         if not isinstance(strategy, str):
+            if not isinstance(strategy, Strategy):
+                raise InputError(f"strategy = {strategy!r}: write a label, such as 'hoprank', or a Strategy")
             return Retriever(self.index, strategy, strategy.name)
         if strategy not in self._retrievers:
             from hopbench.retrieval.strategies.registry import make
@@ -73,8 +78,15 @@ class Corpus:
         """Why each gold passage of a question was found or lost by a label.
 
         `question` is the id of one of the data set's questions, its text, or any other question in words, which has no
-        gold. `top` is how many hits are listed, and the k that counts as found.
+        gold. `top` is how many hits are listed, and the k that counts as found. Raises InputError for what is no
+        question, a `top` below 1, and a label that names no strategy.
         """
+        from hopbench.retrieval.support.errors import InputError
+
+        if not isinstance(question, str):
+            raise InputError(f"question = {question!r}: write a question's id or text")
+        if top < 1:
+            raise InputError(f"top = {top!r}: at least one hit must be listed")
         from hopbench.flows.api.explanation import Explanation
         from hopbench.flows.explain.target import Target, find_question
 

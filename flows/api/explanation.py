@@ -14,6 +14,7 @@ from hopbench.eval.report.traversal_svg import draw
 from hopbench.flows.explain.as_json import explanation_json
 from hopbench.flows.explain.target import Target
 from hopbench.flows.explain.words import fate_words, path_words, rank_words
+from hopbench.retrieval.retriever import LEFT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,4 +91,5 @@ class Explanation:
         tables = [self.gold(), self.hits()]
         shown = [table for table in tables if len(table)]
         parts = [table.to_html(index=False, float_format=lambda value: f"{value:.4g}") for table in shown]
-        return f"<p>{html.escape(self.question)} <i>({html.escape(self.label)})</i></p>{self.svg()}{''.join(parts)}"
+        left = "".join(parts).replace("<td>", f"<td{LEFT}>").replace("<th>", f"<th{LEFT}>")
+        return f"{self.svg()}{left}"

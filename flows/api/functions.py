@@ -20,12 +20,13 @@ from hopbench.retrieval.bundle import read_bundle
 from hopbench.retrieval.foreign.function import Function, Retrieve
 from hopbench.retrieval.retriever import Retriever
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 PathLike = str | os.PathLike[str]
 
 
 class GraphSettings(TypedDict, total=False):
-    """Which graph of a data set: the flags of `hopbench graph build`, by the same names (docs/graph.md).
+    """Which graph of a data set: the flags of `hopbench graph build`, by the same names.
 
     What is left out has the command line's default.
     """
@@ -104,11 +105,11 @@ def run(
     from hopbench.flows.run.evaluate import run as run_strategies
 
     home, name = Home.resolve(), Path(dataset).name
-    given = retrievers or {}
+    given, settings = retrievers or {}, _graph(graph)
     options = RunOptions(
         dataset=os.fspath(dataset),
-        strategies=strategies if isinstance(strategies, str) else ",".join(strategies),
-        out=Path(out) if out is not None else default_folder(home.root, name),
+        strategies=_labels(strategies),
+        out=Path(out) if out is not None else default_folder(home.runs, name),
         changes=changes,
         ragas=ragas,
         targets=targets,
@@ -120,7 +121,7 @@ def run(
         models=ModelOptions(llm=graph.get("llm"), judge=judge),
         prefect=prefect,
         command="hopbench run (Python)",
-        **_graph(graph),
+        **settings,
     )
     finished = run_strategies(options)
     return Run(options.out, finished.warnings)
@@ -164,8 +165,22 @@ def load_run(folder: PathLike) -> Run:
     return Run(Path(folder))
 
 
+def _labels(strategies: str | Sequence[str]) -> str:
+    """Labels as `--strategies` takes them."""
+    if isinstance(strategies, str):
+        return strategies
+    other = next((label for label in strategies if not isinstance(label, str)), None)
+    if other is not None:
+        raise InputError(f"strategies: {other!r} is no label: write a name (hopbench.register gives a class one)")
+    return ",".join(strategies)
+
+
 def _graph(settings: GraphSettings) -> dict[str, Any]:
-    """The settings as options take them: paths as paths."""
+    """The settings as options take them: paths as paths. Raises UnknownNameError for a keyword that is none."""
+    known = GraphSettings.__annotations__
+    for name in settings:
+        if name not in known:
+            raise UnknownNameError("graph setting", name, known)
     return {
         name: Path(value) if name in PATHS and value is not None else value  # type: ignore[arg-type]
         for name, value in settings.items()

@@ -31,7 +31,7 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """The run's --out folder: results.json, questions.parquet, report.html and others (docs/results.md)."""
+        """The run's --out folder: results.json, questions.parquet, report.html and others."""
         return self._read.folder
 
     @property
@@ -150,7 +150,7 @@ class Run:
         return f"<p>{html.escape(self._title)}</p>{table}{listed}"
 
 
-def default_folder(home: Path, benchmark: str) -> Path:
-    """Where a run goes that was given no folder: `HOME/runs/BENCHMARK-TIME`."""
+def default_folder(runs: Path, benchmark: str) -> Path:
+    """Where a run goes that was given no folder: `RUNS/BENCHMARK-TIME`."""
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in benchmark)
-    return home / "runs" / f"{safe}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+    return runs / f"{safe}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"

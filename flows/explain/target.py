@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from hopbench.retrieval.types import Step
 
 FREE_TEXT = "(free text)"
+MAX_QUOTED = 100
+"""Characters of a question that a message repeats."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,11 @@ def find_question(text: str, benchmark: Benchmark) -> BenchmarkQuestion:
     if len(text.split()) > 1:
         return BenchmarkQuestion(FREE_TEXT, text)
     ids = [question.id for question in benchmark.questions]
+    asked = repr(text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…")
     if not ids:
-        raise InputError(f"{text!r}: {benchmark.name} has no questions of its own: ask one in more than one word")
+        raise InputError(f"{asked}: {benchmark.name} has no questions of its own: ask one in more than one word")
     near = get_close_matches(text, ids, n=3) or ids[:3]
     raise InputError(
-        f"{text!r} is no question of {benchmark.name}, which has {len(ids)}, such as {', '.join(near)}; "
+        f"{asked} is no question of {benchmark.name}, which has {len(ids)}, such as {', '.join(near)}; "
         "a question in words needs more than one word"
     )

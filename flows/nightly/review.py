@@ -17,6 +17,7 @@ from hopbench.flows.nightly.circumstances import circumstances
 from hopbench.flows.nightly.history import NightlyRecord, nights, started_as, write_night
 from hopbench.flows.nightly.latency import PACE, WALL, Latencies, judge_latencies
 from hopbench.flows.nightly.matching import match_labels
+from hopbench.flows.nightly.points import INTERVAL, charted
 from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
 from hopbench.flows.run.completeness import Finished
 from hopbench.flows.run.session import Annotations
@@ -90,7 +91,16 @@ class NightReview:
         if self.crowned is not None:
             labels.setdefault(self.crowned, {})[Tag.CHAMPION] = digest
         expired = [str(night.content["tracking_key"]) for night in self._plan.expired] if self._plan else []
-        facts = {"nightly": {"night": self.night, **as_dict(verdict), "lines": publish.lines(verdict)}}
+        tonight = NightlyRecord(self.home.nights / self.night, self._content(evaluation, verdict))
+        history = charted(tonight, self._earlier)
+        facts = {
+            "nightly": {
+                "night": self.night,
+                **as_dict(verdict),
+                "lines": publish.lines(verdict),
+                **({"history": history} if history else {}),
+            }
+        }
         return Annotations(
             facts, {name: text for name, text in tags.items() if text}, labels, expired=[key for key in expired if key]
         )
@@ -138,7 +148,12 @@ class NightReview:
             "benchmark": {"name": benchmark.name, "digest": benchmark.digest, "questions": len(benchmark.questions)},
             **as_dict(verdict),
             "labels": {
-                label: {**means[label], **self._latency.get(label, {WALL: None})} for label in evaluation.summaries
+                label: {
+                    **means[label],
+                    **self._latency.get(label, {WALL: None}),
+                    INTERVAL: list(evaluation.intervals[label].get(verdict.metric, ())) or None,
+                }
+                for label in evaluation.summaries
             },
             "selection": list(self.selection),
             "report": str(self.report),

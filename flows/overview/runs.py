@@ -48,8 +48,8 @@ class ListedRun:
 def list_runs(home: Home, folders: Sequence[Path] = ()) -> tuple[list[ListedRun], list[str]]:
     """The runs, newest first, and problems with those that could not be read.
 
-    Looks into `folders` and the folders in them, into the home's nights, and into the files that were stored with runs
-    in the home's MLflow; a run that is in several of these is listed once, by the first.
+    Looks into `folders` and the folders in them, into the home's nights and its runs from Python, and into the files
+    that were stored with runs in the home's MLflow; a run that is in several of these is listed once, by the first.
 
     Raises
     ------
@@ -114,7 +114,11 @@ def _only(folder: Path) -> ListedRun:
 
 def _places(home: Home, folders: Iterable[Path]) -> Iterator[Path]:
     patterns = [(folder, pattern) for folder in folders for pattern in (RESULTS, f"*/{RESULTS}")]
-    patterns += [(home.nights, f"*/{RESULTS}"), (home.mlartifacts, f"*/artifacts/{RESULTS}")]
+    patterns += [
+        (home.nights, f"*/{RESULTS}"),
+        (home.runs, f"*/{RESULTS}"),
+        (home.mlartifacts, f"*/artifacts/{RESULTS}"),
+    ]
     for folder, pattern in patterns:
         yield from (file.parent for file in sorted(folder.glob(pattern)))
 

@@ -20,24 +20,26 @@ if TYPE_CHECKING:
 
 KEY, HEADERS = "HOPBENCH_API_KEY_", "HOPBENCH_SECRET_HEADERS_"
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,79}", re.ASCII)
+FORM = "has up to 80 letters, digits, '.', '_', '+' or '-' and begins with a letter or digit"
 _TAKEN = ("all", "champion", "closed_book")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def named(flag: str, text: str) -> tuple[str, str]:
     """`NAME=VALUE` → (NAME, VALUE). Raises InputError for a name that cannot be a label beside ours."""
-    from hopbench.retrieval.strategies.registry import registry  # loads scipy
-
     name, equals, value = text.partition("=")
     if not equals or not value or not _NAME.fullmatch(name):
         wanted = "URL" if flag == "--retriever" else "FILE"
-        raise InputError(
-            f"{flag}: write NAME={wanted}, where the name has up to 80 letters, digits, '.', '_', '+' or '-' and "
-            "begins with a letter or digit"
-        )
+        raise InputError(f"{flag}: write NAME={wanted}, where the name {FORM}")
+    _refuse_taken(flag, name)
+    return name, value
+
+
+def _refuse_taken(flag: str, name: str) -> None:
+    from hopbench.retrieval.strategies.registry import registry  # loads scipy
+
     if name in registry().names() or name in _TAKEN:
         raise InputError(f"{flag} {name}: that is the name of one of HopBench's own: choose another, such as my-{name}")
-    return name, value
 
 
 def foreign_labels(
@@ -58,7 +60,10 @@ def foreign_labels(
             )
         _add(found, "--retriever", {name: _endpoint(name, url)})
     for name, function in functions.items():
-        _add(found, "function", {named("function", f"{name}=function")[0]: function})
+        if not _NAME.fullmatch(name):
+            raise InputError(f"function {name!r}: choose another name, one that {FORM}")
+        _refuse_taken("function", name)
+        _add(found, "function", {name: function})
     return dict(_changed(label, strategy, changes) for label, strategy in found.items())
 
 

@@ -104,6 +104,11 @@ class Home:
         return self.root / "nightly"
 
     @property
+    def runs(self) -> Path:
+        """Runs from Python that were given no folder."""
+        return self.root / "runs"
+
+    @property
     def logs(self) -> Path:
         """Logs of background processes."""
         return self.root / "logs"

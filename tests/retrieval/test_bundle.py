@@ -10,7 +10,7 @@ import pytest
 from tests.flows.api.conftest import corpus, tiny
 
 import hopbench
-from hopbench.retrieval.bundle import MANIFEST
+from hopbench.retrieval.bundle import MANIFEST, write_manifest
 from hopbench.retrieval.support.errors import InputError
 
 __all__ = ["corpus", "tiny"]  # fixtures
@@ -69,7 +69,7 @@ def test_a_damaged_or_missing_file_is_named(taken: Path, file: str) -> None:
 
 def changed(taken: Path, **parts: object) -> Path:
     manifest = json.loads((taken / MANIFEST).read_text(encoding="utf-8"))
-    (taken / MANIFEST).write_text(json.dumps({**manifest, **parts}), encoding="utf-8")
+    write_manifest(taken, {**manifest, **parts})
     return taken
 
 
@@ -105,3 +105,32 @@ def test_learned_weights_travel(corpus: hopbench.Corpus, tmp_path: Path) -> None
     folder = corpus.export(tmp_path / "taken", f"hoprank[weights={own}]")
     own.unlink()
     assert hopbench.load(folder)("Who founded Geffen Company?").ids
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", "[" * 100_000, '{"schema": "hopbench.retriever/1"}'],
+    ids=["", "list", "null", "deep", "bare"],
+)
+def test_a_damaged_manifest_is_named(taken: Path, text: str) -> None:
+    (taken / MANIFEST).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=f"{MANIFEST} is (damaged|not as it was written).*export the retriever again"):
+        hopbench.load(taken)
+
+
+@pytest.mark.parametrize("name", ["files", "strategy", "embedder", "graph", "max_tokens", "label"])
+def test_a_manifest_that_was_cut_or_edited_is_refused_before_anything_is_opened(taken: Path, name: str) -> None:
+    manifest = json.loads((taken / MANIFEST).read_text(encoding="utf-8"))
+    for edited in ({**manifest, name: None}, {key: value for key, value in manifest.items() if key != name}):
+        (taken / MANIFEST).write_text(json.dumps(edited), encoding="utf-8")
+        with pytest.raises(InputError, match=f"{MANIFEST} is not as it was written: its checksum does not fit"):
+            hopbench.load(taken)
+
+
+def test_a_link_is_followed_and_stays(corpus: hopbench.Corpus, tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to("exports/2026-11")
+    for label in ("bm25", "vector"):  # the second replaces the first
+        assert tmp_path / "latest" == corpus.export(tmp_path / "latest", label)
+        assert label == hopbench.load(tmp_path / "exports" / "2026-11").label
+    assert (tmp_path / "latest").is_symlink()
+    assert ["2026-11"] == [entry.name for entry in (tmp_path / "exports").iterdir()]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
 import hopbench
 from hopbench.flows.api.functions import GraphSettings
+from hopbench.flows.overview.runs import list_runs
+from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions
+from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
 
 QUESTION = "Which river flows past the birthplace of Johnny Depp?"
@@ -72,13 +76,16 @@ def test_text_of_a_corpus_is_no_markup_in_a_notebook(tmp_path: Path, tiny: Path)
     ("question", "strategy", "k", "error", "message"),
     [
         (" ", "bm25", 5, InputError, "question 0 is blank"),
-        (QUESTION, "bm25", 0, InputError, "k = 0: at least one passage"),
+        (QUESTION, "bm25", 0, InputError, "k = 0: a whole number of passages is wanted, at least 1"),
+        (QUESTION, "bm25", 2.5, InputError, "k = 2.5: a whole number"),
+        (None, "bm25", 5, InputError, "question 0 is of type NoneType"),
+        (QUESTION, None, 5, InputError, "strategy = None: write a label, such as 'hoprank'"),
         (QUESTION, "bm52", 5, UnknownNameError, "unknown strategy 'bm52'. Did you mean 'bm25'"),
         (QUESTION, "pagerank[restart=2]", 5, ParameterError, r"pagerank.restart = 2.0 is not allowed"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(
-    corpus: hopbench.Corpus, question: str, strategy: str, k: int, error: type[Exception], message: str
+    corpus: hopbench.Corpus, question: Any, strategy: Any, k: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         corpus.retrieve(question, strategy, k)
@@ -88,8 +95,47 @@ def test_several_questions_share_one_search_and_a_single_text_is_no_list(corpus:
     retriever = corpus.retriever("hoprank")
     texts = list(corpus.questions.values())
     assert [retriever(text).ids for text in texts] == [found.ids for found in retriever.batch(texts)]
+    assert len(texts) == len(retriever.batch(text for text in texts))  # a generator is read once
     with pytest.raises(InputError, match="pass a list"):
         retriever.batch(QUESTION)
+
+
+def test_objects_name_themselves_in_a_line(corpus: hopbench.Corpus) -> None:
+    retriever = corpus.retriever("bm25")
+    assert f"<hopbench.Retriever bm25 over {len(corpus)} passages>" == repr(retriever)
+    found = retriever(QUESTION, k=2)
+    assert f"<hopbench.Retrieved {found.ids} for {QUESTION!r} by bm25>" == repr(found)
+
+
+def test_a_sweep_shows_what_varies(tiny: Path, tmp_path: Path) -> None:
+    space = {"datasets": [str(tiny)], "strategy": "pagerank", "grid": {"restart": [0.1, 0.3], "steps": [5]}}
+    swept = hopbench.sweep(space, tmp_path / "out")
+    shown = swept._repr_html_()
+    for restart in (0.1, 0.3):
+        assert f"<td>pagerank[restart={restart}]</td>" in shown
+    heads = re.findall("<th>(.*?)</th>", shown)
+    assert ["configuration", "questions", "all_gold@10"] == heads[:3]
+    assert not {"build", "dataset", "without", "trial_id"} & set(heads)
+
+
+def test_what_cannot_be_explained_is_refused(corpus: hopbench.Corpus) -> None:
+    with pytest.raises(InputError, match="top = 0: at least one hit"):
+        corpus.explain("q1", "bm25", top=0)
+    with pytest.raises(InputError, match="question = None: write a question's id or text"):
+        corpus.explain(None, "bm25")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=f"^'{'x' * 100}…' is no question of"):
+        corpus.explain("x" * 100_000, "bm25")
+
+
+def test_arguments_that_cannot_be_used_are_named(tiny: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown graph setting 'embeder'. Did you mean 'embedder'"):
+        hopbench.open(tiny, embeder="minilm")  # type: ignore[call-arg]
+    with pytest.raises(UnknownNameError, match="unknown graph setting 'metrics'"):
+        hopbench.run(tiny, "bm25", metrics=["MRR"])  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"strategies: BM25\(.*\) is no label: write a name"):
+        hopbench.run(tiny, [make("bm25")])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="function 'a=b': choose another name, one that has up to 80 letters"):
+        hopbench.run(tiny, "bm25", retrievers={"a=b": lambda texts, _: [[] for _ in texts]})
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +158,12 @@ def test_a_run_compares_and_recommends(finished: hopbench.Run) -> None:
     table = finished.compare("bm25", "pagerank", baseline="bm25").to_frame()
     assert [("pagerank", "bm25", 4)] == list(table[["label", "baseline", "n"]].itertuples(index=False, name=None))
     assert 3 == len(finished.compare().pairs)  # every two of three labels
+    advice = finished.recommend(latency_ms=1e-6)
     assert finished.recommend().best is not None
+    assert {"bm25", "vector", "pagerank"} == set(advice.to_frame()["label"])
+    assert all("ms" in reason for reason in advice.to_frame()["left out because"])
+    assert advice._repr_html_().startswith("<p>No label can be recommended")
+    assert 4 == advice._repr_html_().count("<tr")  # heading and three labels
 
 
 def test_a_run_can_be_opened_again(finished: hopbench.Run) -> None:
@@ -126,6 +177,8 @@ def test_a_run_without_out_goes_into_the_home(tiny: Path, monkeypatch: pytest.Mo
     folder = hopbench.run(tiny, "bm25").folder
     assert tmp_path / "runs" == folder.parent
     assert folder.name.startswith("tiny-")
+    runs, _ = list_runs(Home.resolve())
+    assert [(folder.name, folder)] == [(run.name, run.folder) for run in runs]  # not the copy that MLflow has
 
 
 def test_what_a_run_does_not_have_is_refused(finished: hopbench.Run, tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ def test_one_label_that_fails_makes_the_night_incomplete_and_no_measure(
     second = call(*night, "--out", tmp_path / "second", home=home)
     assert ALARM not in (tmp_path / "second" / "report.html").read_text()
     assert (second.code, "first good night: recorded as the baseline" in second.out) == (0, True)
+    drawn = ["Over the nights" in (tmp_path / name / "report.html").read_text() for name in ("first", "second")]
+    assert [False, True] == drawn
     kept = {json.loads(file.read_text())["outcome"] for file in (home / "nightly").glob("*/nightly.json")}
     assert kept == {"incomplete", "baseline"}
 
