@@ -11,13 +11,14 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, export, judge_check, lists, nightly, overview, recommend, run, train
+from hopbench.flows.cli import bench, export, judge_check, lists, nightly, recommend, run, train
 from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
 from hopbench.flows.cli.explain.command import explain_command
 from hopbench.flows.cli.faults import escape_unprintable, plain, refuse_undecodable_arguments
 from hopbench.flows.cli.graph.command import app as graph_app
+from hopbench.flows.cli.overview.command import history_command, ls_command, open_command
 from hopbench.flows.cli.sweep.command import sweep_command
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.notice import harmless
@@ -46,9 +47,9 @@ app.command("export")(export.export_command)
 app.command("recommend")(recommend.recommend_command)
 app.command("judge-check")(judge_check.judge_check_command)
 app.command("report")(run.report_command)
-app.command("ls")(overview.ls_command)
-app.command("open")(overview.open_command)
-app.command("history")(overview.history_command)
+app.command("ls")(ls_command)
+app.command("open")(open_command)
+app.command("history")(history_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
 app.command("bench")(bench.bench_command)

@@ -18,7 +18,7 @@ from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.orchestration.task_pool import TaskPool
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.models import Models, open_models
+from hopbench.flows.settings.models import ModelOptions, Models, open_models
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.settings.out_folder import SWEEP
 from hopbench.flows.sweep.identity import Identity
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.results import Result
     from hopbench.eval.sweep.selection import Selection
     from hopbench.eval.trials.ledger import Ledger
+    from hopbench.retrieval.embedding import Embedder
 
 TABLE_FILE = "trials.parquet"
 BEST_FILE = "best.yaml"
@@ -70,21 +71,12 @@ def sweep(
     spread: WorkerOptions = WorkerOptions(),  # noqa: B008 - frozen
 ) -> SweepOutcome:
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
-    spread.check(prefect, plan.content.llm)
     from hopbench.eval.sweep.search import expected_trials
 
+    spread.check(prefect, plan.content.llm)
     home = Home.resolve()
     home.apply_environment()
-    benchmarks = load_benchmarks(plan)
-    if champion:
-        check_champion(plan, benchmarks)
-    embedders = open_embedders(plan, home)
-    models_named = model_options(plan.content)
-    models_named.check()
-    notes = models_named.reach(home)
-    from hopbench.flows.settings.out_folder import refuse_run
-
-    refuse_run(out)
+    benchmarks, embedders, models_named, notes = _checked_input(plan, home, out, champion)
     home.prepare()
     if spread.runner:
         TaskPool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
@@ -112,6 +104,23 @@ def sweep(
         if champion and not swept.incomplete:
             _record_champion(ledger, swept, publisher, tracker)
     return swept
+
+
+def _checked_input(
+    plan: SweepPlan, home: Home, out: Path, champion: bool
+) -> tuple[Mapping[str, Benchmark], Sequence[Embedder], ModelOptions, Sequence[str]]:
+    """Load data sets and embedders and refuse whatever would fail later; the last are notes about the models."""
+    from hopbench.flows.settings.out_folder import refuse_run
+
+    benchmarks = load_benchmarks(plan)
+    if champion:
+        check_champion(plan, benchmarks)
+    embedders = open_embedders(plan, home)
+    models_named = model_options(plan.content)
+    models_named.check()
+    notes = models_named.reach(home)
+    refuse_run(out)
+    return benchmarks, embedders, models_named, notes
 
 
 @dataclass

@@ -8,7 +8,7 @@ import typer
 
 from hopbench.flows.cli.flags import complete
 from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, STRATEGIES, argument, option
-from hopbench.flows.cli.printing.output import console, print_csv, print_json
+from hopbench.flows.cli.printing.output import print_csv, print_json
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,14 +52,7 @@ def compare_command(
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from hopbench.eval.compare import compare
-    from hopbench.flows.cli.compare.printing import (
-        print_kinds,
-        print_pairs,
-        print_questions,
-        print_ragas,
-        print_runs,
-        print_types,
-    )
+    from hopbench.flows.cli.compare.printing import print_comparison, print_questions, print_types
     from hopbench.flows.cli.compare.sides import choose_baseline, refuse_unmeasured, resolve_sides
     from hopbench.flows.cli.compare.sources import Sources
     from hopbench.flows.run.folder import RunFolder
@@ -82,13 +75,7 @@ def compare_command(
     if as_csv:
         print_csv(_flat(comparison))
         return
-    screen = console()
-    benchmark = first.results["benchmark"]
-    screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {metric}", markup=False)
-    print_runs(screen, found)
-    print_pairs(screen, comparison)
-    print_ragas(screen, rows, chosen, metric, seed)
-    print_kinds(screen, found)
+    screen = print_comparison(comparison, found, first, rows, seed)
     if by_type:
         print_types(screen, comparison)
     if listed:

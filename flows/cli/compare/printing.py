@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hopbench.flows.cli.printing.output import add_row, number, table
+from hopbench.flows.cli.printing.output import add_row, console, number, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,9 +13,23 @@ if TYPE_CHECKING:
 
     from hopbench.eval.compare import Comparison, PairResult
     from hopbench.flows.cli.compare.sides import Side
+    from hopbench.flows.cli.compare.sources import Source
 
 
-def print_ragas(
+def print_comparison(
+    comparison: Comparison, sides: list[Side], first: Source, rows: Mapping[str, pd.DataFrame], seed: int
+) -> Console:
+    """Everything but question types and questions; returns the console. `first` names the benchmark."""
+    screen, benchmark = console(), first.results["benchmark"]
+    screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {comparison.metric}", markup=False)
+    _print_runs(screen, sides)
+    _print_pairs(screen, comparison)
+    _print_ragas(screen, rows, comparison.baseline, comparison.metric, seed)
+    _print_kinds(screen, sides)
+    return screen
+
+
+def _print_ragas(
     screen: Console, rows: Mapping[str, pd.DataFrame], baseline: str | None, metric: str, seed: int
 ) -> None:
     """The same pairs on those of RAGAS's metrics that all labels have, each metric a family of its own."""
@@ -38,7 +52,7 @@ def print_ragas(
     screen.print(shown)
 
 
-def print_runs(screen: Console, sides: list[Side]) -> None:
+def _print_runs(screen: Console, sides: list[Side]) -> None:
     """Which runs the labels are of: a bare label means its newest tracked one."""
     runs = {side.run.place: side.run for side in sides}
     for run in runs.values():
@@ -47,7 +61,7 @@ def print_runs(screen: Console, sides: list[Side]) -> None:
         screen.print(f"{whose}{run.description}", markup=False, soft_wrap=True)
 
 
-def print_pairs(screen: Console, comparison: Comparison) -> None:
+def _print_pairs(screen: Console, comparison: Comparison) -> None:
     """A row per pair: effect, interval, corrected p, verdict, wins and losses; then how to read them."""
     right = ("effect", "p (Holm)", "detectable", "won", "lost", "tied")
     interval = f"{1 - comparison.alpha:.0%} interval"
@@ -81,7 +95,7 @@ def print_pairs(screen: Console, comparison: Comparison) -> None:
     )
 
 
-def print_kinds(screen: Console, sides: list[Side]) -> None:
+def _print_kinds(screen: Console, sides: list[Side]) -> None:
     """Like with like: where each label's numbers come from, and which are scored on what chose them."""
     from hopbench.eval.report.summary import in_sample_words
 

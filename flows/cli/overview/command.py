@@ -16,7 +16,7 @@ from hopbench.flows.cli.flags.declare import DATA, OUTPUT, argument, option
 from hopbench.flows.cli.printing.output import add_row, console, number, print_csv, print_json, table
 
 if TYPE_CHECKING:
-    from hopbench.flows.overview.runs import ListedRun
+    from hopbench.flows.cli.overview.runs import ListedRun
 
 Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
 Csv = Annotated[bool, option(OUTPUT, "--csv", help="Print CSV, with a heading.")]
@@ -30,7 +30,7 @@ def ls_command(
     as_csv: Csv = False,
 ) -> None:
     """List every run of the home, and of the folders named: when, on what, and the best label."""
-    from hopbench.flows.overview.runs import list_runs
+    from hopbench.flows.cli.overview.runs import list_runs
     from hopbench.flows.settings.home import Home
 
     home = Home.resolve()
@@ -64,7 +64,7 @@ def open_command(
     ] = None,
 ) -> None:
     """Open a run's report in the browser and print where it is; where there is no browser, print it only."""
-    from hopbench.flows.overview.runs import find_run
+    from hopbench.flows.cli.overview.runs import find_run
     from hopbench.flows.settings.home import Home
     from hopbench.retrieval.support.errors import InputError
 
@@ -90,7 +90,7 @@ def history_command(
     as_csv: Csv = False,
 ) -> None:
     """Show each label over the nights: its mean with a 95% interval, and its latency."""
-    from hopbench.flows.overview.history import history
+    from hopbench.flows.cli.overview.history import history
     from hopbench.flows.settings.home import Home
 
     points = history(benchmark, Home.resolve(), label)
