@@ -130,8 +130,8 @@ def test_what_cannot_be_explained_is_refused(corpus: hopbench.Corpus) -> None:
 def test_arguments_that_cannot_be_used_are_named(tiny: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"unknown graph setting 'embeder'. Did you mean 'embedder'"):
         hopbench.open(tiny, embeder="minilm")  # type: ignore[call-arg]
-    with pytest.raises(UnknownNameError, match="unknown graph setting 'metrics'"):
-        hopbench.run(tiny, "bm25", metrics=["MRR"])  # type: ignore[call-arg]
+    with pytest.raises(UnknownNameError, match="unknown graph setting 'seeds'"):
+        hopbench.run(tiny, "bm25", seeds=3)  # type: ignore[call-arg]
     with pytest.raises(InputError, match=r"strategies: BM25\(.*\) is no label: write a name"):
         hopbench.run(tiny, [make("bm25")])  # type: ignore[list-item]
     with pytest.raises(InputError, match="function 'a=b': choose another name, one that has up to 80 letters"):

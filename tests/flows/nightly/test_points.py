@@ -10,13 +10,13 @@ import pytest
 
 from hopbench.eval.compare import mean_ci
 from hopbench.eval.runs.evaluate import interval_of
-from hopbench.flows.nightly.history import Night
+from hopbench.flows.nightly.history import NightlyRecord
 from hopbench.flows.nightly.points import CHARTED, charted, points_of
 
 METRIC = "all_gold@10"
 
 
-def night(day: int, labels: dict[str, float | None], metric: str = METRIC, **entry: Any) -> Night:
+def night(day: int, labels: dict[str, float | None], metric: str = METRIC, **entry: Any) -> NightlyRecord:
     content = {
         "started": f"day {day:03}",
         "outcome": "good",
@@ -24,7 +24,7 @@ def night(day: int, labels: dict[str, float | None], metric: str = METRIC, **ent
         "metric": metric,
         "labels": {label: {metric: value, "interval": [0.1, 0.9], **entry} for label, value in labels.items()},
     }
-    return Night(Path(f"tiny-{day:03}"), content)
+    return NightlyRecord(Path(f"tiny-{day:03}"), content)
 
 
 def test_tonights_labels_are_drawn_oldest_night_first() -> None:
@@ -53,12 +53,12 @@ def test_a_night_that_recorded_no_interval_has_it_from_its_rows(tmp_path: Path) 
     rows = pd.DataFrame({"question_id": list("abcd"), "strategy": "bm25", METRIC: values, "failure": failure})
     rows.to_parquet(tmp_path / "night.parquet")
     content = {**night(1, {"bm25": 0.5}).content, "labels": {"bm25": {METRIC: 0.5}}}
-    (made,) = points_of(Night(tmp_path, content))
+    (made,) = points_of(NightlyRecord(tmp_path, content))
     expected = mean_ci([1.0, 0.0, 1.0, 0.0])  # a failed question counts 0, as in the mean
     assert expected is not None
     assert (expected.low, expected.high) == (made.low, made.high)
     (tmp_path / "night.parquet").write_bytes(b"cut")
-    (made,) = points_of(Night(tmp_path, content))
+    (made,) = points_of(NightlyRecord(tmp_path, content))
     assert (None, None) == (made.low, made.high)
 
 
