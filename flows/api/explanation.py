@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 from dataclasses import dataclass
@@ -92,4 +93,6 @@ class Explanation:
         shown = [table for table in tables if len(table)]
         parts = [table.to_html(index=False, float_format=lambda value: f"{value:.4g}") for table in shown]
         left = "".join(parts).replace("<td>", f"<td{LEFT}>").replace("<th>", f"<th{LEFT}>")
-        return f"{self.svg()}{left}"
+        about = html.escape(f"{self.question} ({self.label})")
+        picture = base64.b64encode(self.svg().encode()).decode()  # as an image, whose style is not the page's
+        return f'<img alt="{about}" src="data:image/svg+xml;base64,{picture}">{left}'

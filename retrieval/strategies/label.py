@@ -33,7 +33,7 @@ class Label:
 
     @classmethod
     def parse(cls, text: str) -> Label:
-        """The parts of a label; raises InputError where `text` has another form.
+        """The parts of a label; raises InputError where `text` has another form or sets a parameter twice.
 
         >>> Label.parse("hybrid:tuned[fusion=rrf]")
         Label(name='hybrid', preset='tuned', changes={'fusion': 'rrf'})
@@ -42,7 +42,13 @@ class Label:
         if match is None:
             raise InputError(f"{text!r} is no strategy label: write NAME, NAME:tuned or NAME[field=value,…]")
         pairs = (part.partition("=") for part in (match["changes"] or "").split(",") if part.strip())
-        return cls(match["name"], match["preset"], {name.strip(): value.strip() for name, _, value in pairs})
+        changes: dict[str, str] = {}
+        for parameter, _, value in pairs:
+            name = parameter.strip()
+            if name in changes:
+                raise InputError(f"{text!r} sets {name} twice, to {changes[name]} and {value.strip()}: keep one")
+            changes[name] = value.strip()
+        return cls(match["name"], match["preset"], changes)
 
     @classmethod
     def of_any(cls, text: str) -> Label:

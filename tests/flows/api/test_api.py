@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import subprocess
 import sys
@@ -116,6 +117,16 @@ def test_a_sweep_shows_what_varies(tiny: Path, tmp_path: Path) -> None:
     heads = re.findall("<th>(.*?)</th>", shown)
     assert ["configuration", "questions", "all_gold@10"] == heads[:3]
     assert not {"build", "dataset", "without", "trial_id"} & set(heads)
+
+
+def test_an_explanation_shows_its_picture_without_restyling_the_notebook(corpus: hopbench.Corpus) -> None:
+    why = corpus.explain("q1", "hoprank")
+    shown = why._repr_html_()
+    picture = re.search(r'<img alt="(.*?) \(hoprank\)" src="data:image/svg\+xml;base64,(.*?)">', shown)
+    assert picture
+    assert (why.question, why.svg()) == (picture[1], base64.b64decode(picture[2]).decode())
+    assert "<style" not in shown  # its rules for text and labels would apply to every chart beside it
+    assert 2 == shown.count("<table")  # fates and hits
 
 
 def test_what_cannot_be_explained_is_refused(corpus: hopbench.Corpus) -> None:
