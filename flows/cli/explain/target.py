@@ -79,7 +79,9 @@ class Target:
         try:
             return remade(Label.of_any(label).stages, parameters)
         except UnknownNameError as error:
-            raise InputError(f"{self.run.folder}: {label} was run otherwise ({error}): run it again") from error
+            raise InputError(
+                f"{self.run.folder}: {label} was run with what is unknown here ({error}): run it again"
+            ) from error
 
     def kind(self, label: str) -> tuple[str, InSample | None]:
         """Where a label's numbers come from, and which of the sets that chose them hold this question, if any."""

@@ -54,7 +54,9 @@ class Tonight:
     def plan(self) -> Any:
         record = {"fingerprint": self.fingerprint, "build_key": self.build_key, "settings": {}, "embedder": "e"}
         index = SimpleNamespace(embedder=SimpleNamespace(name="e"), store=SimpleNamespace(engine="kglite"))
-        return SimpleNamespace(record=record, index=index, seed=0, primary=METRIC, in_sample=lambda _: None)
+        return SimpleNamespace(
+            record=record, index=index, seed=0, primary=METRIC, strategies={}, in_sample=lambda _: None
+        )
 
     @property
     def trials(self) -> Mapping[str, Any]:
