@@ -23,8 +23,10 @@ from hopbench.retrieval.graph.stores.copy import copy_graph
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.retriever import Retriever
-from hopbench.retrieval.strategies.registry import registry
-from hopbench.retrieval.support.errors import InputError, StoreError
+from hopbench.retrieval.strategies.label import Label
+from hopbench.retrieval.strategies.registry import registry, remade
+from hopbench.retrieval.strategies.reranked import Reranked
+from hopbench.retrieval.support.errors import InputError, StoreError, UnknownNameError
 from hopbench.retrieval.support.input_files import read_bytes
 from hopbench.retrieval.types import Passage, Source
 
@@ -121,7 +123,12 @@ def _sum(manifest: Mapping[str, Any]) -> str:
 
 def _with_files(retriever: Retriever, folder: Path) -> Any:
     """The strategy with the files that its parameters name copied into `folder`, and named from the bundle."""
-    strategy: Any = retriever.strategy
+    return _copied(retriever.strategy, folder)
+
+
+def _copied(strategy: Any, folder: Path) -> Any:
+    if isinstance(strategy, Reranked):
+        return replace(strategy, base=_copied(strategy.base, folder))
     changes: dict[str, str] = {}
     for name in strategy.fitted_fields:
         value = getattr(strategy, name)
@@ -188,15 +195,15 @@ def _manifest(folder: Path) -> Mapping[str, Any]:
 def _strategy(manifest: Mapping[str, Any], folder: Path) -> Any:
     """The strategy with its parameters, refused where it is not the one that was exported."""
     entry = manifest["strategy"]
-    kind = registry().get(entry["name"])
+    kind = registry().get(Label.of_any(entry["name"]).name)
     parameters = dict(entry["parameters"])
     for name in kind.fitted_fields:
         if str(parameters.get(name, "")).startswith(f"{FILES}/"):
             parameters[name] = str(folder / parameters[name])
-    unknown = sorted(set(parameters) - set(kind.parameters()))
-    if unknown:
-        raise InputError(f"{folder}: {entry['name']} has no parameter {unknown[0]!r} here: {_other_version(manifest)}")
-    strategy = kind(**parameters)
+    try:
+        strategy = remade(entry["name"], parameters)
+    except UnknownNameError as error:
+        raise InputError(f"{folder}: {error} Here is another version: {_other_version(manifest)}") from error
     if json.loads(json.dumps(strategy.identity())) != entry["identity"]:
         raise InputError(f"{folder}: {entry['name']} has other learned numbers here: {_other_version(manifest)}")
     return strategy

@@ -26,10 +26,10 @@ def score(
     """Score rankings by question id.
 
     Returns one row per question in the benchmark's order (index `question_id`), a float column per metric of the
-    group `ranking` (and `ragas` if asked, and those named in `also`) and `failure`: the reason why the question has no
-    ranking, else None.
-    Failed questions are NaN in all metrics; so are metrics that do not apply to a question (no gold, a yes/no
-    answer). Raises InputError for rankings of other questions, of passages outside the corpus, or with duplicates.
+    group `ranking`, of `ragas` if asked, and for each name in `also`, and `failure`: the reason why the question has no
+    ranking, else None. Failed questions are NaN in all metrics; so are metrics that do not apply to a question (no
+    gold, a yes/no answer). Raises InputError for rankings of other questions, of passages outside the corpus, or with
+    duplicates.
     """
     import pandas as pd  # .4 s that listing the metrics need not pay
 

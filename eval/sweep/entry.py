@@ -71,7 +71,10 @@ def with_own_names(entry: Any) -> Any:
     """
     if not isinstance(entry, dict) or not isinstance(entry.get("strategy"), str):
         return entry
-    name = Label.of_any(entry["strategy"]).name
+    parts = Label.of_any(entry["strategy"])
+    if parts.reranker:
+        raise ValueError(f"strategy: a sweep varies one strategy: leave out +{parts.reranker}")
+    name = parts.name
     if name not in registry().names():
         return entry
     kind = registry().get(name)

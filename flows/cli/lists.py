@@ -27,6 +27,7 @@ def strategies_command(
 ) -> None:
     """List the strategies with their parameters, bounds, defaults and presets."""
     from hopbench.retrieval.strategies.registry import registry
+    from hopbench.retrieval.strategies.reranker import rerankers
 
     known = registry()
     chosen = [known.get(name)] if name else [known.get(each) for each in known.names()]
@@ -35,8 +36,18 @@ def strategies_command(
         print_json(described)
     else:
         _print_strategies(described)
-    for reason in known.broken.values():
+        _print_rerankers()
+    for reason in (*known.broken.values(), *rerankers().broken.values()):
         typer.echo(f"warning: {reason}", err=True)
+
+
+def _print_rerankers() -> None:
+    from hopbench.retrieval.strategies.reranker import rerankers
+
+    for name in rerankers().plugins():
+        kind, package = rerankers().get(name), ", ".join(map(str, rerankers().code_of(name)))
+        fields = ", ".join(f"{field}={_plain(spec.default)}" for field, spec in kind.parameters().items())
+        console().print(f"Reranker {name}, as in LABEL+{name}[{fields}]: {kind.summary} ({package})", markup=False)
 
 
 def _print_strategies(described: Mapping[str, dict[str, Any]]) -> None:
@@ -133,6 +144,7 @@ def _plain(value: object) -> str:
 def benchmarks_command(as_json: Json = False) -> None:
     """List the benchmarks that --dataset knows by name."""
     from hopbench.eval.benchmarks import shipped_benchmarks
+    from hopbench.eval.benchmarks.official import loaders
 
     found = shipped_benchmarks()
     if as_json:
@@ -149,3 +161,7 @@ def benchmarks_command(as_json: Json = False) -> None:
         "files, an official HotpotQA, 2WikiMultihopQA or MuSiQue file, or a Hub set as owner/name:config.",
         markup=False,
     )
+    for name in loaders().plugins():
+        screen.print(f"format {name}: read by the plug-in {', '.join(map(str, loaders().code_of(name)))}", markup=False)
+    for reason in loaders().broken.values():
+        typer.echo(f"warning: {reason}", err=True)

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, export, judge_check, lists, nightly, recommend, run, train
+from hopbench.flows.cli import bench, export, judge_check, lists, metrics, nightly, recommend, run, train
 from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
@@ -52,6 +52,7 @@ app.command("open")(open_command)
 app.command("history")(history_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
+app.command("metrics")(metrics.metrics_command)
 app.command("bench")(bench.bench_command)
 app.command("check-data")(check_data_command)
 app.command("doctor")(doctor_command)

@@ -32,8 +32,8 @@ from hopbench.retrieval.foreign.base import FOREIGN
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.kinds import InSample, kind_of
 from hopbench.retrieval.strategies.label import Label
-from hopbench.retrieval.strategies.registry import make, registry
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.strategies.registry import make, remade
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
@@ -78,11 +78,12 @@ class Target:
             rows = self.run.rows(label).reset_index()
             return recorded(stored_rankings(rows))
         parameters: Mapping[str, object] = entry["params"]
-        kind = registry().get(Label.of_any(label).name)
-        unknown = sorted(set(parameters) - set(kind.parameters()))
-        if unknown:
-            raise InputError(f"{self.run.folder}: {label} was run with {unknown[0]!r}, unknown here: run it again")
-        return kind(**parameters)  # type: ignore[arg-type]  # checked by the strategy itself
+        try:
+            return remade(Label.of_any(label).stages, parameters)
+        except UnknownNameError as error:
+            raise InputError(
+                f"{self.run.folder}: {label} was run with what is unknown here ({error}): run it again"
+            ) from error
 
     def kind(self, label: str) -> tuple[str, InSample | None]:
         """Where a label's numbers come from, and which of the sets that chose them hold this question, if any."""

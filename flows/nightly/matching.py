@@ -68,8 +68,8 @@ def match_labels(
 
 
 def strategy_of(label: str) -> str:
-    """`NAME:tuned[field=value]` → `NAME`."""
-    return Label.of_any(label).name
+    """`NAME:tuned[field=value]` → `NAME`; with a reranker, `NAME+RERANKER`."""
+    return Label.of_any(label).stages
 
 
 def nearest(label: str, parameters: Parameters, candidates: Mapping[str, Parameters]) -> str:

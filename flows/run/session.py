@@ -187,11 +187,12 @@ class RunSession:
         return finished
 
     def _broken_plugins(self) -> list[str]:
-        """The plug-ins that `all` would have run, had they loaded."""
+        """The plug-ins that would have ranked (`all`) or scored by default, had they loaded."""
+        from hopbench.eval.metrics import catalogue
         from hopbench.retrieval.strategies.registry import registry
 
         every = "all" in (part.strip() for part in self.options.strategies.split(","))
-        return list(registry().broken.values()) if every else []
+        return [*(registry().broken.values() if every else ()), *catalogue().registry.broken.values()]
 
     def _record(self, finished: Finished, annotations: Annotations, steps: ProgressSteps) -> None:
         """Write the run's files and hand them to the tracker."""

@@ -55,7 +55,7 @@ def kind_of(label: str, strategy: Strategy, tuned_on: Sequence[FittedOn] = ()) -
     if tuned is not None:
         kind = TUNED
         sets += sets_of(tuned.provenance["tuned_on"])
-    if set(parts.changes) - set(strategy.fitted_fields):
+    if parts.reranker_changes or set(parts.changes) - set(strategy.fitted_fields):
         kind = TUNED if tuned_on else BY_HAND
         sets += tuned_on
     return LabelKind(kind, tuple(dict.fromkeys(sets)))

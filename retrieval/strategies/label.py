@@ -1,7 +1,8 @@
 """Labels, by which runs speak of strategies, without loading any (they load scipy).
 
 A label is `NAME` (the documented preset: the source's defaults), `NAME:tuned` (the preset file of that name), or either
-with changed parameters: `NAME[field=value,…]`, `NAME:tuned[field=value,…]`.
+with changed parameters: `NAME[field=value,…]`, `NAME:tuned[field=value,…]`. A reranker follows after a plus sign, with
+parameters of its own: `hoprank+RERANKER`, `bm25:tuned+RERANKER[depth=20]`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ WITHOUT_SOURCE = ("pagerank", "hoprank")
 """Strategies without a source that documents defaults: their plain label is the tuned preset."""
 
 TUNED = "tuned"
-_LABEL = re.compile(r"^(?P<name>[^:\[\]]+)(?::(?P<preset>[^\[\]]+))?(?:\[(?P<changes>[^\[\]]*)\])?$")
+_LABEL = re.compile(
+    r"^(?P<name>[^:+\[\]]+)(?::(?P<preset>[^+\[\]]+))?(?:\[(?P<changes>[^\[\]]*)\])?"
+    r"(?:\+(?P<reranker>[^:+\[\]]+)(?:\[(?P<second>[^\[\]]*)\])?)?$"
+)
 _COMMA = re.compile(r",(?![^\[]*\])")  # one inside brackets separates changes
 
 
@@ -30,6 +34,8 @@ class Label:
     name: str
     preset: str | None = None
     changes: Mapping[str, str] = field(default_factory=dict)
+    reranker: str = field(default="", repr=False)
+    reranker_changes: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Label:
@@ -40,15 +46,11 @@ class Label:
         """
         match = _LABEL.match(text)
         if match is None:
-            raise InputError(f"{text!r} is no strategy label: write NAME, NAME:tuned or NAME[field=value,…]")
-        pairs = (part.partition("=") for part in (match["changes"] or "").split(",") if part.strip())
-        changes: dict[str, str] = {}
-        for parameter, _, value in pairs:
-            name = parameter.strip()
-            if name in changes:
-                raise InputError(f"{text!r} sets {name} twice, to {changes[name]} and {value.strip()}: keep one")
-            changes[name] = value.strip()
-        return cls(match["name"], match["preset"], changes)
+            raise InputError(
+                f"{text!r} is no strategy label: write NAME, NAME:tuned, NAME[field=value,…] or NAME+RERANKER"
+            )
+        second = _pairs(text, match["second"])
+        return cls(match["name"], match["preset"], _pairs(text, match["changes"]), match["reranker"] or "", second)
 
     @classmethod
     def of_any(cls, text: str) -> Label:
@@ -60,12 +62,17 @@ class Label:
 
     def __str__(self) -> str:
         """The label as it is written: `Label.parse(str(label)) == label`."""
-        changes = ",".join(f"{parameter}={value}" for parameter, value in self.changes.items())
-        return f"{self.unchanged}[{changes}]" if changes else self.unchanged
+        first = self.unchanged + _brackets(self.changes)
+        return f"{first}+{self.reranker}{_brackets(self.reranker_changes)}" if self.reranker else first
+
+    @property
+    def stages(self) -> str:
+        """Strategy and reranker, without preset and changes: `hoprank+mine`."""
+        return f"{self.name}+{self.reranker}" if self.reranker else self.name
 
     @property
     def unchanged(self) -> str:
-        """Name and preset, without the changes."""
+        """Name and preset, without changes and reranker."""
         return f"{self.name}:{self.preset}" if self.preset else self.name
 
     @property
@@ -81,6 +88,22 @@ class Label:
     def with_changes(self, changes: Mapping[str, str]) -> Label:
         """The label with these changes beside its own; of two changes of one parameter the new one holds."""
         return replace(self, changes={**self.changes, **changes})
+
+
+def _pairs(text: str, written: str | None) -> dict[str, str]:
+    """The changes between brackets of the label `text`, each parameter once."""
+    changes: dict[str, str] = {}
+    for part in (written or "").split(","):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name in changes:
+            raise InputError(f"{text!r} sets {name} twice, to {changes[name]} and {value}: keep one")
+        if part.strip():
+            changes[name] = value
+    return changes
+
+
+def _brackets(changes: Mapping[str, str]) -> str:
+    return f"[{','.join(f'{parameter}={value}' for parameter, value in changes.items())}]" if changes else ""
 
 
 def split_labels(selection: str) -> Iterator[str]:

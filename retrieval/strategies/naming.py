@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.strategies.parameters import Bounds, Parameters
 from hopbench.retrieval.support.errors import ParameterError, UnknownNameError
 
 T = TypeVar("T")
 
 
-def aliases(strategy: type[Strategy]) -> dict[str, str]:
+def aliases(strategy: type[Parameters]) -> dict[str, str]:
     """Alias → field, in the order of the fields."""
     return dict(_aliases(strategy))
 
 
-def _aliases(strategy: type[Strategy]) -> Iterator[tuple[str, str]]:
+def _aliases(strategy: type[Parameters]) -> Iterator[tuple[str, str]]:
     taken = dict.fromkeys(strategy.parameters(), "")
     for field, spec in strategy.parameters().items():
         bounds: Bounds = spec.metadata["bounds"]
@@ -31,7 +31,7 @@ def _aliases(strategy: type[Strategy]) -> Iterator[tuple[str, str]]:
             yield alias, field
 
 
-def field_named(strategy: type[Strategy], name: str) -> str:
+def field_named(strategy: type[Parameters], name: str) -> str:
     """The field that `name` means: its own name or an alias. Raises UnknownNameError for any other."""
     known = strategy.parameters()
     other = aliases(strategy)
@@ -40,7 +40,7 @@ def field_named(strategy: type[Strategy], name: str) -> str:
     return other.get(name, name)
 
 
-def by_field(strategy: type[Strategy], values: Mapping[str, T]) -> dict[str, T]:
+def by_field(strategy: type[Parameters], values: Mapping[str, T]) -> dict[str, T]:
     """Values by name or alias as values by field; an unknown name stays, for its user to refuse.
 
     Raises ParameterError where two names mean one field.

@@ -13,11 +13,14 @@ from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.catalogue import registry
 from hopbench.retrieval.strategies.label import TUNED, WITHOUT_SOURCE, Label, split_labels
 from hopbench.retrieval.strategies.naming import aliases, by_field, field_named
+from hopbench.retrieval.strategies.parameters import Parameters
 from hopbench.retrieval.strategies.preset import Preset, preset_of
+from hopbench.retrieval.strategies.reranked import PREFIX, Reranked
+from hopbench.retrieval.strategies.reranker import Reranker, rerankers
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
 
-__all__ = ["Preset", "canonical_label", "changed_label", "defaults", "make", "preset", "registry", "resolve"]
+__all__ = ["Preset", "canonical_label", "changed_label", "defaults", "make", "preset", "registry", "remade", "resolve"]
 
 
 def preset(name: str) -> Preset | None:
@@ -36,7 +39,29 @@ def make(label: str) -> Strategy:
     parameters.update({name: parse_value(strategy, name, value) for name, value in changes.items()})
     for field in parameters:
         field_named(strategy, field)  # also a preset's are checked
-    return strategy(**parameters)
+    made = strategy(**parameters)
+    return Reranked(base=made, reranker=_reranker(parts)) if parts.reranker else made
+
+
+def _reranker(parts: Label) -> Reranker:
+    kind = rerankers().get(parts.reranker)
+    changes = by_field(kind, parts.reranker_changes)
+    return kind(**{name: parse_value(kind, name, value) for name, value in changes.items()})
+
+
+def remade(stages: str, spec: Mapping[str, Any]) -> Strategy:
+    """The strategy of a `spec` again, `stages` being its name (`hoprank`, `hoprank+mine`); unknown parameters raise."""
+    parts = Label.of_any(stages)
+    mine = f"{PREFIX}."
+    own = {name: value for name, value in spec.items() if name != PREFIX and not name.startswith(mine)}
+    strategy = registry().get(parts.name)
+    for name in own:
+        field_named(strategy, name)
+    made = strategy(**own)
+    if not parts.reranker:
+        return made
+    second = {name.removeprefix(mine): value for name, value in spec.items() if name.startswith(mine)}
+    return Reranked(base=made, reranker=rerankers().get(parts.reranker)(**second))
 
 
 def _preset_parameters(name: str, chosen: str) -> Mapping[str, Any]:
@@ -49,7 +74,7 @@ def _preset_parameters(name: str, chosen: str) -> Mapping[str, Any]:
     return tuned.parameters if tuned else {}
 
 
-def parse_value(strategy: type[Strategy], name: str, text: str) -> Any:
+def parse_value(strategy: type[Parameters], name: str, text: str) -> Any:
     """A parameter's value from the command line, by the type of its default."""
     default = strategy.parameters()[field_named(strategy, name)].default
     if isinstance(default, str):
@@ -86,7 +111,7 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
     for selected in _expand(selection):
         label = _with_changes(selected, by_strategy)
         chosen[label] = make(label)
-    unused = [name for name in by_strategy if not any(strategy.name == name for strategy in chosen.values())]
+    unused = [name for name in by_strategy if not any(Label.of_any(label).name == name for label in chosen)]
     if unused:
         raise InputError(f"--set names {', '.join(unused)}, which --strategies {selection!r} does not select")
     return chosen

@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from hopbench.eval.benchmarks.official import loaders
+from hopbench.eval.metrics import catalogue
+from hopbench.retrieval.embedding.factory import embedders
+from hopbench.retrieval.graph.build.extraction import extractors
 from hopbench.retrieval.strategies.catalogue import registry
+from hopbench.retrieval.strategies.reranker import rerankers
 
 STRATEGY = '''
 from dataclasses import dataclass
@@ -92,11 +97,12 @@ def install_editable(site: Path, source: Path, files: Mapping[str, str] = FILES,
 
 
 def forget() -> None:
-    """Make the next look at the registry import plug-ins anew."""
+    """Make the next look at any registry import plug-ins anew."""
     for name in [name for name in sys.modules if name.partition(".")[0].startswith("hopbench_mine")]:
         del sys.modules[name]
     importlib.invalidate_caches()
-    registry.cache_clear()
+    for known in (registry, rerankers, catalogue, loaders, embedders, extractors):
+        known.cache_clear()
 
 
 def use(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -155,17 +155,14 @@ def _embedder() -> Iterator[Check]:
 
 
 def _plugins() -> Iterator[Check]:
+    from hopbench.flows.settings.plugins import broken_plugins, installed_plugins
     from hopbench.retrieval.plugins.code import unreadable_lines
-    from hopbench.retrieval.strategies.registry import registry
 
-    found = registry()
-    for name in found.names():
-        if code := found.code_of(name):
-            held = [reason for one in code for reason in unreadable_lines([one])]
-            whose = ", ".join(map(str, code))
-            yield Check("warn" if held else "ok", f"plug-in {name}", "; ".join(held) or whose)
-    for name, reason in found.broken.items():
-        yield Check("warn", f"plug-in {name}", reason)
+    for one in installed_plugins():
+        held = unreadable_lines(one.code)
+        yield Check("warn" if held else "ok", f"plug-in {one.name}", "; ".join(held) or f"{one.kind}, {one.package}")
+    for kind, name, reason in broken_plugins():
+        yield Check("warn", f"plug-in {name}", f"{kind}: {reason}")
 
 
 def _benchmarks() -> Iterator[Check]:

@@ -58,6 +58,11 @@ def label(incomplete: str) -> list[str]:
     """A label: a strategy, or its tuned preset."""
     from hopbench.retrieval.strategies.names import strategy_names, tuned_names
 
+    first, plus, second = incomplete.rpartition("+")
+    if plus:
+        from hopbench.retrieval.plugins.groups import RERANKERS, offered_names
+
+        return [f"{first}+{name}" for name in _fitting(second, offered_names(RERANKERS))]
     tuned = (f"{name}:tuned" for name in tuned_names())
     return _fitting(incomplete, (*strategy_names(), *tuned))
 

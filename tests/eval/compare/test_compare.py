@@ -163,7 +163,7 @@ def test_best_baseline() -> None:
     [
         ({"a": rows([1]), "b": rows([1])}, {"baseline": "c"}, UnknownNameError, "unknown label 'c'"),
         ({"a": rows([1])}, {"baseline": "a"}, InputError, "at least two"),
-        ({"a": rows([1]), "b": rows([1])}, {"metric": "all_gold@11"}, UnknownNameError, "all_gold@1"),
+        ({"a": rows([1]), "b": rows([1])}, {"metric": "all_golt@11"}, UnknownNameError, "Did you mean 'all_gold@11'"),
         ({"a": rows([1]), "b": rows([1])}, {"metric": "MRR"}, InputError, "no column 'MRR'"),
         ({"a": rows([1, 1]).iloc[:1], "b": rows([1, 1]).iloc[1:]}, {}, InputError, "share no question"),
         ({"a": pd.concat([rows([1]), rows([1])]), "b": rows([1])}, {}, InputError, "'q0000' twice"),

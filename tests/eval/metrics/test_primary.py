@@ -72,9 +72,8 @@ def evaluated(found: dict[str, int]) -> tuple[Any, dict[str, Any], dict[str, Any
         ranked = {q.id: (("p00", *others) if i < count else others) for i, q in enumerate(asked.questions)}
         rows[label] = score(asked, {name: PassageRanking(name, ids) for name, ids in ranked.items()})
     summaries = {label: summarise(table, asked) for label, table in rows.items()}
-    plan = SimpleNamespace(
-        benchmark=asked, primary=primary_metric(asked), strategies={}, seed=0, in_sample=lambda label: label == "t"
-    )
+    plan = SimpleNamespace(benchmark=asked, primary=primary_metric(asked), seed=0, strategies={})
+    plan.in_sample = lambda label: label == "t"
     return plan, rows, summaries
 
 

@@ -105,7 +105,7 @@ def test_environment_variables_in_paths_have_defaults(tiny: Path, monkeypatch: p
         ({"base": {"restart": 0.3}}, "restart stands in base and in grid"),
         ({"strategy": "pagerang"}, "unknown strategy 'pagerang'. Did you mean 'pagerank'"),
         ({"strategy": "pagerank:best"}, "has no preset 'best'"),
-        ({"objective": {"metric": "all_gold@11"}}, "objective.metric: unknown metric 'all_gold@11'"),
+        ({"objective": {"metric": "all_golt@11"}}, "objective.metric: unknown metric 'all_golt@11'"),
         ({"questions": 0}, "questions: Input should be greater than or equal to 1"),
         ({"sed": 1}, "sed: Extra inputs are not permitted .*; it takes .*, datasets, strategy"),
         ({"objective": {"metrik": "mrr"}}, r"objective\.metrik: Extra inputs .*; it takes metric, also$"),

@@ -83,7 +83,7 @@ def test_the_parameters_are_those_of_the_run(hopbench: Hopbench, finished: Path,
     (changed / "results.json").write_text(text.replace('"restart"', '"comeback"'), encoding="utf-8")
     done = hopbench("explain", "q3", "--run", changed, "--strategy", "pagerank")
     assert done.code == 2
-    assert "was run with 'comeback', unknown here" in done.err
+    assert "was run with what is unknown here (unknown parameter of pagerank 'comeback'" in done.err
 
 
 def test_cypher_to_paste(hopbench: Hopbench, bench: Path, finished: Path) -> None:

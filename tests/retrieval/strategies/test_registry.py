@@ -171,7 +171,7 @@ def test_values_are_read_by_the_type_of_their_default(field: str, text: str, exp
         ("vector:tuned", InputError, "strategy 'vector' has no preset 'tuned'; it has: documented$"),
         ("pagerank:documented", InputError, "strategy 'pagerank' has no preset 'documented'; it has: tuned$"),
         ("pagerank:best", InputError, "it has: tuned$"),
-        ("vector[", InputError, r"'vector\[' is no strategy label: write NAME, NAME:tuned or NAME\[field=value"),
+        ("vector[", InputError, r"'vector\[' is no strategy label: write NAME, NAME:tuned, NAME\[field=value,…\] or"),
         ("vector:", InputError, "is no strategy label"),
         ("pagerank[restart=0.3,restart=0.4]", InputError, "sets restart twice, to 0.3 and 0.4: keep one"),
         ("", InputError, "is no strategy label"),
