@@ -22,7 +22,10 @@ from hopbench.retrieval.embedding.stored import RecordingEmbedder, load_vectors,
 from hopbench.retrieval.graph.stores.copy import copy_graph
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.index import Index
+from hopbench.retrieval.plugins.code import code_of
+from hopbench.retrieval.plugins.identity import settings_of
 from hopbench.retrieval.retriever import Retriever
+from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.registry import registry, remade
 from hopbench.retrieval.strategies.reranked import Reranked
@@ -100,6 +103,7 @@ def _write(exported: Exported, folder: Path) -> None:
         "hopbench": version("hopbench"),
         "label": retriever.label,
         "strategy": {"name": strategy.name, "parameters": strategy.spec(), "identity": retriever.strategy.identity()},
+        "plugins": _plugins(retriever.strategy),
         "embedder": {"spec": exported.embedder, "name": index.embedder.name},
         "max_tokens": exported.max_tokens,
         "dataset": exported.dataset,
@@ -204,9 +208,19 @@ def _strategy(manifest: Mapping[str, Any], folder: Path) -> Any:
         strategy = remade(entry["name"], parameters)
     except UnknownNameError as error:
         raise InputError(f"{folder}: {error} Here is another version: {_other_version(manifest)}") from error
+    if (here := _plugins(strategy)) != (there := manifest.get("plugins", {})):
+        raise InputError(
+            f"{folder} was exported with the plug-ins {there or 'none'}, here are {here or 'none'}: install the "
+            "same, or export it again"
+        )
     if json.loads(json.dumps(strategy.identity())) != entry["identity"]:
         raise InputError(f"{folder}: {entry['name']} has other learned numbers here: {_other_version(manifest)}")
     return strategy
+
+
+def _plugins(strategy: Strategy) -> dict[str, str]:
+    """Version and digest of the plug-ins that rank, by distribution."""
+    return settings_of(code for kind in strategy.implementations() for code in code_of(kind)).get("plugins", {})
 
 
 def _other_version(manifest: Mapping[str, Any]) -> str:

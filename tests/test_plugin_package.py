@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -129,3 +130,21 @@ def test_a_shell_completes_its_names_without_importing_it(site: Path) -> None:
     told = subprocess.check_output([sys.executable, "-c", program], env=environment, text=True).splitlines()
     assert "['titles', 'titles:tuned'] ['bm25,hoprank+overlap'] ['trigrams'] ['capitals'] ['mine@']" == told[0]
     assert "False False" == told[1]
+
+
+def test_an_exported_retriever_wants_the_code_it_was_exported_with(site: Path, run: Path) -> None:
+    done = hopbench(site, "export", "bm25+overlap[depth=2]", "--dataset", "hopworld-tune", "--out", "exported")
+    assert 0 == done.returncode, done.stderr
+    program = "import hopbench; print(hopbench.load('exported').label)"
+    command = [sys.executable, "-c", program]
+    told: dict[bool, str] = {}
+    for changed in (False, True):
+        copy = site.parent / f"changed-{changed}"
+        shutil.copytree(site, copy)
+        with (copy / "hopbench_mine" / "reranker.py").open("a", encoding="utf-8") as file:
+            file.write("# touched\n" * changed)
+        environment = {**os.environ, "PYTHONPATH": str(copy)}
+        done = subprocess.run(command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
+        told[changed] = done.stdout + done.stderr
+    assert "bm25+overlap[depth=2]" == told[False].strip()
+    assert "was exported with the plug-ins {'hopbench-mine': '1.0+" in told[True]

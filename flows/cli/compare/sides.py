@@ -90,7 +90,8 @@ def refuse_unmeasured(sides: Sequence[Side], metric: str) -> None:
         raise InputError(
             f"{side.run.place} has no value of {metric} for {side.label}: {benchmark} has no gold passages or answers "
             "for it, or it was not scored. Add gold passages (qrels/test.tsv: query-id, corpus-id, score) or answers "
-            "(metadata.answer in queries.jsonl) and run again, or name another --metric"
+            "(metadata.answer in queries.jsonl) and run again (with --metric, where it is measured on request), or "
+            "name another --metric"
         )
 
 

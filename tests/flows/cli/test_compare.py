@@ -173,7 +173,7 @@ def test_runs_of_different_benchmarks_are_refused(hopbench: Hopbench, runs: Runs
     [
         (["{a}:pagernk"], "unknown label in {a} 'pagernk'. Did you mean 'pagerank'?"),
         (["{a}/nowhere"], "'{a}/nowhere' is neither the --out folder of a finished run"),
-        (["{a}", "--metric", "all_gold@9"], "unknown metric 'all_gold@9'. Did you mean 'all_gold@"),
+        (["{a}", "--metric", "all_golt@9"], "unknown metric 'all_golt@9'. Did you mean 'all_gold@9"),
         (["{a}", "--metric", "nDCG@10"], "has no value of nDCG@10"),
         (["{a}", "--baseline", "hybrid"], "unknown label for --baseline 'hybrid'"),
         (["{a}", "--by-type"], "does not say where its benchmark is: name it with --dataset"),
