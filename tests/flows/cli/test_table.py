@@ -12,7 +12,7 @@ from rich.console import Console
 from hopbench.eval.compare import Interval
 from hopbench.eval.compare.types import Comparison, PairResult
 from hopbench.eval.metrics import all_metrics
-from hopbench.flows.cli.compare.command import _print_pairs, _print_ragas
+from hopbench.flows.cli.compare.printing import _print_pairs, _print_ragas
 from hopbench.flows.cli.lists import _print_strategy, describe
 from hopbench.flows.cli.printing.grid import Grid
 from hopbench.flows.cli.printing.table import _best_first, _notes, _said, _table
