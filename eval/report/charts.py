@@ -6,6 +6,7 @@ label looks the same in every chart. Chart text is escaped here because Plotly r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -103,7 +104,7 @@ def over_nights(data: ReportData) -> Figure | None:
     """The primary metric of each label over the nights on these questions, with intervals; from two nights on."""
     night: Mapping[str, Any] = data.run.get("nightly") or {}
     points: Sequence[Mapping[str, Any]] = night.get("history") or ()
-    if len({point["started"] for point in points}) < 2:
+    if max(Counter(point["label"] for point in points).values(), default=0) < 2:
         return None
     traces = []
     for label in data.labels:
