@@ -44,20 +44,30 @@ def test_a_file_goes_to_one_worker_and_so_do_files_that_share_a_fixture() -> Non
         == together("tests/retrieval/test_text.py::test_a[1::2]")
         == together("tests/retrieval/test_text.py::test_b")
     )
-    assert together("tests/flows/cli/test_main.py::test_a") == together("tests/flows/cli/test_llm.py::test_b")
+    assert together("tests/flows/cli/test_explain.py::test_a") == together("tests/flows/cli/test_lists.py::test_b")
     assert together("tests/retrieval/graph/stores/test_neo4j_store.py::test_a") == together(
         "tests/retrieval/graph/stores/test_stores.py::test_b"
     )
 
 
 def test_the_longest_are_begun_first_and_groups_stay_whole(monkeypatch: Any) -> None:
-    monkeypatch.setattr(parallel, "LONGEST", ("tests/test_b.py", "tests/flows/cli/"))
-    names = ["test_a.py::1", "flows/cli/test_x.py::1", "test_b.py::1", "test_c.py::1", "flows/cli/test_y.py::1"]
+    monkeypatch.setattr(parallel, "LONGEST", ("tests/test_b.py", "tests/flows/cli/test_explain.py"))
+    names = [
+        "test_a.py::1",
+        "flows/cli/test_explain.py::1",
+        "test_b.py::1",
+        "test_c.py::1",
+        "flows/cli/test_lists.py::1",
+    ]
     items = [Collected(f"tests/{name}") for name in names]
     begin_with_the_longest(cast("Any", items))
-    assert ["test_b.py::1", "flows/cli/test_x.py::1", "flows/cli/test_y.py::1", "test_a.py::1", "test_c.py::1"] == [
-        item.nodeid.removeprefix("tests/") for item in items
-    ]
+    assert [
+        "test_b.py::1",
+        "flows/cli/test_explain.py::1",
+        "flows/cli/test_lists.py::1",
+        "test_a.py::1",
+        "test_c.py::1",
+    ] == [item.nodeid.removeprefix("tests/") for item in items]
 
 
 def test_what_is_marked_soak_runs_only_where_it_is_asked_for() -> None:

@@ -82,8 +82,9 @@ def test_nothing_depends_on_the_kernels_on_hopworld(between: bool) -> None:
     check(of_variants(ROOT / "datasets" / "hopworld", 25, chosen))
 
 
+@pytest.mark.soak  # hopworld has the same in `make test`
 @pytest.mark.benchmarks
-@pytest.mark.parametrize("questions", [30, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("questions", [30, 200])
 def test_nothing_depends_on_the_kernels_on_hotpotqa(questions: int, benchmarks_dir: Path) -> None:
     check(of_variants(benchmarks_dir / "hotpotqa-train200", questions, list(variants())))
 

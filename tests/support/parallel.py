@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 # Files that share a fixture which is dear or cannot be had twice run on one worker, one after the other.
+_FINISHED_RUN = ("compare", "doctor", "doors", "explain", "foreign", "lists", "overview", "recommend", "train")
 TOGETHER = {
-    "tests/flows/cli/": "the command line's finished run",
+    **{f"tests/flows/cli/test_{name}.py": "the command line's finished run" for name in _FINISHED_RUN},
     "tests/eval/answering/judge/test_small_model.py": "the small model",
     "tests/retrieval/graph/extract/test_small_model.py": "the small model",
     "tests/retrieval/graph/stores/test_stores.py": "Neo4j",
@@ -32,7 +33,9 @@ TOGETHER = {
 }
 # Begun first, longest first, so that no worker is left with a long file at the end. A new file need not stand here.
 LONGEST = (
-    "tests/flows/cli/",
+    "tests/flows/cli/test_explain.py",
+    "tests/flows/cli/test_ragas.py",
+    "tests/flows/cli/test_judge.py",
     "tests/flows/run/test_end_to_end.py",
     "tests/flows/sweep/test_sweep.py",
     "tests/test_same_numbers.py",

@@ -170,6 +170,7 @@ def test_finalists_alone_are_read_and_nothing_is_paid_twice(
     assert "Only the best 1 by all_gold@10 were read" in (folder / "finalists" / "report.html").read_text()
 
 
+@pytest.mark.soak  # `make test` kills a run while it judges
 def test_kill_9_while_judging_then_again_repeats_no_finished_call(
     judged: tuple[pd.DataFrame, int], folder: Path, home: Path, tmp_path: Path
 ) -> None:

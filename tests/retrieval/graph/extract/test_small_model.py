@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.llm_servers.small_model import MODEL
 
 from hopbench.eval.benchmarks import load_benchmark
@@ -13,6 +14,7 @@ from hopbench.retrieval.graph.extract.model import TripleReader
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 
 
+@pytest.mark.soak  # `make test` asks the real model once, as a judge
 def test_a_real_model_reads_a_passage_in_the_wanted_form(small_model_url: str, tmp_path: Path) -> None:
     chunks = chunk_passages(sorted(load_benchmark("hopworld").passages, key=lambda one: len(one.text))[:1])
     ledger = CallLedger()

@@ -57,6 +57,7 @@ def server_command(home: Home, *words: str) -> str:
     return subprocess.run(line, env=environment, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.soak  # a server of its own, which ends with its parent
 def test_a_home_has_one_server_whose_secrets_are_the_owners_and_which_ends_with_its_parent(home: Home) -> None:
     parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     assert "answers at" in server_command(home, "start", str(parent.pid))
@@ -246,6 +247,7 @@ def test_several_tasks_share_a_store(machine: Machine) -> None:
     store.close()
 
 
+@pytest.mark.soak  # a server of its own, started with little memory
 def test_a_locked_and_starved_server_says_so_and_can_still_be_read(
     machine: Machine, benchmark: str, undisturbed: Path, tmp_path: Path
 ) -> None:
