@@ -21,6 +21,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, Models, open_models
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.settings.out_folder import SWEEP
+from hopbench.flows.sweep.champion import announce
 from hopbench.flows.sweep.identity import Identity
 from hopbench.flows.sweep.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
 from hopbench.flows.sweep.models import incomplete_trials, model_options
@@ -165,6 +166,8 @@ class _SweepSession:
         self.publisher.finished(results, reported, swept.bias, files, swept.calls)
         if self.champion and not swept.incomplete and reported is not None:
             self.publisher.crown(reported)
+            if self.runtime is not None:
+                announce(self.ledger, reported, content.objective.metric, self.publisher.sweep_id)
         return replace(swept, files=files)
 
     def _outcome(
