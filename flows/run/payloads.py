@@ -16,6 +16,7 @@ from hopbench.eval.runs.targets import check_targets
 from hopbench.eval.trials.version import code_version
 from hopbench.flows.orchestration.pages import REPORT
 from hopbench.flows.run.descriptions import label_note, parent_name, run_note, source_tags
+from hopbench.flows.run.judged_questions import write_judged
 from hopbench.flows.run.tags import common_tags, kind_tags, plugin_tags, target_tags, targets_tag, verdict_tags
 from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload
 from hopbench.flows.tracking.names import Param, Tag, run_name
@@ -161,6 +162,7 @@ def tracked_trials(
                     **TABLE_TAG,
                     **label_tags.get(label, {}),
                 },
+                judged=write_judged(evaluation, label, tables / str(number) / "judged.jsonl"),
                 artifacts=(Artifact(write_table(tables / str(number), evaluation.rows[label], questions)),),
                 dataset=_dataset(evaluation),
                 started_at=begun,

@@ -109,6 +109,8 @@ class Writer:
             self._log_dataset(run_id, message["dataset"])
         for path, folder in message["artifacts"]:
             self._log_artifact(run_id, Path(path), folder)
+        if message["judged"] is not None:
+            self._log_traces(run_id, Path(message["judged"]), message["started_ms"] or message["ended_ms"])
         if message["status"] != "RUNNING":
             self.client.set_terminated(run_id, message["status"], message["ended_ms"])
             self._open.discard(run_id)
@@ -197,10 +199,19 @@ class Writer:
         entity = Dataset(*parts)
         self.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
 
-    def _log_artifact(self, run_id: str, path: Path, folder: str) -> None:
+    def _log_traces(self, run_id: str, path: Path, at_ms: int | None) -> None:
+        from hopbench.flows.tracking.traces import log_traces
+
+        self._refuse_secrets(path)
+        log_traces(self._uri, self.experiment_id, run_id, path, at_ms or round(time.time() * 1000))
+
+    def _refuse_secrets(self, path: Path) -> None:
         content = path.read_bytes()
         if any(value.encode() in content for value in self._hidden):
             raise ValueError(f"{path.name} contains the value of a secret environment variable; it was not stored")
+
+    def _log_artifact(self, run_id: str, path: Path, folder: str) -> None:
+        self._refuse_secrets(path)
         self.client.log_artifact(run_id, str(path), folder or None)
 
 

@@ -10,15 +10,22 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from tests.flows.nightly.test_flow import REGRESSES
+from tests.flows.nightly.test_nightly import METRIC, Tonight, judged, night, scores
 from tests.support.parallel import plain_prefect_environment
 from tests.support.places import ROOT
+from tests.support.prefect_events import recorded_events
 
+from hopbench.flows.nightly.publish import to_prefect
+from hopbench.flows.nightly.verdict import Verdict
 from hopbench.flows.orchestration.events import CHAMPION_CHANGED, NIGHTLY, changed_champion, emit, resource_name
+from hopbench.flows.orchestration.pages import OURS
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.settings.home import Home
 
@@ -29,24 +36,9 @@ NIGHT: Mapping[str, Any] = {"night": "my-set-2026-01-02T020000Z", "regressions":
 
 
 @pytest.fixture
-def emitted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[Event]]]:
-    """What Prefect's client would have sent to its API."""
-    from prefect.events.clients import AssertingEventsClient
-    from prefect.events.worker import EventsWorker
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
-    def sent() -> list[Event]:
-        EventsWorker.instance().wait_until_empty()
-        return [event for client in AssertingEventsClient.all for event in client.events]
-
-    EventsWorker.set_client_override(AssertingEventsClient)
-    try:
-        with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
-            yield sent
-            EventsWorker.instance().drain()
-    finally:
-        EventsWorker.set_client_override(None)
-        AssertingEventsClient.reset()
+def emitted() -> Iterator[Callable[[], list[Event]]]:
+    with recorded_events() as sent:
+        yield sent
 
 
 @pytest.fixture
@@ -96,6 +88,48 @@ def test_the_example_reacts_to_a_regression_alone(emitted: Callable[[], list[Eve
     assert found == [True, False, False, False]
 
 
+def regression(folder: Path) -> tuple[Any, Verdict]:
+    """A night on which pagerank is worse than on the night before; and its verdict."""
+    night(folder, "made-01:00", {"bm25": scores(0.5), "pagerank": scores(0.8)})
+    tonight = Tonight({"bm25": scores(0.5), "pagerank": scores(0.6)})
+    plan = SimpleNamespace(benchmark=SimpleNamespace(name="My set", digest="d" * 64))
+    summaries = {"bm25": {"metrics": {METRIC: 0.5}}, "pagerank": {"metrics": {METRIC: 0.6}}}
+    return SimpleNamespace(plan=plan, summaries=summaries), judged(tonight, folder)
+
+
+def test_a_verdict_is_an_event_with_figures_labels_and_report(
+    tmp_path: Path, emitted: Callable[[], list[Event]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prefect.artifacts.create_markdown_artifact", lambda *_: None)  # there is no API
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4200/api")
+    monkeypatch.setenv(OURS, "1")
+    evaluation, verdict = regression(tmp_path)
+    assert to_prefect(evaluation, "tonight", verdict, tmp_path / "report.html", "bm25", "hybrid") is None
+    first, second = emitted()
+    assert (first.event, [one.name for one in first.related]) == ("hopbench.nightly.regression", ["pagerank"])
+    payload = first.payload
+    assert payload["labels"] == {"bm25": 0.5, "pagerank": 0.6}
+    assert [(one["label"], round(one["effect"], 3)) for one in payload["comparisons"]] == [
+        ("bm25", 0.0),
+        ("pagerank", -0.2),
+    ]
+    assert payload["report"] == str(tmp_path / "report.html")
+    assert payload["report_url"] == "http://127.0.0.1:4200/hopbench/nights/tonight/report.html"
+    assert second.event == CHAMPION_CHANGED
+    said = {name: second.payload[name] for name in ("label", "before", "metric", "value", "night")}
+    assert said == {"label": "bm25", "before": "hybrid", "metric": METRIC, "value": 0.5, "night": "tonight"}
+
+
+def test_a_server_that_went_away_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr("prefect.artifacts.create_markdown_artifact", gone)
+    evaluation, verdict = regression(tmp_path)
+    warning = to_prefect(evaluation, "tonight", verdict, tmp_path / "report.html", None, None)
+    assert warning == "Prefect's API was not told of the verdict (ConnectError): no artifact, no event"
+
+
 @pytest.mark.prefect
 @pytest.mark.soak  # two servers' starts and two nights
 def test_a_regression_starts_the_examples_flow_with_the_nights_facts(
@@ -117,13 +151,13 @@ def test_a_regression_starts_the_examples_flow_with_the_nights_facts(
         )
         assert done.returncode == 3, done.stderr
         run = started(runtime)
-        night = run.parameters["night"]
-        assert (night["outcome"], night["benchmark"], night["regressions"]) == ("regression", "hopworld", ["pagerank"])
-        effects = {pair["label"]: pair["effect"] for pair in night["comparisons"]}
-        assert (set(night["labels"]), effects["bm25"]) == ({"bm25", "pagerank"}, 0.0)
+        told = run.parameters["night"]
+        assert (told["outcome"], told["benchmark"], told["regressions"]) == ("regression", "hopworld", ["pagerank"])
+        effects = {pair["label"]: pair["effect"] for pair in told["comparisons"]}
+        assert (set(told["labels"]), effects["bm25"]) == ({"bm25", "pagerank"}, 0.0)
         assert effects["pagerank"] < 0
-        assert Path(night["report"]).is_file()
-        assert "changed since then: the spec of pagerank" in night["text"]
+        assert Path(told["report"]).is_file()
+        assert "changed since then: the spec of pagerank" in told["text"]
         assert events(runtime) >= {
             "hopbench.nightly.baseline",
             "hopbench.champion.changed",
@@ -149,7 +183,5 @@ def started(runtime: PrefectRuntime) -> Any:
 
 def events(runtime: PrefectRuntime) -> set[str]:
     """The names of HopBench's events on the server."""
-    import httpx
-
     asked = {"filter": {"event": {"prefix": ["hopbench."]}}, "limit": 50}
     return {event["event"] for event in httpx.post(f"{runtime.api_url}/events/filter", json=asked).json()["events"]}

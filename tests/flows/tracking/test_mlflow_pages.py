@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.flows.cli.conftest import call, write_benchmark
 from tests.support.thousand_trials import METRIC, pages, seconds_until, shows_all, write_trials
 
 from hopbench.flows.settings.home import Home
@@ -125,3 +126,19 @@ def test_the_evaluation_view_has_the_questions_of_several_trials(opened: tuple[C
     browser, url, experiment, _ = opened
     page = runs_page(url, experiment, None) + "&compareRunsMode=ARTIFACT&searchFilter=tags.kind%3D'tuned'"
     seconds_until(browser, page, lambda text: "questions.json" in text and "Which city is number 1?" in text)
+
+
+@pytest.mark.browser
+@pytest.mark.soak
+def test_a_run_prints_links_that_open(opened: tuple[Chrome, str, str, list[str]], tmp_path: Path) -> None:
+    browser, url, _, _ = opened
+    command = ("run", "--dataset", write_benchmark(tmp_path / "tiny"), "--strategies", "bm25,vector", "--no-prefect")
+    environment = {"MLFLOW_TRACKING_URI": url}
+    done = call(*command, "--no-ragas", "--out", tmp_path / "out", home=tmp_path / "home", environment=environment)
+    assert (done.code, done.err) == (0, "")
+    links = dict(
+        line.removeprefix("mlflow  ").split(": ", 1) for line in done.out.splitlines() if line.startswith("mlflow")
+    )
+    assert list(links) == ["runs", "compare"]
+    seconds_until(browser, links["runs"], lambda text: "bm25" in text and "3 matching runs" in text)
+    seconds_until(browser, links["compare"], lambda text: "Comparing 2 Runs" in text and "vector" in text)
