@@ -85,7 +85,7 @@ def _room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 # No deadline: other work on the machine is no defect of ours. The same examples each run: a failure can be seen again.
 # `make soak` draws others each time, and more where a test does not say how many it needs.
-settings.register_profile("hopbench", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("hopbench", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=400, print_blob=True)
 settings.load_profile("hopbench")
 
