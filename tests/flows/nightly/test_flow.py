@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-from tests.flows.cli.conftest import call, write_benchmark
+from tests.flows.cli.conftest import SERVERS, call, write_benchmark
 from tests.flows.nightly.test_notify import Handler, Hook
-from tests.support.places import ROOT
 
 from hopbench.retrieval.graph.build import plan
+from hopbench.retrieval.strategies import registry
 from hopbench.retrieval.strategies.pagerank import PageRank
+from hopbench.retrieval.support.errors import RegressionError
 
 if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
@@ -83,50 +81,38 @@ def test_a_newer_builder_builds_beside_the_old_graph(tmp_path: Path, monkeypatch
     assert len(list((home / "graphs").glob("*.kgl"))) == 2
 
 
-REGRESSES = """
-import os, sys
-from dataclasses import replace
-import hopbench.flows.cli.deployed
-from hopbench.retrieval.support.errors import RegressionError
-from hopbench.retrieval.strategies import registry
-night = sys.argv[1:]
-hopbench.flows.cli.deployed.nightly(night)
-written = registry.preset
-registry.preset = lambda name: replace(written(name), parameters={**written(name).parameters, "restart": 0.99})
-try:
-    hopbench.flows.cli.deployed.nightly(night)
-except RegressionError:
-    sys.exit(3)
-"""
-
-
 @pytest.mark.prefect
 def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
-    prefect_runtime: PrefectRuntime, home_with_graph: Callable[[Path, str], Path], tmp_path: Path
+    prefect_runtime: PrefectRuntime,
+    home_with_graph: Callable[[Path, str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 
+    from hopbench.flows.cli import deployed
+
     arguments = ["--dataset", "hopworld", "--limit", "60", "--strategies", "bm25,pagerank", "--no-ragas"]
-    with Hook(("127.0.0.1", 0), Handler) as hook:
+    pagerank = registry.preset("pagerank")
+    assert pagerank is not None
+    edited = replace(pagerank, parameters={**pagerank.parameters, "restart": 0.99})
+    with Hook(("127.0.0.1", 0), Handler) as hook, monkeypatch.context() as patch:
         hook.received = []
         threading.Thread(target=hook.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        environment = {
-            **os.environ,
-            "PREFECT_API_URL": prefect_runtime.api_url,
-            "HOPBENCH_HOME": str(home_with_graph(tmp_path, "hopworld")),
-            "HOPBENCH_WEBHOOK": f"http://127.0.0.1:{hook.server_port}/T0KEN",
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(REGRESSES), *arguments],
-            env=environment,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        patch.setattr("sys.argv", ["hopbench"])  # which a night replaces
+        for name in SERVERS:
+            patch.delenv(name, raising=False)
+        patch.setenv("PREFECT_API_URL", prefect_runtime.api_url)
+        patch.setenv("HOPBENCH_HOME", str(home_with_graph(tmp_path, "hopworld")))
+        patch.setenv("HOPBENCH_WEBHOOK", f"http://127.0.0.1:{hook.server_port}/T0KEN")
+        deployed.nightly(arguments)
+        patch.setattr(registry, "preset", lambda name: edited if name == "pagerank" else None)
+        with pytest.raises(RegressionError):
+            deployed.nightly(arguments)
         hook.shutdown()
-    assert done.returncode == 3, done.stderr
+    printed = capfd.readouterr()
     assert [content["outcome"] for _, content in hook.received] == ["regression"]
     with get_client(sync_client=True) as client:
         named = FlowFilter(name=FlowFilterName(any_=["hopbench-nightly"]))
@@ -135,4 +121,4 @@ def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
     message = str(runs["Failed"].message)
     assert "regression of pagerank" in message
     assert "changed since then: the spec of pagerank (restart 0.15 → 0.99)" in message
-    assert "T0KEN" not in message + done.stdout + done.stderr
+    assert "T0KEN" not in message + printed.out + printed.err

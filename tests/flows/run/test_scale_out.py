@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
 
 LABELS = "bm25,graph_expansion,pagerank"
+WORKERS = {"threads": 2, "processes": 2, "dask": 1}  # Dask's are processes, too, which take seconds to start
 
 
 def part(number: int, *questions: str) -> UnitOutcome:
@@ -93,7 +94,7 @@ def evaluated(home: Home, dataset: Path, prefect_runtime: PrefectRuntime, tmp_pa
 
     def run(runner: str, kept: Unfinished | None = None) -> tuple[Evaluation, Unfinished]:
         options = RunOptions(
-            dataset=str(dataset), out=tmp_path, strategies=LABELS, runner=runner, batch=2, workers=2 if runner else None
+            dataset=str(dataset), out=tmp_path, strategies=LABELS, runner=runner, batch=2, workers=WORKERS.get(runner)
         )
         benchmark = options.benchmark()
         graph = options.graph_plan(benchmark, home)

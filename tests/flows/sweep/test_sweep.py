@@ -130,18 +130,15 @@ def without_time(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns=[name for name in rows if "seconds" in name or "latency" in name])
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.soak)])
+@pytest.mark.soak  # each of 21 processes starts an MLflow writer
 def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(
-    rounds: int,
-    folder: Path,
-    finished: Done,
-    home_with_database: NewHome,
-    tmp_path: Path,
+    folder: Path, finished: Done, home_with_database: NewHome, tmp_path: Path
 ) -> None:
     home_with_database(tmp_path / "home")
+    rounds = 20
     moments = np.random.default_rng(rounds)
     for _ in range(rounds):
-        kill_at = int(moments.integers(1, 1 + max(1, 16 // rounds)))
+        kill_at = 1
         moment = str(moments.choice(["before", "after"]))
         killed = killed_sweep(folder, tmp_path, kill_at, moment)
         assert killed.returncode in {-signal.SIGKILL, 0}, killed.stderr
@@ -260,28 +257,38 @@ def test_progress_reaches_its_total_and_never_passes_it_also_after_a_resume(
         assert report.done == report.total
 
 
-def test_two_processes_on_one_sweep_share_its_trials(
-    folder: Path, finished: Done, home_with_database: NewHome, tmp_path: Path
+@pytest.mark.parametrize("killed", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_two_processes_on_one_sweep_share_its_trials_and_one_may_be_killed(
+    killed: bool, folder: Path, finished: Done, home_with_database: NewHome, tmp_path: Path
 ) -> None:
     home_with_database(tmp_path / "home")
-    env = {**os.environ, "HOPBENCH_HOME": str(tmp_path / "home")}
-    program = [sys.executable, "-m", "tests.support.sweep_to_kill", str(tmp_path / "notes"), "0", "never", "sweep"]
-    both = [
-        subprocess.Popen(
-            [*program, "sweep.yaml", "--out", str(tmp_path / out), "--no-prefect"],
+    own = {"HOPBENCH_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT), "SWEEP_PROCESSES": "2"}
+
+    def started(out: str, kill_at: int) -> subprocess.Popen[str]:
+        program = [sys.executable, "-m", "tests.support.sweep_to_kill", str(tmp_path / "notes"), str(kill_at), "before"]
+        return subprocess.Popen(
+            [*program, "sweep", "sweep.yaml", "--out", str(tmp_path / out), "--no-prefect"],
             cwd=folder,
-            env={**env, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.DEVNULL,
+            env={**os.environ, **own},
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for out in ("first", "second")
-    ]
-    for process in both:
-        _, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors
+
+    def ended(process: subprocess.Popen[str], code: int = 0) -> str:
+        printed, errors = process.communicate(timeout=300)
+        assert process.returncode == code, errors
+        return printed
+
+    first, second = started("first", int(killed)), started("second", 0)
+    ended(first, -signal.SIGKILL if killed else 0)
+    ended(second)
+    if killed:
+        assert not (tmp_path / "first" / "trials.parquet").exists()
+        assert "16 of 16 trials were finished before" in ended(started("first", 0))
     notes = (tmp_path / "notes").read_text().split()
-    assert 16 == len(notes) == len(set(notes))
+    assert 16 == len(set(notes)) == len(notes) - killed  # only what was lost with its process is done again
+    assert set(table(tmp_path / "first")["trial_id"]) == set(notes)
     pd.testing.assert_frame_equal(table(tmp_path / "first"), table(tmp_path / "second"))
     pd.testing.assert_frame_equal(without_time(table(folder / "whole")), without_time(table(tmp_path / "first")))
     _assert_tracked_once(tmp_path / "home", table(tmp_path / "first"))

@@ -27,6 +27,8 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+# `call` for a process of its own, which need not import the tests.
+CALL = f"def call(text): return Call('test', [dict(role='user', content=text)], {SCHEMA!r}, 100)\n"
 
 
 @pytest.fixture
@@ -168,7 +170,7 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path: Path) -> None:
         script = (
             "import sys; from pathlib import Path\n"
             "from hopbench.retrieval.llm import *\n"
-            "from tests.retrieval.llm.test_gate import call\n"
+            f"{CALL}"
             "folder = Path(sys.argv[1])\n"
             "with LLM(Endpoint('m', sys.argv[2]), folder / 'cache', CallLedger(folder / 'calls.db')) as llm:\n"
             "    ask(llm, [call(str(number)) for number in range(120)])\n"
@@ -191,7 +193,7 @@ def test_two_processes_with_one_cache_pay_each_call_once(tmp_path: Path) -> None
     script = (
         "import sys; from pathlib import Path\n"
         "from hopbench.retrieval.llm import *\n"
-        "from tests.retrieval.llm.test_gate import call\n"
+        f"{CALL}"
         "folder = Path(sys.argv[1])\n"
         "calls = [call(str(number)) for number in range(100)]\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
