@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hopbench.eval.metrics import all_metrics
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Finished:
     """A finished run: its evaluation, its warnings, and the labels that failed too often.
 
-    `key` names it in MLflow, `run_ids` are MLflow's own names by key.
+    `key` names it in MLflow, `run_ids` are MLflow's own names by key, `links` the addresses of its pages there by name.
     """
 
     evaluation: Evaluation
@@ -27,6 +27,7 @@ class Finished:
     incomplete: list[str]
     key: str
     run_ids: Mapping[str, str]
+    links: dict[str, str] = field(default_factory=dict)
 
 
 def warnings_of(evaluation: Evaluation) -> list[str]:

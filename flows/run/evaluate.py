@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from hopbench.eval.files import refuse_unwritable
@@ -38,6 +40,7 @@ def run(
     options.models.check()
     notes = options.models.reach(home)
     benchmark, strategies = _checked_input(options, home, force)
+    from hopbench.eval.metrics import primary_metric
     from hopbench.flows.settings.foreign import close_foreign
 
     progress = progress or NoProgress()
@@ -45,15 +48,19 @@ def run(
     refuse_unwritable(options.out / "results.json")
     with ExitStack() as stack:
         stack.callback(close_foreign, strategies.values())
+        tables = Path(stack.enter_context(TemporaryDirectory(prefix="tables-", dir=home.scratch)))
         runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
-        tracker = stack.enter_context(Tracker.start(home, experiment_of(benchmark.name)))
+        tracker = stack.enter_context(Tracker.start(home, experiment_of(benchmark.name), primary_metric(benchmark)))
         # Both servers are starting; embedding and indexing need neither.
-        session = RunSession.open(options, home, benchmark, strategies, progress, runtime, tracker, stack, notes)
+        session = RunSession.open(
+            options, home, benchmark, strategies, progress, runtime, tracker, stack, notes, tables
+        )
         session.annotate = annotate
         shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
         finished = run_flow(flow, session.execute, runtime=runtime, parameters=shown, tags=[benchmark.name])
         tracker.close()
     finished.warnings.extend(tracker.notes)
+    finished.links.update(tracker.links([f"{finished.key}/{label}" for label in finished.evaluation.trials]))
     session.unfinished.clear()
     return finished
 

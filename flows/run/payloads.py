@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,13 +12,18 @@ from hopbench.eval.answering.reading import judged_figures
 from hopbench.eval.metrics import with_coverage
 from hopbench.eval.runs.results import comparisons, results
 from hopbench.eval.runs.schema import figure
-from hopbench.eval.runs.targets import TargetResult, check_targets
+from hopbench.eval.runs.targets import check_targets
 from hopbench.eval.trials.version import code_version
+from hopbench.flows.orchestration.pages import REPORT
+from hopbench.flows.run.descriptions import label_note, parent_name, run_note, source_tags
+from hopbench.flows.run.tags import common_tags, kind_tags, plugin_tags, target_tags, targets_tag, verdict_tags
 from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload
-from hopbench.flows.tracking.names import Param, Tag, target_tag
+from hopbench.flows.tracking.names import Param, Tag, run_name
+from hopbench.flows.tracking.tables import TABLE_TAG, write_table
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
+    from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.options import RunOptions
 
 TRACKED_COSTS = (
@@ -75,11 +79,12 @@ def tracked_run(
     plan = evaluation.plan
     nodes, edges = plan.record["nodes"], plan.record["edges"]
     counts = {f"graph_{name}": float(count) for name, count in {**nodes, **edges}.items()}
+    report = next((file for file in files if file.name == REPORT), None)
     return RunPayload(
-        tracking_key(options, begun),
-        f"{options.command.split()[1]} {plan.benchmark.name}",
+        (key := tracking_key(options, begun)),
+        _parent_name(options, evaluation, begun),
         params={
-            Param.DATASET: plan.benchmark.name,
+            **_data_params(evaluation),
             Param.STRATEGIES: ",".join(evaluation.trials),
             Param.EMBEDDER: plan.index.embedder.name,
             Param.STORE: plan.index.store.engine,
@@ -94,7 +99,14 @@ def tracked_run(
             "build_seconds": plan.record["build_seconds"],
             **call_metrics(calls),
         },
-        tags={**_tags(evaluation), **_targets_tag(evaluation), **tags},
+        tags={
+            **common_tags(evaluation),
+            **source_tags(options.command),
+            Tag.NOTE: run_note(evaluation, options, report),
+            **targets_tag(evaluation),
+            **tags,
+        },
+        compared=tuple(f"{key}/{label}" for label in evaluation.trials),
         dataset=_dataset(evaluation),
         artifacts=tuple(Artifact(file) for file in files),
         started_at=begun,
@@ -103,15 +115,19 @@ def tracked_run(
 
 
 def tracked_trials(
-    evaluation: Evaluation, options: RunOptions, begun: float, label_tags: Mapping[str, Mapping[str, str]]
+    evaluation: Evaluation, options: RunOptions, begun: float, label_tags: Mapping[str, Mapping[str, str]], tables: Path
 ) -> list[RunPayload]:
-    """The open parent, then a child for each label with its parameters, metrics, verdict and `label_tags`."""
+    """The open parent, then a child for each label with its parameters, metrics, verdict and `label_tags`.
+
+    The scores by question are written into the folder `tables`, which has to stay until the tracker is closed.
+    """
     parent = tracking_key(options, begun)
-    payloads = [RunPayload(parent, f"{options.command.split()[1]} {evaluation.plan.benchmark.name}", status="RUNNING")]
+    payloads = [RunPayload(parent, _parent_name(options, evaluation, begun), status="RUNNING", started_at=begun)]
     entries = results(evaluation)["strategies"]
     verdicts = {pair["label"]: pair for pair in comparisons(evaluation)}
     targets = check_targets(evaluation.plan.targets, entries)
-    for label, trial in evaluation.trials.items():
+    questions = evaluation.plan.benchmark.questions
+    for number, (label, trial) in enumerate(evaluation.trials.items()):
         entry = entries[label]
         costs = {name: value for name in TRACKED_COSTS if (value := figure(entry, name)) is not None}
         if not entry["coverage"]:
@@ -120,9 +136,14 @@ def tracked_trials(
         payloads.append(
             RunPayload(
                 f"{parent}/{label}",
-                label,
+                run_name(label),
                 parent_key=parent,
-                params={Param.STRATEGY: trial.strategy, Param.LABEL: label, **trial.parameters},
+                params={
+                    Param.STRATEGY: trial.strategy,
+                    Param.LABEL: label,
+                    **_data_params(evaluation),
+                    **trial.parameters,
+                },
                 metrics={
                     **with_coverage(entry["metrics"], entry["measured"]),
                     **costs,
@@ -130,19 +151,33 @@ def tracked_trials(
                     **judged_figures(entry.get("judged", {})),
                 },
                 tags={
-                    **_tags(evaluation),
-                    **_kind_tags(entry),
+                    **common_tags(evaluation),
+                    **source_tags(options.command),
+                    Tag.NOTE: label_note(evaluation, label, str(entry["kind"]), verdict),
+                    **kind_tags(entry),
                     **plugin_tags(entry.get("plugins")),
-                    **_verdict_tags(verdict),
-                    **_target_tags(targets, label),
+                    **verdict_tags(verdict),
+                    **target_tags(targets, label),
+                    **TABLE_TAG,
                     **label_tags.get(label, {}),
                 },
+                artifacts=(Artifact(write_table(tables / str(number), evaluation.rows[label], questions)),),
                 dataset=_dataset(evaluation),
                 started_at=begun,
                 ended_at=time.time(),
             )
         )
     return payloads
+
+
+def _parent_name(options: RunOptions, evaluation: Evaluation, begun: float) -> str:
+    return parent_name(options.command.split()[1], evaluation.plan.benchmark.name, begun)
+
+
+def _data_params(evaluation: Evaluation) -> dict[str, str | int]:
+    """Data set and number of questions: the same columns for runs, labels and sweeps' trials."""
+    benchmark = evaluation.plan.benchmark
+    return {Param.DATASET: benchmark.name, Param.QUESTIONS: len(benchmark.questions)}
 
 
 def _noted(entry: Mapping[str, Any]) -> dict[str, float]:
@@ -183,53 +218,11 @@ def tracking_key(options: RunOptions, begun: float) -> str:
     return f"{options.out.name} {begun:.3f}".replace("'", "")
 
 
-def _tags(evaluation: Evaluation) -> dict[str, str]:
-    record = evaluation.plan.record
-    return {
-        Tag.GRAPH_FINGERPRINT: str(record["fingerprint"]),
-        Tag.BUILD_KEY: str(record["build_key"]),
-        Tag.CODE_VERSION: code_version(),
-        Tag.BENCHMARK_DIGEST: evaluation.plan.benchmark.digest,
-        Tag.ROLE: evaluation.plan.benchmark.role,
-    }
-
-
-def _targets_tag(evaluation: Evaluation) -> dict[str, str]:
-    """`targets` of the whole run: pass, or fail where a label misses one."""
-    if not evaluation.plan.targets:
-        return {}
-    found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
-    return {Tag.TARGETS: "pass" if all(item.passed for item in found) else "fail"}
-
-
-def _target_tags(targets: Sequence[TargetResult], label: str) -> dict[str, str]:
-    """`targets`: pass or fail of all of a label's targets; `target.METRIC` of each, with limit and value."""
-    own = [target for target in targets if target.label == label]
-    if not own:
-        return {}
-    lines: dict[str, list[str]] = {}
-    for one in own:
-        lines.setdefault(target_tag(one.target.metric), []).append(one.words.partition(": ")[2])
-    verdict = "pass" if all(one.passed for one in own) else "fail"
-    return {Tag.TARGETS: verdict} | {name: "; ".join(words) for name, words in lines.items()}
-
-
-def plugin_tags(plugins: Mapping[str, str] | None) -> dict[str, str]:
-    """The tag `plugins`: version and digest of each plug-in that a trial used."""
-    return {Tag.PLUGINS: ", ".join(f"{name} {code}" for name, code in plugins.items())} if plugins else {}
-
-
-def _kind_tags(entry: Mapping[str, Any]) -> dict[str, str]:
-    """What kind of label it is, and on which of the sets that chose its numbers it was scored."""
-    here = entry["in_sample"]
-    return {Tag.KIND: str(entry["kind"]), **({Tag.IN_SAMPLE: ",".join(here["sets"])} if here else {})}
-
-
-def _verdict_tags(verdict: Mapping[str, Any] | None) -> dict[str, str]:
-    return {} if verdict is None else {Tag.VERDICT: str(verdict["verdict"]), Tag.COMPARISON: json.dumps(verdict)}
-
-
 def _dataset(evaluation: Evaluation) -> Dataset:
-    benchmark = evaluation.plan.benchmark
-    counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
-    return Dataset(benchmark.name, benchmark.digest, counts)
+    return tracked_dataset(evaluation.plan.benchmark, evaluation.plan.benchmark.digest)
+
+
+def tracked_dataset(benchmark: Benchmark, digest: str) -> Dataset:
+    """A benchmark as MLflow's dataset of a run."""
+    counts = {"num_rows": len(benchmark.questions), "passages": len(benchmark.passages)}
+    return Dataset(benchmark.name, digest, counts, benchmark.folder)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.trials.trial import prepare
@@ -63,6 +64,7 @@ class RunSession:
     models: Models
     unfinished: Unfinished
     notes: Sequence[str]
+    tables: Path
     annotate: Callable[[Finished], Annotations] | None = None
 
     @classmethod
@@ -77,8 +79,9 @@ class RunSession:
         tracker: Tracker,
         stack: ExitStack,
         notes: Sequence[str],
+        tables: Path,
     ) -> RunSession:
-        """Embed and index, and open the models; `stack` closes them."""
+        """Embed and index, and open the models; `stack` closes them. The tracker reads files in `tables` later."""
         from hopbench.eval.trials.unfinished import Unfinished
         from hopbench.flows.graph.build import open_index
         from hopbench.flows.settings.models import open_models
@@ -105,6 +108,7 @@ class RunSession:
             models,
             Unfinished(options.out / ".unfinished"),
             notes,
+            tables,
         )
 
     def execute(self, flow_steps: FlowSteps) -> Finished:
@@ -202,7 +206,7 @@ class RunSession:
         evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)
         files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **annotations.facts}))
-        for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags):
+        for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags, self.tables):
             self.tracker.log(payload)
         self.tracker.log(tracked_run(evaluation, options, self.started_at, files, annotations.tags, calls))
         for key in annotations.expired:

@@ -47,6 +47,7 @@ class SweepOutcome:
 
     `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
     calls to language models by purpose. `incomplete` names trials that failed or of which models answered too little.
+    `links` are addresses of MLflow's pages by name.
     """
 
     plan: SweepPlan
@@ -59,6 +60,7 @@ class SweepOutcome:
     files: Sequence[Path]
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     incomplete: Sequence[str] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def sweep(
@@ -85,7 +87,7 @@ def sweep(
     progress.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
     with ExitStack() as stack:
         runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
-        tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT))
+        tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT, plan.content.objective.metric))
         from hopbench.eval.trials.ledger import Ledger
 
         ledger = stack.enter_context(Ledger.open(home.ledger))
@@ -100,7 +102,8 @@ def sweep(
             parameters={"file": plan.file.name, "out": out.name},
         )
         tracker.close()
-        swept = replace(swept, warnings=[*swept.warnings, *notes, *tracker.notes])
+        links = tracker.links(publisher.best(swept.results))
+        swept = replace(swept, warnings=[*swept.warnings, *notes, *tracker.notes], links=links)
         if champion and not swept.incomplete:
             _record_champion(ledger, swept, publisher, tracker)
     return swept

@@ -5,7 +5,6 @@ Of several processes on one sweep only one writes at a time; the next process wr
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -15,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import measured_shares, with_coverage
-from hopbench.flows.run.payloads import call_metrics, plugin_tags
+from hopbench.flows.run.descriptions import parent_name, source_tags
+from hopbench.flows.run.payloads import call_metrics, tracked_dataset
+from hopbench.flows.run.tags import plugin_tags
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload, Tracker
-from hopbench.flows.tracking.names import Param, Tag
-from hopbench.flows.tracking.payload import MAX_NAME
+from hopbench.flows.sweep.descriptions import kind, sweep_note, trial_costs, trial_note, trial_params
+from hopbench.flows.tracking.client import Artifact, RunPayload, Tracker
+from hopbench.flows.tracking.names import Param, Tag, trial_name
+from hopbench.flows.tracking.tables import TABLE_TAG, write_table
 from hopbench.retrieval.support.locking import open_lock
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.results import Cell, Result
     from hopbench.eval.sweep.selection import Selection
     from hopbench.eval.trials.ledger import TrialRecord
-    from hopbench.eval.types import Benchmark
 
-TABLE = "questions.json"
+BEST = 20
+"""So many of a sweep's trials are compared in MLflow: its page is read by eye."""
 
 
 @dataclass
@@ -64,23 +65,22 @@ class SweepPublisher:
         from hopbench.eval.sweep.readers import is_complete
 
         benchmark = context.benchmark
-        counts = {"questions": len(benchmark.questions), "passages": len(benchmark.passages)}
         key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
         self.keys[record.trial_id] = key
         payload = RunPayload(
             key,
-            f"{benchmark.name} {candidate.title}"[:MAX_NAME],
+            trial_name(candidate.label, candidate.varied, candidate.without, record.trial_id),
             parent_key=self.sweep_id,
-            params=_params(candidate, cell, benchmark, record),
+            params=trial_params(candidate, cell, benchmark, record),
             metrics={
                 **with_coverage(record.metrics, measured_shares(record.questions, benchmark)),
-                **_costs(record),
+                **trial_costs(record),
                 "seconds": record.seconds,
                 "failures": float(record.failures),
             },
             tags=self._trial_tags(candidate, context, record, role),
-            dataset=Dataset(benchmark.name, context.digest, counts),
-            artifacts=(Artifact(self._table(record, context)),),
+            dataset=tracked_dataset(benchmark, context.digest),
+            artifacts=(Artifact(write_table(self._folder / record.trial_id, record.questions, benchmark.questions)),),
             # A FAILED trial is written again when the models have answered the rest.
             status="FINISHED" if is_complete(record) else "FAILED",
             started_at=record.started,
@@ -114,6 +114,7 @@ class SweepPublisher:
             metrics |= {f"honest_{objective.metric}": bias.honest, "optimism": bias.optimism}
         self.tracker.log(
             self._parent(
+                best,
                 params={
                     Param.FILE: self.plan.file.name,
                     Param.DATASETS: ",".join(best.by_dataset),
@@ -125,9 +126,14 @@ class SweepPublisher:
                 },
                 metrics=metrics,
                 artifacts=tuple(Artifact(file) for file in (self.plan.file, *files)),
+                compared=tuple(self.best(results)),
                 ended_at=max(time.time(), self.started),
             )
         )
+
+    def best(self, results: Sequence[Result]) -> list[str]:
+        """The keys of the best configurations' trials, at most `BEST`."""
+        return [self.keys[record.trial_id] for result in results for record in result.records.values()][:BEST]
 
     def crown(self, winner: Result) -> None:
         """The champion tag of each data set's benchmark for the winner's first trial there."""
@@ -155,76 +161,32 @@ class SweepPublisher:
     def _folder(self) -> Path:
         return self.home.scratch / f"sweep-{self.sweep_id}-{self.tracker.pid}"
 
-    @staticmethod
-    def _kind(candidate: Candidate) -> str:
-        """A configuration that the search varied is being tuned; any other has its label's kind."""
-        from hopbench.retrieval.strategies.kinds import TUNED, kind_of
-
-        return TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
-
-    def _table(self, record: TrialRecord, context: TrialContext) -> Path:
-        """The trial's per-question table as MLflow shows tables."""
-        rows = record.questions.drop(columns="ranked_ids", errors="ignore")
-        texts = {question.id: (question.text, question.type) for question in context.benchmark.questions}
-        plain = rows.astype(object).where(rows.notna(), None).values.tolist()
-        data = [[name, *texts[name], *values] for name, values in zip(rows.index, plain, strict=True)]
-        table = {"columns": ["question_id", "question", "type", *rows.columns], "data": data}
-        path = self._folder / record.trial_id / TABLE
-        write_atomically(path, json.dumps(table, ensure_ascii=False).encode())
-        return path
-
     def _trial_tags(
         self, candidate: Candidate, context: TrialContext, record: TrialRecord, role: str
     ) -> dict[str, str]:
         return self._tags(
             {
+                **source_tags("hopbench sweep"),
+                Tag.NOTE: trial_note(self.plan, candidate, context, record),
                 Tag.TRIAL_ID: record.trial_id,
-                Tag.KIND: self._kind(candidate),
+                Tag.KIND: kind(candidate),
                 Tag.WITHOUT: ",".join(candidate.without),
                 Tag.GRAPH_FINGERPRINT: context.fingerprint,
                 Tag.BENCHMARK_DIGEST: context.digest,
                 Tag.ROLE: role if role == "report" else context.benchmark.role,
                 Tag.CODE_VERSION: str(record.settings["code"]),
                 **plugin_tags(record.settings.get("plugins")),
-                "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
+                **TABLE_TAG,
             }
         )
 
-    def _parent(self, **values: Any) -> RunPayload:
-        name = f"sweep {self.plan.file.stem}"
-        return RunPayload(self.sweep_id, name, tags=self._tags(), started_at=self.started, **values)
+    def _parent(self, best: Result | None = None, **values: Any) -> RunPayload:
+        name = parent_name("sweep", self.plan.file.stem, self.started)
+        tags = self._tags({**source_tags("hopbench sweep"), Tag.NOTE: sweep_note(self.plan, self.sweep_id, best)})
+        return RunPayload(self.sweep_id, name, tags=tags, started_at=self.started, **values)
 
     def _tags(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         return {Tag.SWEEP_ID: self.sweep_id, **{name: value for name, value in (more or {}).items() if value}}
-
-
-def _params(candidate: Candidate, cell: Cell, benchmark: Benchmark, record: TrialRecord) -> dict[str, Any]:
-    """The trial's parameters: data set, the strategy's own, the graph's build numbers, and the models."""
-    return {
-        Param.STRATEGY: candidate.strategy.name,
-        Param.DATASET: benchmark.name,
-        Param.QUESTIONS: len(benchmark.questions),
-        Param.SEED: cell.seed,
-        **candidate.strategy.spec(),
-        **{f"build.{name}": value for name, value in candidate.build.settings().items()},
-        **_readers(record),
-    }
-
-
-def _costs(record: TrialRecord) -> dict[str, float]:
-    """What was spent; the size of contexts only where there were any."""
-    if record.failures < len(record.questions):
-        return dict(record.costs)
-    return {name: value for name, value in record.costs.items() if name != "context_tokens"}
-
-
-def _readers(record: TrialRecord) -> dict[str, str]:
-    """Reader and judge: scores of different models cannot be compared."""
-    reader, judge = record.settings.get("reader"), record.settings.get("judge")
-    params: dict[str, str] = {Param.LLM: str(reader["llm"])} if reader else {}
-    if judge:
-        params |= {Param.JUDGE: f"{judge['model']}@{judge['url']}", Param.JUDGE_PROFILE: judge["profile"]}
-    return params
 
 
 def _first(winner: Result) -> Mapping[str, TrialRecord]:

@@ -15,7 +15,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,6 +24,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast
 
 from hopbench.flows.settings.home import Home
+from hopbench.flows.tracking.pages import comparison_page, is_server, runs_page
 from hopbench.flows.tracking.payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
 from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.support.resources import exhausted_by_message, full
@@ -60,21 +61,26 @@ def writers_lock(home: Home) -> Path:
 class Tracker:
     """Hands runs to the writer process in the order they are logged; `log` never waits for MLflow."""
 
-    def __init__(self, uri: str, process: subprocess.Popen[str], log: Path) -> None:
+    def __init__(self, uri: str, process: subprocess.Popen[str], log: Path, metric: str | None = None) -> None:
         self.uri = redact(uri, secrets())
         self._process = process
         self._log = log
+        self._metric = metric
         self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._run_ids: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         self.notes: list[str] = []  # the writer's other notes; complete when closed
+        self.experiment_id: str | None = None  # set as soon as the writer is ready
         self._closed = False
         self._courier = Thread(target=self._deliver, name="tracking", daemon=True)
         self._courier.start()
 
     @classmethod
-    def start(cls, home: Home, experiment: str) -> Self:
-        """Start the writer, which imports mlflow and prepares the database meanwhile."""
+    def start(cls, home: Home, experiment: str, metric: str | None = None) -> Self:
+        """Start the writer, which imports mlflow and prepares the database meanwhile.
+
+        The experiment's page shows its runs by `metric`.
+        """
         home.prepare()
         home.apply_environment()
         uri, log = tracking_uri(home), home.logs / "mlflow-writer.log"
@@ -84,6 +90,7 @@ class Tracker:
                     sys.executable,
                     *("-P", "-m", "hopbench.flows.tracking.writer"),
                     *(experiment, home.mlartifacts.as_uri(), str(writers_lock(home)), str(home.mlflow_db)),
+                    *([] if metric is None else [metric]),
                 ],
                 # In the environment, not the arguments: a URI may hold a password. MLflow leaves locks in TMPDIR.
                 env=os.environ | {"MLFLOW_TRACKING_URI": uri, "TMPDIR": str(home.scratch)},
@@ -94,7 +101,7 @@ class Tracker:
                 encoding="utf-8",
                 start_new_session=True,  # Ctrl-C is for the main process, which still has to record its results
             )
-        return cls(uri, process, log)
+        return cls(uri, process, log, metric)
 
     @property
     def pid(self) -> int:
@@ -105,6 +112,17 @@ class Tracker:
     def run_ids(self) -> Mapping[str, str]:
         """MLflow's run id by key, of what has been written so far."""
         return MappingProxyType(self._run_ids)
+
+    def links(self, keys: Sequence[str]) -> dict[str, str]:
+        """Addresses of MLflow's pages, once the tracker is closed: `runs` of the experiment, `compare` of these keys.
+
+        Empty where the store is a database: no server shows its pages.
+        """
+        if self.experiment_id is None or not is_server(self.uri):
+            return {}
+        ids = [self._run_ids[key] for key in keys if key in self._run_ids]
+        found = {"runs": runs_page(self.uri, self.experiment_id, self._metric)}
+        return found | ({"compare": comparison_page(self.uri, self.experiment_id, ids)} if len(ids) > 1 else {})
 
     def log(self, run: RunPayload) -> None:
         """Queue one run. Artifacts are read later: leave the files in place until the tracker is closed."""
@@ -171,6 +189,8 @@ class Tracker:
             self.notes.append(answer["note"])
         if answer["error"] is None and answer["key"] is not None:
             self._run_ids[answer["key"]] = answer["run_id"]
+        elif message["op"] == "prepare":
+            self.experiment_id = answer["run_id"]
         return cast("str | None", answer["error"])
 
     def _failure(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -20,6 +21,12 @@ MAX_PARAM = 6000
 MAX_TAG = 8000
 MAX_DATASET_DIGEST = 36
 
+QUESTION_COLUMNS = [
+    {"name": name, "type": "string", "required": required}
+    for name, required in (("id", True), ("text", True), ("type", False), ("answer", False), ("gold", False))
+]
+"""A benchmark's columns as MLflow shows them: its rows are questions."""
+
 REDACTED = "[redacted]"
 _REFUSED_IN_NAMES = re.compile(r"[^\w\-. :/]")
 _SECRET_NAME = re.compile(
@@ -31,11 +38,12 @@ _MIN_SECRET = 6  # shorter values ("none", "x") would blank out innocent text
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The benchmark a run was scored on; `profile` holds its counts."""
+    """The benchmark a run was scored on; `profile` holds its counts, `folder` is where it was read from."""
 
     name: str
     digest: str
     profile: Mapping[str, int] = field(default_factory=dict)
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,8 @@ class RunPayload:
 
     `parent_key` makes it a child of a run that was logged before. Times are seconds since the epoch; give them when
     the run may be written again, since they are part of each metric's identity. Status RUNNING stays open until the
-    key is logged again or the tracker ends. With `once`, a finished run of that key is left unchanged.
+    key is logged again or the tracker ends. With `once`, a finished run of that key is left unchanged. The description
+    gets a link to MLflow's comparison of the runs whose keys are `compared`.
     """
 
     key: str
@@ -67,6 +76,7 @@ class RunPayload:
     started_at: float | None = None
     ended_at: float | None = None
     once: bool = False
+    compared: tuple[str, ...] = ()
 
 
 def mlflow_name(name: str) -> str:
@@ -107,6 +117,7 @@ def to_message(run: RunPayload) -> dict[str, Any]:
         "started_ms": _milliseconds(run.started_at),
         "ended_ms": _milliseconds(run.ended_at),
         "once": run.once,
+        "compared": list(run.compared),
     }
 
 
@@ -127,7 +138,16 @@ def _renamed(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dataset(dataset: Dataset) -> dict[str, Any]:
-    return {"name": dataset.name, "digest": dataset.digest[:MAX_DATASET_DIGEST], "profile": dict(dataset.profile)}
+    local = dataset.folder is not None
+    source = {"uri": str(dataset.folder)} if local else {"name": dataset.name}
+    return {
+        "name": dataset.name,
+        "digest": dataset.digest[:MAX_DATASET_DIGEST],
+        "source_type": "local" if local else "hopbench",  # the first is one that MLflow opens
+        "source": json.dumps(source),
+        "schema": json.dumps({"mlflow_colspec": QUESTION_COLUMNS}),
+        "profile": json.dumps(dict(dataset.profile)),
+    }
 
 
 def _milliseconds(seconds: float | None) -> int | None:

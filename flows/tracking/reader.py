@@ -15,7 +15,7 @@ from hopbench.eval.metrics import mlflow_name
 from hopbench.eval.metrics.registry import PRIMARIES
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
-from hopbench.flows.tracking.names import Tag
+from hopbench.flows.tracking.names import MODELS_EXPERIMENT, SWEEPS_EXPERIMENT, Param, Tag
 from hopbench.flows.tracking.payload import redact, secrets
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import exclusive
@@ -31,13 +31,14 @@ FILES = ("results.json", "questions.parquet", "details.json.gz")
 
 @dataclass(frozen=True)
 class TrackedRun:
-    """One run in MLflow; `parent` is empty for a parent."""
+    """One run in MLflow; `parent` is empty for a parent, `label` for a run of several labels."""
 
     id: str
     name: str
     parent: str
     tags: Mapping[str, str]
     started: float = 0.0  # since the epoch, in seconds
+    label: str = ""
 
 
 @dataclass
@@ -84,10 +85,14 @@ class TrackingReader:
         """
         if "'" in label:
             return None
-        where = [f"attributes.run_name = '{label}'", "attributes.status = 'FINISHED'", f"params.label = '{label}'"]
+        where = ["attributes.status = 'FINISHED'", f"params.label = '{label}'"]
         if digest is not None:
             where.append(f"tags.{Tag.BENCHMARK_DIGEST} = '{digest}'")
-        experiments = [search_experiment.experiment_id for search_experiment in self.client.search_experiments()]
+        everywhere = self.client.search_experiments()
+        # A sweep's trials have labels too, but no files to compare question by question.
+        experiments = [
+            one.experiment_id for one in everywhere if one.name not in (SWEEPS_EXPERIMENT, MODELS_EXPERIMENT)
+        ]
         order = ["attributes.start_time DESC"]
         results = [
             _plain(run)
@@ -126,5 +131,6 @@ class TrackingReader:
 
 def _plain(run: Any) -> TrackedRun:
     tags = dict(run.data.tags)
-    parent, started = tags.get("mlflow.parentRunId", ""), (run.info.start_time or 0) / 1000
-    return TrackedRun(run.info.run_id, str(run.info.run_name), parent, tags, started)
+    parent, started = tags.get(Tag.PARENT, ""), (run.info.start_time or 0) / 1000
+    label = str(run.data.params.get(Param.LABEL, ""))
+    return TrackedRun(run.info.run_id, str(run.info.run_name), parent, tags, started, label)

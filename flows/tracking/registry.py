@@ -12,16 +12,17 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
+from hopbench.flows.tracking.experiments import experiment_id
+from hopbench.flows.tracking.names import MODELS_EXPERIMENT
 from hopbench.retrieval.support.locking import exclusive
 
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature
 
-EXPERIMENT = "hopbench-models"
 ALIAS = "champion"
 PROGRESS_BAR = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 
@@ -64,7 +65,8 @@ def register(home: Home, bundle: Path, dataset: str, label: str, question: str, 
         bring_up_to_date(uri, home.mlflow_db)
         mlflow.set_tracking_uri(uri)
         mlflow.set_registry_uri(uri)
-        experiment = _experiment(mlflow.MlflowClient(), home, uri)
+        client = mlflow.MlflowClient()
+        experiment = experiment_id(client, MODELS_EXPERIMENT, uri, home.mlartifacts.as_uri())
     with _quiet(), mlflow.start_run(experiment_id=experiment, run_name=f"{label} on {dataset}"):
         mlflow.log_params({"label": label, "dataset": dataset})
         logged = mlflow.pyfunc.log_model(
@@ -76,7 +78,6 @@ def register(home: Home, bundle: Path, dataset: str, label: str, question: str, 
             pip_requirements=[f"hopbench=={version('hopbench')}"],
             registered_model_name=name,
         )
-    client = mlflow.MlflowClient()
     number = str(logged.registered_model_version)
     client.set_registered_model_alias(name, alias, number)
     client.set_model_version_tag(name, number, "label", label)
@@ -100,14 +101,6 @@ def _quiet() -> Iterator[None]:
         os.environ.pop(PROGRESS_BAR, None)
         if before is not None:
             os.environ[PROGRESS_BAR] = before
-
-
-def _experiment(client: Any, home: Home, uri: str) -> str:
-    found = client.get_experiment_by_name(EXPERIMENT)
-    if found is not None:
-        return str(found.experiment_id)
-    location = None if uri.startswith(("http://", "https://", "databricks")) else home.mlartifacts.as_uri()
-    return str(client.create_experiment(EXPERIMENT, artifact_location=location))
 
 
 def _signature() -> ModelSignature:

@@ -1,4 +1,6 @@
-"""The one process that writes MLflow: `python -m hopbench.flows.tracking.writer EXPERIMENT ARTIFACTS LOCK OWN`.
+"""The one process that writes MLflow.
+
+    python -m hopbench.flows.tracking.writer EXPERIMENT ARTIFACTS LOCK OWN [METRIC]
 
 `import mlflow` takes 5 s and its first run on an empty database 3 s more, so this happens beside the main process.
 Each line of standard input is a message of `hopbench.flows.tracking.payload.to_message`; each is answered by one line
@@ -21,8 +23,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from hopbench.flows.tracking import experiments
 from hopbench.flows.tracking.names import Tag
-from hopbench.flows.tracking.payload import redact, secrets
+from hopbench.flows.tracking.pages import comparison_page
+from hopbench.flows.tracking.payload import MAX_TAG, redact, secrets
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.locking import exclusive
 from hopbench.retrieval.support.resources import exhausted
@@ -38,18 +42,22 @@ METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
 class Writer:
     """Creates and updates the runs of one experiment; `uri` is a tracking server or an SQLAlchemy database.
 
-    `own` is the home's database, whose schema is upgraded here; `note` reports an upgrade.
+    `own` is the home's database, whose schema is upgraded here; `note` reports an upgrade. The experiment's page shows
+    the runs by `metric`.
 
     `lock` is held while a schema, an experiment or a run may be created: MLflow's own lock lets two first starts
     migrate one database together, and two writers of one key would each create its run.
     """
 
-    def __init__(self, uri: str, experiment: str, artifacts: str, lock: Path, own: Path) -> None:
+    def __init__(
+        self, uri: str, experiment: str, artifacts: str, lock: Path, own: Path, metric: str | None = None
+    ) -> None:
         self._uri = uri
         self._own = own
         self.note: str | None = None
         self._experiment = experiment
         self._artifacts = artifacts
+        self._metric = metric
         self._lock = lock
         self._hidden = secrets()
         self._run_ids: dict[str, str] = {}
@@ -67,12 +75,8 @@ class Writer:
 
     @cached_property
     def experiment_id(self) -> str:
-        """The experiment, created on first use; artifacts go into the home, or where a server decides."""
-        found = self.client.get_experiment_by_name(self._experiment)
-        if found is not None:
-            return str(found.experiment_id)
-        location = None if self._uri.startswith(("http://", "https://", "databricks")) else self._artifacts
-        return str(self.client.create_experiment(self._experiment, artifact_location=location))
+        """The experiment, created on first use."""
+        return experiments.experiment_id(self.client, self._experiment, self._uri, self._artifacts, self._metric)
 
     def prepare(self) -> str:
         """Create the database's schema and the experiment where they are missing; returns the experiment's id.
@@ -100,7 +104,7 @@ class Writer:
         self._open.add(run_id)
         if Tag.CHAMPION in message["tags"]:
             self._dethrone(message["tags"][Tag.CHAMPION])
-        self._log_values(run_id, message)
+        self._log_values(run_id, message, self._comparison(message["compared"]))
         if message["dataset"] is not None:
             self._log_dataset(run_id, message["dataset"])
         for path, folder in message["artifacts"]:
@@ -159,17 +163,27 @@ class Writer:
             parent = self._find(message["parent_key"])
             if parent is None:
                 raise LookupError(f"its parent {message['parent_key']!r} has not been written")
-            tags["mlflow.parentRunId"] = parent
+            tags[Tag.PARENT] = parent
         run = self.client.create_run(self.experiment_id, message["started_ms"], tags, message["name"])
         return str(run.info.run_id)
 
-    def _log_values(self, run_id: str, message: dict[str, Any]) -> None:
+    def _comparison(self, keys: list[str]) -> str:
+        """A link to MLflow's comparison of the runs of these keys, as a paragraph; empty for fewer than two."""
+        known = [run_id for key in keys if (run_id := self._find(key)) is not None]
+        if len(known) < 2:
+            return ""
+        return f"\n\n[Compare these runs]({comparison_page('', self.experiment_id, known)})"
+
+    def _log_values(self, run_id: str, message: dict[str, Any], comparison: str) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
         stamp = message["ended_ms"] or round(time.time() * 1000)
         metrics = [Metric(name, value, stamp, 0) for name, value in message["metrics"].items()]
         params = [Param(name, value) for name, value in message["params"].items()]
-        tags = [RunTag(name, value) for name, value in message["tags"].items()]
+        texts = message["tags"]
+        if comparison:
+            texts = {**texts, Tag.NOTE: texts.get(Tag.NOTE, "")[: MAX_TAG - len(comparison)] + comparison}
+        tags = [RunTag(name, value) for name, value in texts.items()]
         while metrics or params or tags:
             first, metrics = metrics[:METRICS_PER_BATCH], metrics[METRICS_PER_BATCH:]
             some, params = params[:PARAMS_PER_BATCH], params[PARAMS_PER_BATCH:]
@@ -179,8 +193,8 @@ class Writer:
     def _log_dataset(self, run_id: str, dataset: dict[str, Any]) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
-        source, profile = json.dumps({"name": dataset["name"]}), json.dumps(dataset["profile"])
-        entity = Dataset(dataset["name"], dataset["digest"], "benchmark", source, None, profile)
+        parts = (dataset[part] for part in ("name", "digest", "source_type", "source", "schema", "profile"))
+        entity = Dataset(*parts)
         self.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
 
     def _log_artifact(self, run_id: str, path: Path, folder: str) -> None:
@@ -235,13 +249,13 @@ def serve(writer: Writer, lines: Iterable[str], answers: TextIO) -> None:
         writer.end("KILLED")
 
 
-def main(experiment: str, artifacts: str, lock: str, own: str) -> None:
+def main(experiment: str, artifacts: str, lock: str, own: str, metric: str = "") -> None:
     """Serve standard input for the store that MLFLOW_TRACKING_URI names."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints must not look like an answer
-    writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock), Path(own))
+    writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock), Path(own), metric or None)
     serve(writer, sys.stdin, answers)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    main(*sys.argv[1:6])

@@ -52,17 +52,17 @@ class WriterHere:
         pass
 
 
-def starting_here(empty: Callable[[], Path]) -> Callable[[type[Tracker], Home, str], Tracker]:
+def starting_here(empty: Callable[[], Path]) -> Callable[..., Tracker]:
     """What `Tracker.start` is in tests; a home without a database gets a copy of the one that `empty` names."""
 
-    def start(cls: type[Tracker], home: Home, experiment: str) -> Tracker:
+    def start(cls: type[Tracker], home: Home, experiment: str, metric: str | None = None) -> Tracker:
         home.prepare()
         home.apply_environment()
         uri = tracking_uri(home)
         if uri == f"sqlite:///{home.mlflow_db}":
             copy_database(empty(), home.mlflow_db)
-        writer = Writer(uri, experiment, home.mlartifacts.as_uri(), writers_lock(home), home.mlflow_db)
-        return cls(uri, cast("Any", WriterHere(writer)), home.logs / "mlflow-writer.log")
+        writer = Writer(uri, experiment, home.mlartifacts.as_uri(), writers_lock(home), home.mlflow_db, metric)
+        return cls(uri, cast("Any", WriterHere(writer)), home.logs / "mlflow-writer.log", metric)
 
     return start
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from hopbench.flows.settings.home import Home
@@ -24,7 +24,7 @@ class QuietTracker(Tracker):
         QuietTracker.latest = self
 
     @classmethod
-    def start(cls, home: Home, experiment: str) -> Self:
+    def start(cls, home: Home, experiment: str, metric: str | None = None) -> Self:
         return cls()
 
     @property
@@ -35,6 +35,9 @@ class QuietTracker(Tracker):
     def run_ids(self) -> Mapping[str, str]:
         """A run's id in MLflow is its key here."""
         return {payload.key: payload.key for payload in self.payloads}
+
+    def links(self, keys: Sequence[str]) -> dict[str, str]:
+        return {}
 
     def log(self, run: RunPayload) -> None:
         self.payloads.append(run)

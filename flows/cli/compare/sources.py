@@ -133,7 +133,7 @@ class Sources:
         if trial := run.tags.get(Tag.TRIAL_ID):
             return self._trial(trial, run.name, run_id[:8])
         if run.parent:
-            return self._tracked(self.tracked.run(run.parent)), run.name
+            return self._tracked(self.tracked.run(run.parent)), run.label
         return self._tracked(run), ""
 
     def _label(self, label: str) -> tuple[Source, str] | None:

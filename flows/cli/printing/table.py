@@ -63,7 +63,9 @@ def print_finished(finished: Finished, out: Path) -> None:
         console.print(line, markup=False, highlight=False)
     for warning in finished.warnings:
         console.print(f"warning: {warning}", markup=False, style="yellow")
-    console.print(f"report  {out / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+    lines = [f"report  {out / 'report.html'}", *(f"mlflow  {name}: {url}" for name, url in finished.links.items())]
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary: str | None) -> Grid:

@@ -36,6 +36,8 @@ def print_swept(swept: SweepOutcome) -> None:
         out.print(f"warning: {warning}", markup=False, style="yellow", soft_wrap=True)
     for written in swept.files:
         out.print(f"wrote  {written}", markup=False, soft_wrap=True)
+    for name, url in swept.links.items():
+        out.print(f"mlflow  {name}: {url}", markup=False, soft_wrap=True)
 
 
 def _best(swept: SweepOutcome) -> Grid:

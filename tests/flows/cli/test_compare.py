@@ -224,8 +224,8 @@ def test_run_ids_labels_and_the_champion_mean_tracked_runs(hopbench: Hopbench, f
 
     client = MlflowClient(f"sqlite:///{home / 'mlflow.db'}")
     (experiment,) = [one for one in client.search_experiments() if one.name == "hopbench/tiny"]
-    ids = {run.info.run_name: run.info.run_id for run in client.search_runs([experiment.experiment_id])}
-    parent = ids["run tiny"]
+    ids = {run.data.params.get("label"): run.info.run_id for run in client.search_runs([experiment.experiment_id])}
+    parent = ids.pop(None)
 
     by_folder = json.loads(hopbench("compare", f"{finished}:bm25", f"{finished}:pagerank", "--json").out)
     for sides in ([ids["bm25"], ids["pagerank"]], ["bm25", "pagerank"], [f"{finished}:bm25", "pagerank"]):

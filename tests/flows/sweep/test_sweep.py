@@ -304,7 +304,7 @@ def _assert_tracked_once(home: Path, rows: pd.DataFrame) -> None:
     parents = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
     children = [run for run in runs if "mlflow.parentRunId" in run.data.tags]
     assert (["sweep sweep"], ["FINISHED"]) == (
-        [run.info.run_name for run in parents],
+        [run.info.run_name[: len("sweep sweep")] for run in parents],
         [run.info.status for run in parents],
     )
     assert {parents[0].info.run_id} == {run.data.tags["mlflow.parentRunId"] for run in children}

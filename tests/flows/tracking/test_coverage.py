@@ -74,7 +74,8 @@ def logged(evaluation: Evaluation, tmp_path_factory: pytest.TempPathFactory) -> 
 
         writer = Writer(tracking_uri(home), "made", home.mlartifacts.as_uri(), writers_lock(home), home.mlflow_db)
         writer.prepare()
-        for payload in tracked_trials(evaluation, RunOptions(dataset="world", out=Path("out")), 1.0, {}):
+        options = RunOptions(dataset="world", out=Path("out"))
+        for payload in tracked_trials(evaluation, options, 1.0, {}, home.scratch / "tables"):
             writer.write(to_message(payload))
         client = MlflowClient(tracking_uri=tracking_uri(home), registry_uri=tracking_uri(home))
         yield {run.info.run_name: run.data.metrics for run in client.search_runs([writer.experiment_id])}
