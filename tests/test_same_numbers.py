@@ -115,11 +115,15 @@ def test_nothing_depends_on_the_kernels_on_hotpotqa(questions: int, benchmarks_d
 def test_edges_above_the_floor_do_not_depend_on_the_kernels(between: bool) -> None:
     # Hundreds of thousands of cosines, of which a few lie within a float32's last bit of the sixth decimal's half.
     program = (
-        "import hashlib, numpy as np; from hopbench.retrieval.graph.build.similarity import nearest_pairs;"
+        "import hashlib, numpy as np;"
+        "from hopbench.retrieval.graph.build.all_pairs import exact_pairs;"
+        "from hopbench.retrieval.graph.build.cell_pairs import cell_pairs;"
         "drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0;"
         "drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:]);"
-        "found = nearest_pairs(drawn.astype(np.float32), top_k=50, floor=0.5);"
-        "print(len(found), hashlib.sha256(repr(found).encode()).hexdigest())"
+        "found = exact_pairs(drawn.astype(np.float32), top_k=50, floor=0.5);"
+        "near, effort = cell_pairs(drawn.astype(np.float32), top_k=10, floor=0.5);"
+        "digests = [hashlib.sha256(part.tobytes()).hexdigest() for part in (*found, *near)];"
+        "print(len(found.first), *effort, *digests)"
     )
     printed = set()
     for name in chosen(between):

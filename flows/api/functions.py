@@ -41,6 +41,7 @@ class GraphSettings(TypedDict, total=False):
     llm: str | None
     gleaning: int
     neo4j_vector_index: bool
+    similar: str | None
     similar_top_k: int | None
     similar_floor: float | None
     max_tokens: int | None

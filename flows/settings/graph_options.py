@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
 
-from hopbench.retrieval.graph.build.settings import build_numbers
+from hopbench.retrieval.graph.build.settings import EXACT_PASSAGES, METHODS, build_numbers, method_for
 from hopbench.retrieval.graph.extract.extractor_names import NAMELESS, extractor_names
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -99,12 +99,20 @@ class GraphOptions:
     similar_top_k: Annotated[int | None, build_setting("similar_top_k")] = None
     similar_floor: Annotated[float | None, build_setting("similar_floor")] = None
     max_tokens: Annotated[int | None, build_setting("max_tokens")] = None
+    similar: Annotated[
+        str | None,
+        Setting(
+            f"How SIMILAR_TO is found: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+            values="methods",
+        ),
+    ] = None
 
     def graph_settings(self) -> dict[str, str | int | float | bool | None]:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
         values = {name: getattr(self, name) for name in graph_fields()}
         plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
-        return {name: value for name, value in plain.items() if value is not None or name not in BUILD_NUMBERS}
+        unset = {*BUILD_NUMBERS, "similar"}
+        return {name: value for name, value in plain.items() if value is not None or name not in unset}
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], dataset: str) -> Self:
@@ -142,6 +150,8 @@ class GraphOptions:
         check_store(self.store, home)
         if self.extractor not in extractor_names():
             raise UnknownNameError("extractor", self.extractor, extractor_names())
+        if self.similar not in (None, *METHODS):
+            raise UnknownNameError("--similar", str(self.similar), METHODS)
         if self.extractor == "spacy" or not self.triples:
             self._recogniser_name(self.extractor)  # refuses what is not installed or broken
         self._check_neo4j_flags()
@@ -205,8 +215,11 @@ class GraphOptions:
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples and self.extractor != "rules+triples" else self.extractor
+        similar = self.similar or method_for(len(benchmark.passages))
         numbers: dict[str, Any] = {name: value for name in BUILD_NUMBERS if (value := getattr(self, name)) is not None}
-        settings = BuildSettings(extractor=extractor, recogniser=self._recogniser_name(extractor), **numbers)
+        settings = BuildSettings(
+            extractor=extractor, recogniser=self._recogniser_name(extractor), similar=similar, **numbers
+        )
         return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
 
     def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:

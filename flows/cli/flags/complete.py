@@ -31,6 +31,13 @@ def stores(incomplete: str) -> list[str]:
     return _fitting(incomplete, STORES)
 
 
+def methods(incomplete: str) -> list[str]:
+    """How the nearest chunks are found."""
+    from hopbench.retrieval.graph.build.settings import METHODS
+
+    return _fitting(incomplete, METHODS)
+
+
 def extractors(incomplete: str) -> list[str]:
     """The extractors."""
     from hopbench.retrieval.graph.extract.extractor_names import extractor_names
