@@ -36,7 +36,7 @@ def nightly(arguments: Sequence[str] = ()) -> None:
 @contextmanager
 def _reported() -> Iterator[None]:
     """Print how the nightly run ended in one line instead of its table, and create the artifact."""
-    from hopbench.flows.nightly.ending import ending, exit_code_of
+    from hopbench.flows.nights.ending import ending, exit_code_of
 
     begun, code, reason = datetime.now(UTC), 0, ""
     try:

@@ -46,7 +46,7 @@ def nightly_command(
     **flags: Any,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
-    from hopbench.flows.nightly.run import NightlyOptions
+    from hopbench.flows.nights.run import NightlyOptions
 
     night = NightlyOptions(keep=keep, latency_factor=latency_factor, webhook=webhook, accept=accept)
     options = run_options("nightly", out or Path(), flags)
@@ -55,7 +55,7 @@ def nightly_command(
         return
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.cli.printing.table import print_finished
-    from hopbench.flows.nightly.run import nightly
+    from hopbench.flows.nights.run import nightly
 
     with terminal_progress() as progress:
         done = nightly(options, night, progress, out)
@@ -77,7 +77,7 @@ def serve_command(
     ] = 4200,
 ) -> None:
     """Run `hopbench nightly` on a schedule until stopped; all further flags are nightly's own."""
-    from hopbench.flows.nightly.serve import check_schedule, serve
+    from hopbench.flows.nights.serve import check_schedule, serve
 
     check_schedule(cron, timezone)
     arguments = without_webhook(context.args)
@@ -107,7 +107,7 @@ def without_webhook(words: list[str]) -> list[str]:
 
 def _check_nightly(commands: Mapping[str, Any], arguments: list[str]) -> None:
     """Refuse now what would fail at night: unknown flags and labels, invalid values, missing data sets."""
-    from hopbench.flows.nightly.run import NightlyOptions
+    from hopbench.flows.nights.run import NightlyOptions
 
     given = commands["nightly"].make_context("hopbench nightly", list(arguments)).params
     NightlyOptions(

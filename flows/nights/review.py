@@ -12,13 +12,13 @@ import numpy as np
 
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
 from hopbench.eval.runs.evaluate import measured_calls
-from hopbench.flows.nightly import champion, publish, retention
-from hopbench.flows.nightly.circumstances import circumstances
-from hopbench.flows.nightly.history import NightlyRecord, nights, started_as, write_night
-from hopbench.flows.nightly.latency import PACE, WALL, Latencies, judge_latencies
-from hopbench.flows.nightly.matching import match_labels
-from hopbench.flows.nightly.points import INTERVAL, charted
-from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
+from hopbench.flows.nights import champion, publish, retention
+from hopbench.flows.nights.circumstances import circumstances
+from hopbench.flows.nights.history import NightlyRecord, nights, started_as, write_night
+from hopbench.flows.nights.latency import PACE, WALL, Latencies, judge_latencies
+from hopbench.flows.nights.matching import match_labels
+from hopbench.flows.nights.points import INTERVAL, charted
+from hopbench.flows.nights.verdict import Verdict, as_dict, judge
 from hopbench.flows.run.completeness import Finished
 from hopbench.flows.run.session import Annotations
 from hopbench.flows.settings.home import Home

@@ -10,7 +10,7 @@ from hopbench.eval.metrics import ADD_GOLD, get_metric
 from hopbench.eval.types import Benchmark, fitted_on
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.sweep.models import model_options
+from hopbench.flows.sweeps.models import model_options
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:

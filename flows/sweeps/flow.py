@@ -21,11 +21,11 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, Models, open_models
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.settings.out_folder import SWEEP
-from hopbench.flows.sweep.identity import Identity
-from hopbench.flows.sweep.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
-from hopbench.flows.sweep.models import incomplete_trials, model_options
-from hopbench.flows.sweep.publisher import SweepPublisher
-from hopbench.flows.sweep.trials import TrialGraphs, Trials
+from hopbench.flows.sweeps.identity import Identity
+from hopbench.flows.sweeps.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
+from hopbench.flows.sweeps.models import incomplete_trials, model_options
+from hopbench.flows.sweeps.publisher import SweepPublisher
+from hopbench.flows.sweeps.trials import TrialGraphs, Trials
 from hopbench.flows.tracking.client import Tracker
 from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from tests.flows.cli.conftest import call, write_benchmark
-from tests.flows.nightly.test_notify import Handler, Hook
+from tests.flows.nights.test_notify import Handler, Hook
 from tests.support.places import ROOT
 
 from hopbench.retrieval.graph.build import plan

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopbench.flows.nightly.history import STAMP, NightlyRecord, last_good, remove
+from hopbench.flows.nights.history import STAMP, NightlyRecord, last_good, remove
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.stores import open_store
 from hopbench.retrieval.support.errors import HopBenchError

@@ -32,9 +32,9 @@ from hopbench.eval.sweep.results import Cell, Result, ranked
 from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.eval.types import fitted_on
 from hopbench.flows.cli.main import app
-from hopbench.flows.sweep.flow import identity, sweep
-from hopbench.flows.sweep.identity import Identity
-from hopbench.flows.sweep.inputs import load_benchmarks, warnings_of_plan
+from hopbench.flows.sweeps.flow import identity, sweep
+from hopbench.flows.sweeps.identity import Identity
+from hopbench.flows.sweeps.inputs import load_benchmarks, warnings_of_plan
 from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.support.errors import IncompleteError, InputError
@@ -177,7 +177,7 @@ class Crowns(QuietTracker):
 def test_a_winner_is_champion_only_of_a_set_that_did_not_choose_it(
     tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hopbench.flows.sweep.flow.Tracker", Crowns)
+    monkeypatch.setattr("hopbench.flows.sweeps.flow.Tracker", Crowns)
     chosen_on, other = write_benchmark(tmp_path / "tiny"), write_other_questions(tmp_path / "other")
     command = ("--out", str(tmp_path / "o"), "--no-prefect", "--champion")
     alone = in_process("sweep", str(write_sweep(tmp_path)), *command)
@@ -202,7 +202,7 @@ def test_a_winner_is_champion_only_of_a_set_that_did_not_choose_it(
 def test_best_yaml_says_on_which_questions_it_was_tuned_and_run_reads_it(
     tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hopbench.flows.sweep.flow.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweeps.flow.Tracker", QuietTracker)
     monkeypatch.setattr("hopbench.flows.run.evaluate.Tracker", QuietTracker)
     benchmark = load_benchmark(write_benchmark(tmp_path / "tiny"))
     part = write_benchmark(tmp_path / "part", count=3)
@@ -248,7 +248,7 @@ class Counting:
 def test_progress_reaches_its_total_and_never_passes_it_also_after_a_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("hopbench.flows.sweep.flow.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweeps.flow.Tracker", QuietTracker)
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
     write_benchmark(tmp_path / "tiny")
     write_other_questions(tmp_path / "other")
@@ -399,7 +399,7 @@ def test_a_sweep_is_another_one_when_choice_and_report_change_places(tmp_path: P
 def test_a_trial_that_failed_is_told_not_kept_and_done_again(
     tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hopbench.flows.sweep.flow.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweeps.flow.Tracker", QuietTracker)
     write_benchmark(tmp_path / "tiny")
     command = ("sweep", str(write_sweep(tmp_path)), "--out", str(tmp_path / "o"), "--no-prefect")
 

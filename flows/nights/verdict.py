@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
-from hopbench.flows.nightly.circumstances import changed, circumstances
-from hopbench.flows.nightly.history import NightlyRecord
-from hopbench.flows.nightly.latency import Latencies, Slower
-from hopbench.flows.nightly.matching import LabelMatches, nearest
+from hopbench.flows.nights.circumstances import changed, circumstances
+from hopbench.flows.nights.history import NightlyRecord
+from hopbench.flows.nights.latency import Latencies, Slower
+from hopbench.flows.nights.matching import LabelMatches, nearest
 
 if TYPE_CHECKING:
     import pandas as pd

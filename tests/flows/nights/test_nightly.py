@@ -19,16 +19,16 @@ import pandas as pd
 import pytest
 
 from hopbench.eval.trials.ledger import TrialRecord
-from hopbench.flows.nightly import retention
-from hopbench.flows.nightly.circumstances import changed
-from hopbench.flows.nightly.history import NightlyRecord, last_good, nights, started_as, unfinished, write_night
-from hopbench.flows.nightly.latency import PACE, WALL, Latencies, Slower, judge_latencies
-from hopbench.flows.nightly.lock import only_nightly
-from hopbench.flows.nightly.matching import match_labels, strategy_of
-from hopbench.flows.nightly.publish import lines, markdown
-from hopbench.flows.nightly.review import default_out
-from hopbench.flows.nightly.run import NightlyOptions
-from hopbench.flows.nightly.verdict import Verdict, as_dict, judge
+from hopbench.flows.nights import retention
+from hopbench.flows.nights.circumstances import changed
+from hopbench.flows.nights.history import NightlyRecord, last_good, nights, started_as, unfinished, write_night
+from hopbench.flows.nights.latency import PACE, WALL, Latencies, Slower, judge_latencies
+from hopbench.flows.nights.lock import only_nightly
+from hopbench.flows.nights.matching import match_labels, strategy_of
+from hopbench.flows.nights.publish import lines, markdown
+from hopbench.flows.nights.review import default_out
+from hopbench.flows.nights.run import NightlyOptions
+from hopbench.flows.nights.verdict import Verdict, as_dict, judge
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.home_version import VERSION
 from hopbench.retrieval.support.errors import IncompleteError, InputError, ParameterError
@@ -400,7 +400,7 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopbench.flows.nightly.lock import only_nightly
+from hopbench.flows.nights.lock import only_nightly
 with only_nightly(Path(sys.argv[1]), "hopworld"):
     print("held", flush=True)
     time.sleep(60)

@@ -15,10 +15,10 @@ from hopbench.flows.orchestration.steps import Steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import WorkerOptions
-from hopbench.flows.sweep.identity import Identity
-from hopbench.flows.sweep.inputs import graph_options
-from hopbench.flows.sweep.models import trial_reading
-from hopbench.flows.sweep.publisher import SweepPublisher
+from hopbench.flows.sweeps.identity import Identity
+from hopbench.flows.sweeps.inputs import graph_options
+from hopbench.flows.sweeps.models import trial_reading
+from hopbench.flows.sweeps.publisher import SweepPublisher
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.candidate import Build, Candidate
@@ -197,7 +197,7 @@ class Trials:
         take: Callable[[int, TrialOutcome | None], None],
     ) -> None:
         """Claim the trials that no process has claimed, and rank them on the runner's workers."""
-        from hopbench.flows.sweep.worker import rank_on_workers
+        from hopbench.flows.sweeps.worker import rank_on_workers
 
         strategies = {place: one.strategy for place, one in todo.items()}
         mine = {place: one for place, one in strategies.items() if self.ledger.claim(context.trial_id(one))}

@@ -29,8 +29,8 @@ from hopbench.eval.answering.reading import Reading
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.ledger import Ledger
 from hopbench.flows.cli.main import app
-from hopbench.flows.sweep.flow import sweep
-from hopbench.flows.sweep.models import model_lines, questions_read
+from hopbench.flows.sweeps.flow import sweep
+from hopbench.flows.sweeps.models import model_lines, questions_read
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint
 from hopbench.retrieval.support.errors import InputError
@@ -69,7 +69,7 @@ def home(folder: Path) -> Iterator[Path]:
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps without MLflow."""
-    monkeypatch.setattr("hopbench.flows.sweep.flow.Tracker", QuietTracker)
+    monkeypatch.setattr("hopbench.flows.sweeps.flow.Tracker", QuietTracker)
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +281,7 @@ def test_dry_run_counts_what_models_would_be_asked(folder: Path, home: Path, ser
     done = CliRunner().invoke(app, ["sweep", str(file), "--dry-run"])
     assert 0 == done.exit_code, done.output
     assert before == len(server.requests)
-    from hopbench.flows.sweep.inputs import load_benchmarks
+    from hopbench.flows.sweeps.inputs import load_benchmarks
 
     lines = {line.purpose: line for line in model_lines(plan, load_benchmarks(plan))}
     # 2 configurations × 5 questions; the compact profile asks once for each metric where there is a context, and BM25,

@@ -10,7 +10,7 @@ import pytest
 from tests.flows.cli.conftest import write_benchmark
 
 from hopbench.eval.sweep.model import Objective
-from hopbench.flows.sweep import inputs
+from hopbench.flows.sweeps import inputs
 from hopbench.retrieval.support.errors import InputError
 
 

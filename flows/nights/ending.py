@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hopbench.flows.nightly.history import NightlyRecord, nights
+from hopbench.flows.nights.history import NightlyRecord, nights
 from hopbench.flows.orchestration.pages import REPORT, link
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError

@@ -27,8 +27,8 @@ from hopbench.flows.orchestration.task_pool import work
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import WorkerOptions
-from hopbench.flows.sweep.flow import sweep
-from hopbench.flows.sweep.worker import rank_on_workers, units_of
+from hopbench.flows.sweeps.flow import sweep
+from hopbench.flows.sweeps.worker import rank_on_workers, units_of
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError
 

@@ -16,7 +16,7 @@ from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation, Plan
-    from hopbench.flows.nightly.verdict import Verdict
+    from hopbench.flows.nights.verdict import Verdict
 
 
 def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:

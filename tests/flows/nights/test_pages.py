@@ -11,8 +11,8 @@ import click
 import pandas as pd
 import pytest
 
-from hopbench.flows.nightly.ending import ending, exit_code_of
-from hopbench.flows.nightly.history import write_night
+from hopbench.flows.nights.ending import ending, exit_code_of
+from hopbench.flows.nights.history import write_night
 from hopbench.flows.orchestration.pages import OURS, link, report_of, routes
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.server import without_third_parties

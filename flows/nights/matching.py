@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.history import NightlyRecord, last_good
+from hopbench.flows.nights.history import NightlyRecord, last_good
 from hopbench.retrieval.strategies.label import Label
 
 Parameters = Mapping[str, Any]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.types import MAX_FAILED
-from hopbench.flows.nightly.history import unfinished
-from hopbench.flows.nightly.lock import only_nightly
-from hopbench.flows.nightly.notify import check_webhook, post
+from hopbench.flows.nights.history import unfinished
+from hopbench.flows.nights.lock import only_nightly
+from hopbench.flows.nights.notify import check_webhook, post
 from hopbench.flows.orchestration.pages import REPORT
 from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.run.completeness import Finished, missed, refuse_missed
@@ -21,7 +21,7 @@ from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.support.errors import IncompleteError, ParameterError, RegressionError
 
 if TYPE_CHECKING:
-    from hopbench.flows.nightly.review import NightReview
+    from hopbench.flows.nights.review import NightReview
     from hopbench.flows.tracking.client import TrackingError
 
 LOCK_FILE = ".lock"
@@ -106,9 +106,9 @@ def _night(
     out: Path | None,
     left: str | None,
 ) -> Nightly:
-    from hopbench.flows.nightly.publish import lines
-    from hopbench.flows.nightly.review import NightReview, default_out, unused_name
-    from hopbench.flows.nightly.verdict import as_dict
+    from hopbench.flows.nights.publish import lines
+    from hopbench.flows.nights.review import NightReview, default_out, unused_name
+    from hopbench.flows.nights.verdict import as_dict
 
     begun = datetime.now(UTC)
     name = Path(options.dataset).name

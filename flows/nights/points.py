@@ -8,7 +8,7 @@ from typing import Any
 
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.runs.evaluate import interval_of
-from hopbench.flows.nightly.history import NightlyRecord
+from hopbench.flows.nights.history import NightlyRecord
 from hopbench.retrieval.support.errors import InputError
 
 CHARTED = 60

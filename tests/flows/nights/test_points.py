@@ -10,8 +10,8 @@ import pytest
 
 from hopbench.eval.compare import mean_ci
 from hopbench.eval.runs.evaluate import interval_of
-from hopbench.flows.nightly.history import NightlyRecord
-from hopbench.flows.nightly.points import CHARTED, charted, points_of
+from hopbench.flows.nights.history import NightlyRecord
+from hopbench.flows.nights.points import CHARTED, charted, points_of
 
 METRIC = "all_gold@10"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopbench.flows.nightly.history import NightlyRecord
+from hopbench.flows.nights.history import NightlyRecord
 
 LEAST_MS = 0.25
 """A label slower by less of its own time than this is not called slower, whatever the factor."""

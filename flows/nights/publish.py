@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from hopbench.eval.compare import limit
-from hopbench.flows.nightly.latency import lines as latency_lines
-from hopbench.flows.nightly.verdict import Verdict, as_dict, describe
+from hopbench.flows.nights.latency import lines as latency_lines
+from hopbench.flows.nights.verdict import Verdict, as_dict, describe
 from hopbench.flows.orchestration.pages import link
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hopbench.eval.types import Benchmark
 from hopbench.flows.settings.home import Home
-from hopbench.flows.sweep.inputs import graph_options
+from hopbench.flows.sweeps.inputs import graph_options
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.candidate import Build
