@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.types import MAX_FAILED
 from hopbench.flows.nights.history import unfinished
 from hopbench.flows.nights.lock import only_nightly
-from hopbench.flows.nights.notify import check_webhook, post
+from hopbench.flows.nights.notify import post
+from hopbench.flows.nights.options import NightlyOptions
 from hopbench.flows.orchestration.pages import REPORT
 from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.run.completeness import Finished, missed, refuse_missed
 from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
-from hopbench.retrieval.support.errors import IncompleteError, ParameterError, RegressionError
+from hopbench.retrieval.support.errors import IncompleteError, RegressionError
 
 if TYPE_CHECKING:
     from hopbench.flows.nights.review import NightReview
@@ -26,30 +27,6 @@ if TYPE_CHECKING:
 
 LOCK_FILE = ".lock"
 MISSED = "target missed by "
-
-LATENCY_FACTOR = 2.0
-"""Unchanged code stays within 1.5 on a machine with four busy processes; what became three times as slow is beyond."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NightlyOptions:
-    """The options of `hopbench nightly` besides those of a run; the fields are its flags."""
-
-    keep: int | None = None
-    latency_factor: float = LATENCY_FACTOR
-    webhook: str | None = None
-    accept: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise ParameterError or InputError for invalid values."""
-        if self.keep is not None and self.keep < 1:
-            raise ParameterError(f"--keep {self.keep}: keep at least 1 night")
-        if not self.latency_factor > 1:
-            raise ParameterError(
-                f"--latency-factor {self.latency_factor}: the factor must be over 1, such as {LATENCY_FACTOR:g}"
-            )
-        if self.webhook is not None:
-            check_webhook(self.webhook)
 
 
 @dataclass(frozen=True)

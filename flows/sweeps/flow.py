@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.files import write_atomically
 from hopbench.eval.trials.version import code_version, plugin_code, plugin_warnings
 from hopbench.eval.types import Benchmark, fitted_on
+from hopbench.flows.orchestration.flow_run import open_runtime
 from hopbench.flows.orchestration.progress import NoProgress, Progress, ProgressSteps
+from hopbench.flows.orchestration.run_progress import RunProgress
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.orchestration.task_pool import TaskPool
@@ -21,6 +24,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, Models, open_models
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.settings.out_folder import SWEEP
+from hopbench.flows.sweeps.board import leave_best
 from hopbench.flows.sweeps.identity import Identity
 from hopbench.flows.sweeps.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
 from hopbench.flows.sweeps.models import incomplete_trials, model_options
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 TABLE_FILE = "trials.parquet"
 BEST_FILE = "best.yaml"
 REPORT_FILE = "report.html"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -82,9 +88,10 @@ def sweep(
         TaskPool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
     sweep_id = Identity(out / SWEEP).hold({**identity(plan, benchmarks), "batch": spread.batch})
     progress = progress or NoProgress()
+    progress = RunProgress(progress) if prefect else progress
     progress.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
     with ExitStack() as stack:
-        runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
+        runtime = stack.enter_context(open_runtime(home)) if prefect else None
         tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT))
         from hopbench.eval.trials.ledger import Ledger
 
@@ -157,8 +164,12 @@ class _SweepSession:
         reported = None
         if self.plan.report_on is not None:
             reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
+        if trials.reused:
+            _log.info("%d of %d trials were finished before", trials.reused, trials.done)
         swept = self._outcome(results, reported, trials, [*graphs.warnings, *warnings_of_plan(self.plan, benchmarks)])
         files = _written(swept, benchmarks, self.out)
+        if self.runtime is not None:
+            leave_best(self.plan, results, reported, self.out / REPORT_FILE, self.home)
         self.publisher.finished(results, reported, swept.bias, files, swept.calls)
         if self.champion and not swept.incomplete and reported is not None:
             self.publisher.crown(reported)

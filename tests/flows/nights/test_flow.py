@@ -84,17 +84,17 @@ def test_a_newer_builder_builds_beside_the_old_graph(tmp_path: Path, monkeypatch
 
 
 REGRESSES = """
-import os, sys
+import json, sys
 from dataclasses import replace
-import hopbench.flows.cli.deployed
+from hopbench.flows import nightly
 from hopbench.retrieval.support.errors import RegressionError
 from hopbench.retrieval.strategies import registry
-night = sys.argv[1:]
-hopbench.flows.cli.deployed.nightly(night)
+night = json.loads(sys.argv[1])
+nightly(**night)
 written = registry.preset
 registry.preset = lambda name: replace(written(name), parameters={**written(name).parameters, "restart": 0.99})
 try:
-    hopbench.flows.cli.deployed.nightly(night)
+    nightly(**night)
 except RegressionError:
     sys.exit(3)
 """
@@ -105,9 +105,9 @@ def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
     prefect_runtime: PrefectRuntime, home_with_graph: Callable[[Path, str], Path], tmp_path: Path
 ) -> None:
     from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowFilter, FlowFilterName
+    from prefect.client.schemas.filters import FlowFilter, FlowFilterName, LogFilter, LogFilterFlowRunId
 
-    arguments = ["--dataset", "hopworld", "--limit", "60", "--strategies", "bm25,pagerank", "--no-ragas"]
+    night = {"dataset": "hopworld", "limit": 60, "strategies": ["bm25", "pagerank"], "ragas": False}
     with Hook(("127.0.0.1", 0), Handler) as hook:
         hook.received = []
         threading.Thread(target=hook.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
@@ -118,7 +118,7 @@ def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
             "HOPBENCH_WEBHOOK": f"http://127.0.0.1:{hook.server_port}/T0KEN",
         }
         done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(REGRESSES), *arguments],
+            [sys.executable, "-c", textwrap.dedent(REGRESSES), json.dumps(night)],
             env=environment,
             cwd=ROOT,
             capture_output=True,
@@ -129,10 +129,15 @@ def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
     assert done.returncode == 3, done.stderr
     assert [content["outcome"] for _, content in hook.received] == ["regression"]
     with get_client(sync_client=True) as client:
-        named = FlowFilter(name=FlowFilterName(any_=["hopbench-nightly"]))
-        runs = {run.state.name: run.state for run in client.read_flow_runs(flow_filter=named) if run.state}
+        named = FlowFilter(name=FlowFilterName(any_=["nightly"]))
+        found = [run for run in client.read_flow_runs(flow_filter=named) if run.parameters.get("limit") == 60]
+        runs = {run.state.name: run.state for run in found if run.state}
+        logs = client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id for run in found])))
     assert set(runs) == {"Completed", "Failed"}
     message = str(runs["Failed"].message)
     assert "regression of pagerank" in message
     assert "changed since then: the spec of pagerank (restart 0.15 → 0.99)" in message
-    assert "T0KEN" not in message + done.stdout + done.stderr
+    lines = [log.message for log in logs]
+    assert any(line.startswith("trial pagerank: ") for line in lines)
+    assert any("exit 3, a regression was found: pagerank" in line for line in lines)
+    assert "T0KEN" not in message + done.stdout + done.stderr + "".join(lines)

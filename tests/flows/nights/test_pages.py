@@ -13,7 +13,7 @@ import pytest
 
 from hopbench.flows.nights.ending import ending, exit_code_of
 from hopbench.flows.nights.history import write_night
-from hopbench.flows.orchestration.pages import OURS, link, report_of, routes
+from hopbench.flows.orchestration.pages import OURS, link, link_in, report_of, routes
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.server import without_third_parties
 from hopbench.flows.settings.home import Home
@@ -50,12 +50,37 @@ def test_a_nights_report_is_served_and_nothing_else(tmp_path: Path) -> None:
 
     kept(tmp_path / "nightly")
     (tmp_path / "report.html").write_text("a secret")
-    client = TestClient(Starlette(routes=[routes(tmp_path / "nightly")]))
+    client = TestClient(Starlette(routes=[routes(Home(tmp_path))]))
     found = client.get(f"/hopbench/nights/{NIGHT}/report.html")
     assert (found.status_code, found.text) == (200, "<p>the report</p>")
     for other in (f"{NIGHT}/nightly.json", f"{NIGHT}/night.parquet", "%2e%2e/report.html", "gone/report.html"):
         assert client.get(f"/hopbench/nights/{other}").status_code == 404
     assert "the night is not kept" in client.get("/hopbench/nights/gone/report.html").text
+
+
+def test_reports_of_runs_and_sweeps_in_the_home_are_served_and_linked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from starlette.applications import Starlette
+    from starlette.testclient import TestClient
+
+    home = Home(tmp_path)
+    client = TestClient(Starlette(routes=[routes(home)]))
+    for folder in (home.runs / "a run", home.sweeps / "grid-1"):
+        folder.mkdir(parents=True)
+        (folder / "report.html").write_text(f"<p>{folder.name}</p>")
+        (folder / "results.json").write_text("{}")
+    monkeypatch.setenv(OURS, "1")
+    links = [link_in(home, folder / "report.html") for folder in (home.runs / "a run", home.sweeps / "grid-1")]
+    assert links == [
+        "[The report](/hopbench/runs/a%20run/report.html)",
+        "[The report](/hopbench/sweeps/grid-1/report.html)",
+    ]
+    assert client.get("/hopbench/runs/a%20run/report.html").text == "<p>a run</p>"
+    assert client.get("/hopbench/sweeps/grid-1/report.html").text == "<p>grid-1</p>"
+    for other in ("runs/a%20run/results.json", "runs/%2e%2e/report.html", "sweeps/gone/report.html", "ledger.db"):
+        assert client.get(f"/hopbench/{other}").status_code == 404
+    assert link_in(home, tmp_path / "elsewhere" / "report.html").startswith("The report: `")
 
 
 def test_a_report_elsewhere_is_found_while_the_night_is_kept(tmp_path: Path) -> None:

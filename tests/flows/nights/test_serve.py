@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from tests.support.places import ROOT
 if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
 
-CRON = "0 2 1 1 *"  # no night is due while the test runs
+FLOWS = {"nightly", "sweep", "evaluate", "build_graph", "train"}
+CRON, SECOND = "0 2 1 1 *", "0 3 1 1 *"  # no night is due while the test runs
 
 
 @pytest.mark.parametrize(
@@ -45,18 +47,25 @@ def test_what_would_fail_at_night_is_refused_now(tmp_path: Path, arguments: list
 @pytest.mark.prefect
 def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: PrefectRuntime, tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.client.schemas.schedules import CronSchedule
+    from prefect.exceptions import ObjectNotFound
 
-    def schedules() -> list[tuple[str, bool, str, Any]]:
+    def night() -> Any:
+        with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+            return client.read_deployment_by_name("nightly/serve")
+        return None
+
+    def served() -> set[str]:
         with get_client(sync_client=True) as client:
-            found = [one for one in client.read_deployments() if one.name == "nightly"]
-            return [
-                (str(one.id), schedule.active, getattr(schedule.schedule, "cron", ""), one.parameters["arguments"])
-                for one in found
-                for schedule in one.schedules
-            ]
+            return {one.entrypoint.rpartition(".")[2] for one in client.read_deployments() if one.name == "serve"}
+
+    def schedules() -> list[tuple[str, bool, str]]:
+        found = [(one.slug, one.active, one.schedule.cron) for one in night().schedules]
+        return sorted(found, key=lambda one: str(one[2]))
 
     environment = {**os.environ, "PREFECT_API_URL": prefect_runtime.api_url, "HOPBENCH_HOME": str(tmp_path)}
-    flags = ["--cron", CRON, "--dataset", "hopworld", "--keep", "7", "--webhook", "https://hooks.example.org/T0KEN"]
+    flags = ["--cron", CRON, "--cron", SECOND, "--keep", "7", "--webhook", "https://hooks.example.org/T0KEN"]
     seen = []
     for ending in (signal.SIGKILL, signal.SIGTERM):
         with subprocess.Popen(
@@ -71,13 +80,23 @@ def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: Pre
             shown = [
                 line for line in iter(process.stdout.readline, "stop it with Ctrl-C; the schedule stays\n") if line
             ]
-            assert shown[0] == "serving  hopbench nightly --dataset hopworld --keep 7\n"
-            wait_for(schedules)
+            assert shown[0] == "serving  hopbench nightly --keep 7\n"
+            wait_for(lambda: served() == FLOWS and len(night().schedules) >= 2)
             process.send_signal(ending)
             process.wait(120)
-        seen += schedules()
-    assert len(seen) == 2
-    assert seen[0] == seen[1] == (seen[0][0], True, CRON, ["--dataset", "hopworld", "--keep", "7"])
+        seen.append(schedules())
+        if ending is signal.SIGKILL:
+            with get_client(sync_client=True) as client:  # what somebody does on the pages
+                client.update_deployment_schedule(night().id, night().schedules[0].id, active=False)
+                paused = [one.schedule.cron for one in night().schedules if not one.active]
+                added = DeploymentScheduleCreate(schedule=CronSchedule(cron="0 5 1 1 *"), parameters={"limit": 3})
+                client.create_deployment_schedules(night().id, [(added.schedule, True)])
+    assert seen[0] == [(one[0], True, one[2]) for one in seen[0]]
+    assert [one[2] for one in seen[0]] == [CRON, SECOND]
+    assert [(cron, cron not in paused) for _, _, cron in seen[0]] == [(c, a) for _, a, c in seen[1] if c != "0 5 1 1 *"]
+    assert "0 5 1 1 *" in [one[2] for one in seen[1]]
+    assert night().parameters == {"keep": 7}
+    assert "T0KEN" not in str(night().model_dump())
 
 
 def wait_for(condition: Any) -> None:
@@ -127,13 +146,17 @@ def test_a_killed_run_is_marked_as_crashed_by_the_next_start(prefect_runtime: Pr
     assert "was killed, or the machine stopped" in killed().state.message
 
 
-def test_the_work_pools_deployment_names_a_flow_and_flags_that_exist(tmp_path: Path) -> None:
-    (deployment,) = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
-    module, _, name = deployment["entrypoint"].partition(":")
-    assert f"def {name}(" in (ROOT / module).read_text(encoding="utf-8")
-    known = call("nightly", "--help", home=tmp_path).out
-    flags = [word for word in deployment["parameters"]["arguments"] if word.startswith("--")]
-    assert [] == [flag for flag in flags if flag not in known]
-    assert deployment["schedules"][0]["active"] is True
-    # The night's environment is its worker's: a value taken over here would be the deploying shell's, or empty.
-    assert {"name": "hopbench"} == deployment["work_pool"]
+def test_the_work_pools_deployments_name_the_flows_with_parameters_that_exist() -> None:
+    import hopbench.flows
+
+    deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    flows = {one["entrypoint"].rpartition(".")[2]: one for one in deployments}
+    assert sorted(flows) == sorted(hopbench.flows.FLOWS)
+    for name, deployment in flows.items():
+        flow = getattr(hopbench.flows, name)
+        assert deployment["entrypoint"] == f"{flow.fn.__module__}.{name}"
+        for schedule in (deployment, *deployment.get("schedules", ())):
+            flow.validate_parameters({**deployment.get("parameters", {}), **schedule.get("parameters", {})})
+        # The environment is the worker's: a value taken over here would be the deploying shell's, or empty.
+        assert {"name": "hopbench"} == deployment["work_pool"]
+    assert [True, False] == [one["active"] for one in flows["nightly"]["schedules"]]
