@@ -138,7 +138,7 @@ def sweep(file: PathLike | Mapping[str, Any], out: PathLike, *, champion: bool =
     """
     from hopbench.eval.files import write_atomically
     from hopbench.eval.sweep.plan import read_sweep
-    from hopbench.flows.sweep.flow import sweep as run_sweep
+    from hopbench.flows.sweeps.flow import sweep as run_sweep
 
     folder = Path(out)
     if isinstance(file, Mapping):

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, export, judge_check, lists, metrics, nightly, recommend, run, train
+from hopbench.flows.cli import bench, export, judge_check, lists, metrics, nightly, recommend, run, serve, train
 from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
@@ -38,7 +38,7 @@ app = typer.Typer(
 app.command("run")(run.run_command)
 app.command("nightly")(nightly.nightly_command)
 app.command("sweep")(sweep_command)
-app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(nightly.serve_command)
+app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve.serve_command)
 app.add_typer(graph_app, name="graph")
 app.add_typer(train.app, name="train")
 app.command("explain")(explain_command)

@@ -206,6 +206,10 @@ class RunSession:
         evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)
         files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **annotations.facts}))
+        if self.runtime is not None:
+            from hopbench.flows.run.leaderboard import leave_leaderboard
+
+            leave_leaderboard(evaluation, options.out, self.home)
         for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags, self.tables):
             self.tracker.log(payload)
         self.tracker.log(tracked_run(evaluation, options, self.started_at, files, annotations.tags, calls))

@@ -96,3 +96,13 @@ def changes(incomplete: str) -> list[str]:
 def sides(incomplete: str) -> list[str]:
     """What `compare` takes beside folders and run ids."""
     return [*_fitting(incomplete, ("champion",)), *label(incomplete)]
+
+
+def judge_metrics(incomplete: str) -> list[str]:
+    """Every judged metric; the names of some would take loading them."""
+    return _fitting(incomplete, ("all",))
+
+
+judge_on = one_of("all", "finalists")
+judge_profiles = one_of("full", "compact")
+runners = one_of("threads", "processes", "dask")
