@@ -1,14 +1,18 @@
-"""Publishes a verdict: as lines for terminal and report, and to Prefect as an artifact and an event."""
+"""Publishes a verdict: as lines for terminal and report, and to Prefect as an artifact and events."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.compare import limit
 from hopbench.flows.nights.latency import lines as latency_lines
 from hopbench.flows.nights.verdict import Verdict, as_dict, describe
-from hopbench.flows.orchestration.pages import link
+from hopbench.flows.orchestration.events import NIGHTLY, changed_champion, emit, resource_name
+from hopbench.flows.orchestration.pages import link, url_of
+
+if TYPE_CHECKING:
+    from hopbench.eval.runs.evaluate import Evaluation
 
 
 def lines(verdict: Verdict) -> list[str]:
@@ -112,18 +116,47 @@ def markdown(benchmark: str, night: str, verdict: Verdict, report: str) -> str:
     )
 
 
-def to_prefect(benchmark: str, night: str, verdict: Verdict, report: Path) -> None:
-    """Leave an artifact, and an event that automations can react to; only inside a flow."""
-    from prefect.artifacts import create_markdown_artifact
-    from prefect.events import emit_event
+def to_prefect(
+    evaluation: Evaluation, night: str, verdict: Verdict, report: Path, crowned: str | None, before: str | None
+) -> str | None:
+    """Leave an artifact, and events that automations can react to; only inside a flow.
 
-    name = re.sub(r"[^a-z0-9]+", "-", benchmark.lower()).strip("-")
-    create_markdown_artifact(
-        markdown(benchmark, night, verdict, link(night, report)), f"hopbench-nightly-{name}", lines(verdict)[0]
-    )
-    summary = {key: value for key, value in as_dict(verdict).items() if key in ("outcome", "regressions", "changed")}
-    emit_event(
-        f"hopbench.nightly.{verdict.outcome}",
-        {"prefect.resource.id": f"hopbench.benchmark.{name}", "prefect.resource.name": benchmark},
-        payload={"night": night, **summary},
-    )
+    `crowned` is the label that takes the place of the champion `before`. The verdict does not depend on Prefect: where
+    its API fails, the result is the reason, for a warning.
+    """
+    from prefect.artifacts import create_markdown_artifact
+
+    benchmark = evaluation.plan.benchmark
+    key = f"hopbench-nightly-{resource_name(benchmark.name)}"
+    try:
+        create_markdown_artifact(markdown(benchmark.name, night, verdict, link(night, report)), key, lines(verdict)[0])
+        content = event_payload(evaluation, night, verdict, report)
+        emit(f"{NIGHTLY}{verdict.outcome}", benchmark.name, benchmark.digest, content, _concerned(verdict))
+        if crowned is not None:
+            facts = {name: content[name] for name in ("night", "metric", "report", "report_url")}
+            changed_champion(
+                benchmark.name, benchmark.digest, crowned, before, {**facts, "value": content["labels"][crowned]}
+            )
+    except Exception as error:  # whatever the client raises: a server may have gone away
+        return f"Prefect's API was not told of the verdict ({type(error).__name__}): no artifact, no event"
+    return None
+
+
+def event_payload(evaluation: Evaluation, night: str, verdict: Verdict, report: Path) -> dict[str, Any]:
+    """The event's payload: the webhook's content, with each label's mean of the primary metric and the report."""
+    facts = as_dict(verdict)
+    means = {label: summary["metrics"].get(verdict.metric) for label, summary in evaluation.summaries.items()}
+    kept = ("outcome", "metric", "regressions", "incomplete", "missing", "changed", "comparisons")
+    return {
+        "night": night,
+        **{name: facts[name] for name in kept},
+        "labels": means,
+        "report": str(report),
+        "report_url": url_of(night),
+        "text": "\n".join(lines(verdict)),
+    }
+
+
+def _concerned(verdict: Verdict) -> list[str]:
+    """The labels that an alarm is about."""
+    return [*verdict.regressions, *verdict.incomplete, *(verdict.found.missing if verdict.found.vanished else ())]

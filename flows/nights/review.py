@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,9 +75,12 @@ class NightReview:
             good = list(evaluation.trials) if settled.outcome in ("baseline", "good") else []
             owner = champion.night_of(trial) if trial and self.crowned is None else None
             self._plan = retention.plan(self._earlier, self.keep, good, owner)
+        failure = None
         if self.prefect:
-            publish.to_prefect(evaluation.plan.benchmark.name, self.night, settled, self.report)
-        return self._annotations(evaluation, settled, digest)
+            before = known[0].label if known else None
+            failure = publish.to_prefect(evaluation, self.night, settled, self.report, self.crowned, before)
+        annotations = self._annotations(evaluation, settled, digest)
+        return annotations if failure is None else replace(annotations, warnings=[failure])
 
     def _annotations(self, evaluation: Evaluation, verdict: Verdict, digest: str) -> Annotations:
         tags: dict[str, str] = {Tag.NIGHTLY: verdict.outcome, Tag.REGRESSION: ",".join(verdict.regressions)}

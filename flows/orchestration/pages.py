@@ -33,6 +33,12 @@ def link_to(night: str) -> str:
     return f"{ROOT}/{night}/{REPORT}"
 
 
+def url_of(night: str) -> str | None:
+    """The address of a night's report on our own server; None where another server has no such page."""
+    server = os.environ.get("PREFECT_API_URL", "").removesuffix("/api")
+    return f"{server}{link_to(night)}" if os.environ.get(OURS) and server else None
+
+
 def link(night: str, report: Path) -> str:
     """The night's report in Markdown: a link on our own server, else the file's path."""
     return f"[The report]({link_to(night)})" if os.environ.get(OURS) else _file(report)

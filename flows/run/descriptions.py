@@ -53,13 +53,12 @@ def run_note(evaluation: Evaluation, options: RunOptions, report: Path | None) -
     return "\n\n".join(part for part in parts if part)
 
 
-def label_note(evaluation: Evaluation, label: str, kind: str, verdict: Mapping[str, Any] | None) -> str:
+def label_note(evaluation: Evaluation, label: str, entry: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> str:
     """A label of a run: its kind, the primary metric, and the difference from the baseline."""
     metric = evaluation.plan.primary
-    value = results(evaluation)["strategies"][label]["metrics"].get(metric) if metric else None
-    scored = f": {metric} {_number(value)}" if metric else ""
+    scored = f": {metric} {_number(entry['metrics'].get(metric))}" if metric else ""
     compared = f"; {_verdict(verdict)} against {_plain(str(verdict['baseline']))}" if verdict else ""
-    return f"{_plain(label)} ({kind}) on {_plain(evaluation.plan.benchmark.name)}{scored}{compared}"
+    return f"{_plain(label)} ({entry['kind']}) on {_plain(evaluation.plan.benchmark.name)}{scored}{compared}"
 
 
 def _verdict(pair: Mapping[str, Any] | None) -> str:

@@ -1,4 +1,4 @@
-"""A run's facts for the report, and its payloads for MLflow: a parent run with a child for each label."""
+"""A run's facts for the report, and its payload for MLflow: the parent of a run for each label."""
 
 from __future__ import annotations
 
@@ -8,39 +8,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.answering.reading import judged_figures
-from hopbench.eval.metrics import with_coverage
-from hopbench.eval.runs.results import comparisons, results
-from hopbench.eval.runs.schema import figure
-from hopbench.eval.runs.targets import check_targets
 from hopbench.eval.trials.version import code_version
 from hopbench.flows.orchestration.pages import REPORT
-from hopbench.flows.run.descriptions import label_note, parent_name, run_note, source_tags
-from hopbench.flows.run.tags import common_tags, kind_tags, plugin_tags, target_tags, targets_tag, verdict_tags
+from hopbench.flows.run.descriptions import parent_name, run_note, source_tags
+from hopbench.flows.run.tags import common_tags, targets_tag
 from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload
-from hopbench.flows.tracking.names import Param, Tag, run_name
-from hopbench.flows.tracking.tables import TABLE_TAG, write_table
+from hopbench.flows.tracking.names import Param, Tag
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.options import RunOptions
-
-TRACKED_COSTS = (
-    "seconds",
-    "latency_ms_p50",
-    "latency_ms_p95",
-    "round_trips",
-    "rows",
-    "edges_touched",
-    "llm_calls",
-    "tokens",
-    "judge_calls",
-    "judge_tokens",
-    "context_tokens",
-    "coverage",
-    "failures",
-)
 
 
 def run_facts(
@@ -82,9 +60,9 @@ def tracked_run(
     report = next((file for file in files if file.name == REPORT), None)
     return RunPayload(
         (key := tracking_key(options, begun)),
-        _parent_name(options, evaluation, begun),
+        run_title(options, evaluation, begun),
         params={
-            **_data_params(evaluation),
+            **data_params(evaluation),
             Param.STRATEGIES: ",".join(evaluation.trials),
             Param.EMBEDDER: plan.index.embedder.name,
             Param.STORE: plan.index.store.engine,
@@ -107,86 +85,22 @@ def tracked_run(
             **tags,
         },
         compared=tuple(f"{key}/{label}" for label in evaluation.trials),
-        dataset=_dataset(evaluation),
+        dataset=run_dataset(evaluation),
         artifacts=tuple(Artifact(file) for file in files),
         started_at=begun,
         ended_at=time.time(),
     )
 
 
-def tracked_trials(
-    evaluation: Evaluation, options: RunOptions, begun: float, label_tags: Mapping[str, Mapping[str, str]], tables: Path
-) -> list[RunPayload]:
-    """The open parent, then a child for each label with its parameters, metrics, verdict and `label_tags`.
-
-    The scores by question are written into the folder `tables`, which has to stay until the tracker is closed.
-    """
-    parent = tracking_key(options, begun)
-    payloads = [RunPayload(parent, _parent_name(options, evaluation, begun), status="RUNNING", started_at=begun)]
-    entries = results(evaluation)["strategies"]
-    verdicts = {pair["label"]: pair for pair in comparisons(evaluation)}
-    targets = check_targets(evaluation.plan.targets, entries)
-    questions = evaluation.plan.benchmark.questions
-    for number, (label, trial) in enumerate(evaluation.trials.items()):
-        entry = entries[label]
-        costs = {name: value for name in TRACKED_COSTS if (value := figure(entry, name)) is not None}
-        if not entry["coverage"]:
-            del costs["context_tokens"]  # of no context
-        verdict = verdicts.get(label)
-        payloads.append(
-            RunPayload(
-                f"{parent}/{label}",
-                run_name(label),
-                parent_key=parent,
-                params={
-                    Param.STRATEGY: trial.strategy,
-                    Param.LABEL: label,
-                    **_data_params(evaluation),
-                    **trial.parameters,
-                },
-                metrics={
-                    **with_coverage(entry["metrics"], entry["measured"]),
-                    **costs,
-                    **_noted(entry),
-                    **judged_figures(entry.get("judged", {})),
-                },
-                tags={
-                    **common_tags(evaluation),
-                    **source_tags(options.command),
-                    Tag.NOTE: label_note(evaluation, label, str(entry["kind"]), verdict),
-                    **kind_tags(entry),
-                    **plugin_tags(entry.get("plugins")),
-                    **verdict_tags(verdict),
-                    **target_tags(targets, label),
-                    **TABLE_TAG,
-                    **label_tags.get(label, {}),
-                },
-                artifacts=(Artifact(write_table(tables / str(number), evaluation.rows[label], questions)),),
-                dataset=_dataset(evaluation),
-                started_at=begun,
-                ended_at=time.time(),
-            )
-        )
-    return payloads
-
-
-def _parent_name(options: RunOptions, evaluation: Evaluation, begun: float) -> str:
+def run_title(options: RunOptions, evaluation: Evaluation, begun: float) -> str:
+    """The name of the parent run."""
     return parent_name(options.command.split()[1], evaluation.plan.benchmark.name, begun)
 
 
-def _data_params(evaluation: Evaluation) -> dict[str, str | int]:
+def data_params(evaluation: Evaluation) -> dict[str, str | int]:
     """Data set and number of questions: the same columns for runs, labels and sweeps' trials."""
     benchmark = evaluation.plan.benchmark
     return {Param.DATASET: benchmark.name, Param.QUESTIONS: len(benchmark.questions)}
-
-
-def _noted(entry: Mapping[str, Any]) -> dict[str, float]:
-    """`counts.NAME`, means a question of what the strategy counted, and `stage_seconds.NAME`."""
-    return {
-        f"{kind}.{name.replace(' ', '_')}": float(value)
-        for kind in ("counts", "stage_seconds")
-        for name, value in entry[kind].items()
-    }
 
 
 def _model_params(evaluation: Evaluation) -> dict[str, str]:
@@ -218,7 +132,8 @@ def tracking_key(options: RunOptions, begun: float) -> str:
     return f"{options.out.name} {begun:.3f}".replace("'", "")
 
 
-def _dataset(evaluation: Evaluation) -> Dataset:
+def run_dataset(evaluation: Evaluation) -> Dataset:
+    """The benchmark of a run and of its labels."""
     return tracked_dataset(evaluation.plan.benchmark, evaluation.plan.benchmark.digest)
 
 

@@ -201,7 +201,8 @@ class RunSession:
     def _record(self, finished: Finished, annotations: Annotations, steps: ProgressSteps) -> None:
         """Write the run's files and hand them to the tracker."""
         from hopbench.eval.report import write_run
-        from hopbench.flows.run.payloads import run_facts, tracked_run, tracked_trials
+        from hopbench.flows.run.label_payloads import tracked_trials
+        from hopbench.flows.run.payloads import run_facts, tracked_run
 
         evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)

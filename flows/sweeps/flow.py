@@ -25,6 +25,7 @@ from hopbench.flows.settings.models import ModelOptions, Models, open_models
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.settings.out_folder import SWEEP
 from hopbench.flows.sweeps.board import leave_best
+from hopbench.flows.sweeps.champion import announce
 from hopbench.flows.sweeps.identity import Identity
 from hopbench.flows.sweeps.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
 from hopbench.flows.sweeps.models import incomplete_trials, model_options
@@ -176,6 +177,8 @@ class _SweepSession:
         self.publisher.finished(results, reported, swept.bias, files, swept.calls)
         if self.champion and not swept.incomplete and reported is not None:
             self.publisher.crown(reported)
+            if self.runtime is not None:
+                announce(self.ledger, reported, content.objective.metric, self.publisher.sweep_id)
         return replace(swept, files=files)
 
     def _outcome(

@@ -22,6 +22,7 @@ KIND = "mlflow.experimentKind"
 MODEL_TRAINING = "custom_model_development"  # of MLflow's kinds the one whose pages begin with the runs
 PRIMARY_TAG = "mlflow.experiment.primaryMetric.name"
 PARAMS = (Param.LABEL, Param.DATASET, Param.QUESTIONS)
+LABEL_WIDTH = 260  # pixels
 METRICS = ("recall@5", "nDCG@10", "coverage", "latency_ms_p50")
 
 
@@ -68,6 +69,7 @@ def saved_view(metric: str) -> str:
     state = {
         "selectedColumns": columns,
         "columnOrder": columns,
+        "columnWidths": {f"params.`{Param.LABEL}`": LABEL_WIDTH},
         "orderByKey": columns[0],
         "orderByAsc": rank_key(metric, 0.0) < rank_key(metric, 1.0),
     }

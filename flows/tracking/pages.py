@@ -11,7 +11,7 @@ from hopbench.flows.tracking.payload import mlflow_name
 VIEW_TAG = "mlflow.sharedViewState."
 """An experiment's tag with this prefix is a saved view of its runs page; the rest of its name is the view's id."""
 MAX_COMPARED = 100
-"""The page asks for each run by itself: more than these take it over ten seconds."""
+"""The page asks for each run by itself, so its time grows with their number."""
 
 
 def view_id(metric: str) -> str:

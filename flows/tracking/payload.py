@@ -61,7 +61,8 @@ class RunPayload:
     `parent_key` makes it a child of a run that was logged before. Times are seconds since the epoch; give them when
     the run may be written again, since they are part of each metric's identity. Status RUNNING stays open until the
     key is logged again or the tracker ends. With `once`, a finished run of that key is left unchanged. The description
-    gets a link to MLflow's comparison of the runs whose keys are `compared`.
+    gets a link to MLflow's comparison of the runs whose keys are `compared`. The questions in the file `judged` become
+    traces (`hopbench.flows.tracking.traces`).
     """
 
     key: str
@@ -77,6 +78,7 @@ class RunPayload:
     ended_at: float | None = None
     once: bool = False
     compared: tuple[str, ...] = ()
+    judged: Path | None = None
 
 
 def mlflow_name(name: str) -> str:
@@ -118,6 +120,7 @@ def to_message(run: RunPayload) -> dict[str, Any]:
         "ended_ms": _milliseconds(run.ended_at),
         "once": run.once,
         "compared": list(run.compared),
+        "judged": None if run.judged is None else str(run.judged.absolute()),
     }
 
 

@@ -25,7 +25,12 @@ def write_table(folder: Path, rows: pd.DataFrame, questions: Sequence[BenchmarkQ
     scores = rows.drop(columns="ranked_ids", errors="ignore")
     texts = {question.id: (question.text, question.type, question.answer) for question in questions}
     plain = scores.astype(object).where(scores.notna(), None).values.tolist()
-    data = [[name, *texts[name], *values] for name, values in zip(scores.index, plain, strict=True)]
-    table = {"columns": ["question_id", "question", "type", "answer", *scores.columns], "data": data}
+    # MLflow groups by the first column, and compares the second one until told otherwise.
+    columns = ["question", *scores.columns, "question_id", "type", "answer"]
+    data = []
+    for name, values in zip(scores.index, plain, strict=True):
+        text, kind, answer = texts[name]
+        data.append([text, *values, name, kind, answer])
+    table = {"columns": columns, "data": data}
     write_atomically(folder / TABLE, json.dumps(table, ensure_ascii=False).encode())
     return folder / TABLE

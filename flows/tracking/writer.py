@@ -26,7 +26,8 @@ from urllib.request import url2pathname
 from hopbench.flows.tracking import experiments
 from hopbench.flows.tracking.names import Tag
 from hopbench.flows.tracking.pages import comparison_page
-from hopbench.flows.tracking.payload import MAX_TAG, redact, secrets
+from hopbench.flows.tracking.payload import redact, secrets
+from hopbench.flows.tracking.values import log_dataset, log_values
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.locking import exclusive
 from hopbench.retrieval.support.resources import exhausted
@@ -34,9 +35,6 @@ from hopbench.retrieval.support.sqlite_files import damage, heal
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-
-PARAMS_PER_BATCH = 100
-METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
 
 
 class Writer:
@@ -104,11 +102,13 @@ class Writer:
         self._open.add(run_id)
         if Tag.CHAMPION in message["tags"]:
             self._dethrone(message["tags"][Tag.CHAMPION])
-        self._log_values(run_id, message, self._comparison(message["compared"]))
+        log_values(self.client, run_id, message, self._comparison(message["compared"]))
         if message["dataset"] is not None:
-            self._log_dataset(run_id, message["dataset"])
+            log_dataset(self.client, run_id, message["dataset"])
         for path, folder in message["artifacts"]:
             self._log_artifact(run_id, Path(path), folder)
+        if message["judged"] is not None:
+            self._log_traces(run_id, Path(message["judged"]), message["started_ms"] or message["ended_ms"])
         if message["status"] != "RUNNING":
             self.client.set_terminated(run_id, message["status"], message["ended_ms"])
             self._open.discard(run_id)
@@ -174,33 +174,19 @@ class Writer:
             return ""
         return f"\n\n[Compare these runs]({comparison_page('', self.experiment_id, known)})"
 
-    def _log_values(self, run_id: str, message: dict[str, Any], comparison: str) -> None:
-        from mlflow.entities import Metric, Param, RunTag
+    def _log_traces(self, run_id: str, path: Path, at_ms: int | None) -> None:
+        from hopbench.flows.tracking.traces import log_traces
 
-        stamp = message["ended_ms"] or round(time.time() * 1000)
-        metrics = [Metric(name, value, stamp, 0) for name, value in message["metrics"].items()]
-        params = [Param(name, value) for name, value in message["params"].items()]
-        texts = message["tags"]
-        if comparison:
-            texts = {**texts, Tag.NOTE: texts.get(Tag.NOTE, "")[: MAX_TAG - len(comparison)] + comparison}
-        tags = [RunTag(name, value) for name, value in texts.items()]
-        while metrics or params or tags:
-            first, metrics = metrics[:METRICS_PER_BATCH], metrics[METRICS_PER_BATCH:]
-            some, params = params[:PARAMS_PER_BATCH], params[PARAMS_PER_BATCH:]
-            few, tags = tags[:PARAMS_PER_BATCH], tags[PARAMS_PER_BATCH:]
-            self.client.log_batch(run_id, metrics=first, params=some, tags=few)
+        self._refuse_secrets(path)
+        log_traces(self._uri, self.experiment_id, run_id, path, at_ms or round(time.time() * 1000))
 
-    def _log_dataset(self, run_id: str, dataset: dict[str, Any]) -> None:
-        from mlflow.entities import Dataset, DatasetInput, InputTag
-
-        parts = (dataset[part] for part in ("name", "digest", "source_type", "source", "schema", "profile"))
-        entity = Dataset(*parts)
-        self.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
-
-    def _log_artifact(self, run_id: str, path: Path, folder: str) -> None:
+    def _refuse_secrets(self, path: Path) -> None:
         content = path.read_bytes()
         if any(value.encode() in content for value in self._hidden):
             raise ValueError(f"{path.name} contains the value of a secret environment variable; it was not stored")
+
+    def _log_artifact(self, run_id: str, path: Path, folder: str) -> None:
+        self._refuse_secrets(path)
         self.client.log_artifact(run_id, str(path), folder or None)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,8 +64,15 @@ def open_command(
         str | None,
         argument(metavar="[RUN]", help="A run's folder, or its name as `hopbench ls` shows it (default: the newest)."),
     ] = None,
+    mlflow: Annotated[
+        bool, option(OUTPUT, "--mlflow", help="Open MLflow's pages on all runs instead, best first; stop with Ctrl-C.")
+    ] = False,
+    port: Annotated[int, option(OUTPUT, help="MLflow's port on 127.0.0.1 (0: any).", min=0, max=65535)] = 5000,
 ) -> None:
     """Open a run's report in the browser and print where it is; where there is no browser, print it only."""
+    if mlflow:
+        _open_mlflow(port)
+        return
     from hopbench.flows.cli.overview.runs import find_run
     from hopbench.flows.settings.home import Home
     from hopbench.retrieval.support.errors import InputError
@@ -74,6 +83,27 @@ def open_command(
     typer.echo(found.report.absolute())
     if not _has_browser() or not webbrowser.open(found.report.absolute().as_uri()):
         typer.echo("no browser here: open the file above in one", err=True)
+
+
+def _open_mlflow(port: int) -> None:
+    """Serve MLflow's pages and print the address of each experiment's runs."""
+    from hopbench.flows.settings.home import Home
+    from hopbench.flows.tracking.server import experiment_pages, mlflow_server
+
+    home = Home.resolve().prepare()
+    home.apply_environment()
+    names = experiment_pages(home, "")  # refuses a home without runs before a server is started
+    with mlflow_server(home, port) as address:
+        for name, page in names.items():
+            typer.echo(f"{name}  {address}/{page}")
+        sys.stdout.flush()
+        first = f"{address}/{next(iter(names.values()))}"
+        if not _has_browser() or not webbrowser.open(first):
+            typer.echo("no browser here: open an address above in one", err=True)
+        if not os.environ.get("MLFLOW_TRACKING_URI"):
+            typer.echo("stop it with Ctrl-C", err=True)
+            with suppress(KeyboardInterrupt):
+                signal.pause()
 
 
 def _has_browser() -> bool:

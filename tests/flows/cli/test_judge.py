@@ -88,6 +88,18 @@ def test_mlflow_has_the_scores_the_models_and_what_the_calls_took(judged: tuple[
     assert {"llm", "judge", "judge_profile", "repeats"} <= params
 
 
+def test_each_judged_question_is_a_trace_with_its_scores(judged: tuple[Path, Path, Done, int]) -> None:
+    with closing(sqlite3.connect(judged[0] / "mlflow.db")) as mlflow:
+        (traces,) = mlflow.execute("SELECT COUNT(*) FROM trace_info").fetchone()
+        spans = dict(mlflow.execute("SELECT name, COUNT(*) FROM spans GROUP BY name"))
+        scores = dict(mlflow.execute("SELECT name, COUNT(*) FROM assessments GROUP BY name"))
+        found = [json.loads(row[0]) for row in mlflow.execute("SELECT content FROM spans WHERE name = 'retrieve'")]
+    # bm25 and vector have contexts to judge, and 4 questions each; closed_book has none and is not judged.
+    assert (8, {"question": 8, "retrieve": 8, "answer": 8}) == (traces, spans)
+    assert (8, 8, 8) == (scores["faithfulness"], scores["context_precision"], scores["expected_response"])
+    assert all(json.loads(span["attributes"]["mlflow.spanOutputs"]) for span in found)
+
+
 def test_no_key_stands_in_any_file(judged: tuple[Path, Path, Done, int]) -> None:
     home, out, done, _ = judged
     planted = (KEY.encode(), JUDGE_KEY.encode())

@@ -17,7 +17,7 @@ from hopbench.eval.metrics import measured_shares, summarise, with_coverage
 from hopbench.eval.runs.evaluate import Evaluation, Plan, evaluate
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.orchestration.steps import plain_steps
-from hopbench.flows.run.payloads import tracked_trials
+from hopbench.flows.run.label_payloads import tracked_trials
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.flows.sweeps import flow as sweep_module

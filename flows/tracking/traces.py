@@ -1,0 +1,154 @@
+"""Judged questions as MLflow's traces: retrieval and answer as spans, the judge's scores as assessments.
+
+A trace belongs to the run of its label (its tab *Traces*). Its id comes from the run and the question: writing a run
+again changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlflow.entities import Assessment, Span, TraceInfo
+
+SOURCE_RUN = "mlflow.sourceRun"
+NAME = "mlflow.traceName"
+PREVIEW = 500
+MILLISECOND = 1_000_000  # in nanoseconds
+
+
+def log_traces(uri: str, experiment: str, run_id: str, file: Path, at_ms: int) -> None:
+    """Log the questions in `file`, a line of JSON each, as traces of a run that began at `at_ms`.
+
+    Questions that have a trace already are left alone.
+    """
+    from mlflow.tracing.client import TracingClient
+
+    client = TracingClient(uri)
+    questions = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    known = _known(client, experiment, run_id) if questions else set()
+    spans: list[Span] = []
+    for question in questions:
+        number = _hex(f"{run_id}/{question['id']}", 32)
+        if f"tr-{number}" not in known:
+            client.start_trace(_info(question, number, experiment, run_id, at_ms))
+            spans += _spans(question, number, at_ms)
+    if spans:
+        client.log_spans(experiment, spans)
+
+
+def _known(client: Any, experiment: str, run_id: str) -> set[str]:
+    found: set[str] = set()
+    token = None
+    while True:
+        page = client.search_traces(
+            locations=[experiment], run_id=run_id, include_spans=False, max_results=500, page_token=token
+        )
+        found |= {trace.info.trace_id for trace in page}
+        token = page.token
+        if not token:
+            return found
+
+
+def _info(question: Mapping[str, Any], number: str, experiment: str, run_id: str, at_ms: int) -> TraceInfo:
+    from mlflow.entities import TraceInfo, TraceLocation, TraceState
+
+    return TraceInfo(
+        trace_id=f"tr-{number}",
+        trace_location=TraceLocation.from_experiment_id(experiment),
+        request_time=at_ms,
+        state=TraceState.ERROR if question["failure"] else TraceState.OK,
+        request_preview=question["question"][:PREVIEW],
+        response_preview=str(question["answer"] or question["failure"] or "")[:PREVIEW],
+        client_request_id=question["id"],
+        trace_metadata={SOURCE_RUN: run_id},
+        tags={NAME: "question"},
+        assessments=list(_assessments(question, f"tr-{number}")),
+    )
+
+
+def _assessments(question: Mapping[str, Any], trace_id: str) -> Iterator[Assessment]:
+    from mlflow.entities import AssessmentSource, Expectation, Feedback
+
+    judge = AssessmentSource(source_type="LLM_JUDGE", source_id=question["judge"])
+    for metric, score in question["scores"].items():
+        if score is not None:
+            yield Feedback(name=metric, value=score, source=judge, trace_id=trace_id)
+    if question["judge_failure"]:
+        yield Feedback(name="judge_failure", value=question["judge_failure"], source=judge, trace_id=trace_id)
+    if question["expected"]:
+        gold = AssessmentSource(source_type="CODE", source_id="benchmark")
+        yield Expectation(name="expected_response", value=question["expected"], source=gold, trace_id=trace_id)
+
+
+def _spans(question: Mapping[str, Any], number: str, at_ms: int) -> list[Span]:
+    """The question with its retrieval and, where a reader answered, the answer."""
+    root = _hex(f"{number}/question", 16)
+    asked = {"question": question["question"]}
+    passages = [
+        {
+            "page_content": passage["text"],
+            "id": passage["id"],
+            "metadata": {"doc_uri": passage["id"], "title": passage["title"]},
+        }
+        for passage in question["passages"]
+    ]
+    failure, answered = question["failure"], question["reader"] is not None
+    made = [
+        _span("question", "CHAIN", number, root, None, at_ms, asked, question["answer"], failure),
+        _span("retrieve", "RETRIEVER", number, _hex(f"{number}/retrieve", 16), root, at_ms, asked, passages, None),
+    ]
+    if answered:
+        heard = {**asked, "context": [passage["id"] for passage in question["passages"]], "model": question["reader"]}
+        answer = _hex(f"{number}/answer", 16)
+        made.append(_span("answer", "LLM", number, answer, root, at_ms, heard, question["answer"], failure))
+    return made
+
+
+def _span(
+    name: str,
+    kind: str,
+    number: str,
+    span: str,
+    parent: str | None,
+    at_ms: int,
+    inputs: object,
+    outputs: object,
+    failure: str | None,
+) -> Span:
+    """A span in MLflow's own form; its times are those of the run, since single calls were not timed."""
+    from mlflow.entities import Span
+
+    attributes: dict[str, object] = {
+        "mlflow.traceRequestId": f"tr-{number}",
+        "mlflow.spanType": kind,
+        "mlflow.spanInputs": inputs,
+        "mlflow.spanOutputs": outputs,
+    }
+    return Span.from_dict(
+        {
+            "trace_id": _base64(number),
+            "span_id": _base64(span),
+            "parent_span_id": _base64(parent) if parent else "",
+            "name": name,
+            "start_time_unix_nano": at_ms * MILLISECOND,
+            "end_time_unix_nano": at_ms * MILLISECOND,
+            "status": {"code": "STATUS_CODE_ERROR" if failure else "STATUS_CODE_OK", "message": failure or ""},
+            "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
+            "events": [],
+        }
+    )
+
+
+def _hex(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
+
+
+def _base64(digits: str) -> str:
+    import base64
+
+    return base64.b64encode(bytes.fromhex(digits)).decode()
