@@ -22,6 +22,7 @@ from hopbench.retrieval.types import Chunk, Counters
 HEAD = 400  # characters of a text in which its kind is looked for
 SHARED_LIMIT = 20  # chunks that may mention an entity over which two of them are joined
 KIND_LIMIT = 3  # passages of a kind, below which the word is taken for an accident of the sentence
+ONE_KIND = 0.4  # share of chunks with a kind, from which on things are described by it and compared
 _KIND = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^,.;:()]{3,80})")
 _KIND_ENDS = frozenset(
     """by of in from for who which that whose based located to at on with directed written produced and set about
@@ -177,6 +178,11 @@ class Evidence:
         found = {row: kind for row, chunk in enumerate(self.chunks) if chunk.title and (kind := _kind(chunk.text))}
         counts = Counter(found.values())
         return {row: kind for row, kind in found.items() if counts[kind] >= KIND_LIMIT}
+
+    @property
+    def alike(self) -> float:
+        """The share of chunks with a kind beyond `ONE_KIND`: how far the corpus is of things that can be compared."""
+        return max(len(self.kinds) / len(self.chunks) - ONE_KIND, 0.0)
 
     @cached_property
     def of_kind(self) -> Mapping[str, Sequence[int]]:

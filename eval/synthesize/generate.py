@@ -20,8 +20,7 @@ from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 TYPES = ("bridge", "compositional", "intersection", "comparison", "bridge-comparison")
 CHAINS, INTERSECTIONS = 0.20, 0.15  # shares of what is no comparison, as on the tuning sets
-ONE_KIND = 0.4  # share of chunks with a kind, from which on comparisons are asked
-COMPARISONS, BRIDGE_COMPARISONS = 0.45, 0.15  # per share of chunks beyond it
+COMPARISONS, BRIDGE_COMPARISONS = 0.45, 0.15  # per share of chunks with a kind beyond `ONE_KIND`
 
 MOST_USES = 4  # of one passage as evidence
 ROUND = 200  # drafts that are searched together
@@ -94,7 +93,7 @@ class Generator:
 
     def _shares(self, possible: Sequence[str]) -> dict[str, float]:
         """Each possible type's share. Comparisons are asked where most passages say of what kind a thing is."""
-        alike = max(len(self.evidence.kinds) / len(self.evidence.chunks) - ONE_KIND, 0.0)
+        alike = self.evidence.alike
         comparisons, of_bridges = COMPARISONS * alike, BRIDGE_COMPARISONS * alike
         rest = 1 - comparisons - of_bridges
         shares = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,12 @@ PROVENANCE = "provenance.jsonl"
 def benchmark_of(corpus: Benchmark, evidence: Evidence, made: Sequence[Searched], role: Role = "report") -> Benchmark:
     """The corpus with the questions that were made, named s00000 and so on."""
     asked = tuple(_question(number, each, evidence) for number, each in enumerate(made))
-    return Benchmark(f"{corpus.name}-synthetic", corpus.passages, asked, role)
+    return Benchmark(synthetic_name(corpus), corpus.passages, asked, role)
+
+
+def synthetic_name(corpus: Benchmark) -> str:
+    """The name of a set made from a corpus, before it has a folder."""
+    return f"{corpus.name}-synthetic"
 
 
 def _question(number: int, each: Searched, evidence: Evidence) -> BenchmarkQuestion:
@@ -32,14 +37,14 @@ def _question(number: int, each: Searched, evidence: Evidence) -> BenchmarkQuest
 
 
 def write_synthetic(
-    folder: Path, benchmark: Benchmark, made: Sequence[Searched], evidence: Evidence, origin: Origin
+    folder: Path, benchmark: Benchmark, provenances: Sequence[Mapping[str, Any]], origin: Origin
 ) -> None:
-    """Write corpus, questions, qrels, provenance and card. Raises InputError where the folder holds something."""
+    """Write corpus, questions, qrels, provenance (a row per question) and card.
+
+    Raises InputError where the folder holds something.
+    """
     write_benchmark(benchmark, folder)
-    rows = (
-        {"_id": question.id, **provenance(each, evidence)}
-        for question, each in zip(benchmark.questions, made, strict=True)
-    )
+    rows = ({"_id": question.id, **row} for question, row in zip(benchmark.questions, provenances, strict=True))
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     write_atomically(folder / PROVENANCE, lines.encode())
     counts = Counter(question.type for question in benchmark.questions)

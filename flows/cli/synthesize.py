@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, STRATEGIES, Config, option, with_flags
+from hopbench.flows.cli.flags.declare import DATA, EXECUTION, MODELS, OUTPUT, STRATEGIES, Config, option, with_flags
+from hopbench.flows.cli.flags.shared import BudgetUsd, DryRun
 from hopbench.flows.settings.graph_options import GraphOptions
 
 if TYPE_CHECKING:
@@ -49,6 +50,16 @@ def synthesize_command(
     strategies: Annotated[
         str, option(STRATEGIES, help="With --check: the labels to compare.", complete=complete.label)
     ] = "all,all:tuned",
+    by: Annotated[
+        str,
+        option(
+            MODELS,
+            help="Who writes: rules (with --llm, a model words the rules' paths), or ragas: its generator, with --llm.",
+            complete=complete.one_of("rules", "ragas"),
+        ),
+    ] = "rules",
+    budget: BudgetUsd = None,
+    dry_run: DryRun = False,
     config: Config = None,
     **flags: Any,
 ) -> None:
@@ -74,10 +85,18 @@ def synthesize_command(
         return
     if out is None:
         raise InputError("--out is missing: name the folder to write")
-    from hopbench.flows.synthesize.make import synthesize
+    from hopbench.flows.synthesize.make import MakeOptions, synthesize
 
+    graph = GraphOptions(dataset=str(dataset), **flags)
+    options = MakeOptions(graph=graph, recipe=recipe, out=out, role=role, by=by, budget=budget)
+    if dry_run:
+        from hopbench.flows.cli.printing.estimate import print_estimate
+        from hopbench.flows.synthesize.estimate import ASSUMED, estimate
+
+        print_estimate(estimate(options), ASSUMED)
+        return
     with terminal_progress() as progress:
-        written = synthesize(GraphOptions(dataset=str(dataset), **flags), recipe, out, role, progress)
+        written = synthesize(options, progress)
     for each in written:
         _print(each)
 
