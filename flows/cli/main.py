@@ -20,6 +20,7 @@ from hopbench.flows.cli.faults import escape_unprintable, plain, refuse_undecoda
 from hopbench.flows.cli.graph.command import app as graph_app
 from hopbench.flows.cli.overview.command import history_command, ls_command, open_command
 from hopbench.flows.cli.sweep.command import sweep_command
+from hopbench.flows.cli.synthesize import synthesize_command
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.notice import harmless
 
@@ -55,6 +56,7 @@ app.command("benchmarks")(lists.benchmarks_command)
 app.command("metrics")(metrics.metrics_command)
 app.command("bench")(bench.bench_command)
 app.command("check-data")(check_data_command)
+app.command("synthesize")(synthesize_command)
 app.command("doctor")(doctor_command)
 
 

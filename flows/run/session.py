@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.synthesize.card import statements_of
 from hopbench.eval.trials.trial import prepare
 from hopbench.eval.trials.version import plugin_warnings
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
@@ -177,6 +178,7 @@ class RunSession:
         warnings += [
             *self.notes,
             *self.benchmark.shown_warnings,
+            *statements_of(self.benchmark.folder),
             *self.options.models.warnings(),
             *warnings_of(evaluation),
         ]
