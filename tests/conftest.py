@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from tests.support.temporary import keep_temporary_files_in_memory
 from tests.support.tracking_here import copy_database, empty_database, starting_here
 from xdist.scheduler import LoadScopeScheduling
 
+from hopbench.flows.cli.main import COLLECT_AFTER
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
 
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 REAL_START = Tracker.__dict__["start"]
 keep_temporary_files_in_memory()
+gc.set_threshold(COLLECT_AFTER)  # as the command line does
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: the collector need not look at it."""
+    gc.freeze()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -77,7 +85,7 @@ def _room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 # No deadline: other work on the machine is no defect of ours. The same examples each run: a failure can be seen again.
 # `make soak` draws others each time, and more where a test does not say how many it needs.
-settings.register_profile("hopbench", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("hopbench", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=400, print_blob=True)
 settings.load_profile("hopbench")
 

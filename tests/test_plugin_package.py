@@ -59,8 +59,9 @@ def run(site: Path) -> Path:
 
 
 def hopbench(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(site), "HOPBENCH_HOME": str(site.parent / "home"), "COLUMNS": "200"}
-    line = [sys.executable, "-m", "hopbench.flows.cli.main", *words]
+    path = f"{site}{os.pathsep}{ROOT}"
+    environment = {**os.environ, "PYTHONPATH": path, "HOPBENCH_HOME": str(site.parent / "home"), "COLUMNS": "200"}
+    line = [sys.executable, "-m", "tests.support.untracked", *words]
     return subprocess.run(line, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -133,7 +134,7 @@ def test_a_shell_completes_its_names_without_importing_it(site: Path) -> None:
 
 
 def test_an_exported_retriever_wants_the_code_it_was_exported_with(site: Path, run: Path) -> None:
-    done = hopbench(site, "export", "bm25+overlap[depth=2]", "--dataset", "hopworld-tune", "--out", "exported")
+    done = hopbench(site, "export", "bm25+overlap[depth=2]", "--dataset", "faq.jsonl", "--out", "exported")
     assert 0 == done.returncode, done.stderr
     program = "import hopbench; print(hopbench.load('exported').label)"
     command = [sys.executable, "-c", program]

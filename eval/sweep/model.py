@@ -60,15 +60,15 @@ class SweepFile(ModelFields):
     """The content of a sweep file. Relative paths are resolved against it; `datasets` takes shipped names too."""
 
     datasets: list[str] = Field(min_length=1, description="folders, shipped names or Hub names to score trials on")
-    strategy: list[Entry] = Field(min_length=1)
-    build: BuildValues = BuildValues()
+    strategy: list[Entry] = Field(min_length=1, description="the strategies that compete, each with what it varies")
+    build: BuildValues = Field(default=BuildValues(), description="build settings to try: each combination a graph")
     search: Literal["grid", "random", "ofat", "bayesian"] = Field(
         default="grid",
         description="every combination; `trials` random ones; one factor at a time from base; or Optuna's TPE",
     )
     trials: int | None = Field(default=None, ge=1, le=MOST, description="configurations of a random or Bayesian search")
     ablations: bool = Field(default=False, description="also each configuration without each of its edge types")
-    objective: Objective = Objective()
+    objective: Objective = Field(default=Objective(), description="what the winner has most of")
     constraints: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
         default_factory=dict, description=f"cost: the most that the winner may have of it; costs: {', '.join(COSTS)}"
     )
@@ -82,9 +82,9 @@ class SweepFile(ModelFields):
     )
     repeats: int = Field(default=1, ge=1, le=100, description="how often each trial is done, to steady its latency")
     report_on: str | None = Field(default=None, description="a data set on which the winner is scored once, at the end")
-    embedder: str = "wordllama"
-    extractor: str = "rules"
-    store: str = "kglite"
+    embedder: str = Field(default="wordllama", description="the embedder, unless build varies it")
+    extractor: str = Field(default="rules", description="the extractor, unless build varies it")
+    store: str = Field(default="kglite", description="where graphs are kept: kglite or neo4j")
     write_preset: str | None = Field(default=None, description="file for the winner's parameters with provenance")
 
     @model_validator(mode="before")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hopbench.eval.trials.ledger import Ledger
 from hopbench.flows.api.corpus import open_corpus
@@ -54,13 +53,8 @@ def _of_file(file: Path, dataset: str | None) -> Chosen:
             f"{file}: llm {content['llm']!r}: an exported retriever asks no language model; sweep without --llm, or "
             "export the label itself"
         )
-    known = {field.name for field in fields(GraphOptions)}
-    given: dict[str, Any] = {name: value for name, value in content.items() if name in known and value is not None}
-    for name in ("triples", "mapping"):
-        if name in given:
-            given[name] = Path(given[name])
-    options = GraphOptions(**{"dataset": "hopworld", **given})
-    return Chosen(content["strategies"], replace(options, dataset=dataset) if dataset else options)
+    options = GraphOptions.from_settings(content, dataset or content.get("dataset") or "hopworld")
+    return Chosen(content["strategies"], options)
 
 
 def export(choice: Chosen, out: Path) -> tuple[Path, str, str]:

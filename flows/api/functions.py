@@ -41,6 +41,7 @@ class GraphSettings(TypedDict, total=False):
     llm: str | None
     gleaning: int
     neo4j_vector_index: bool
+    similar: str | None
     similar_top_k: int | None
     similar_floor: float | None
     max_tokens: int | None
@@ -137,7 +138,7 @@ def sweep(file: PathLike | Mapping[str, Any], out: PathLike, *, champion: bool =
     """
     from hopbench.eval.files import write_atomically
     from hopbench.eval.sweep.plan import read_sweep
-    from hopbench.flows.sweep.flow import sweep as run_sweep
+    from hopbench.flows.sweeps.flow import sweep as run_sweep
 
     folder = Path(out)
     if isinstance(file, Mapping):

@@ -9,7 +9,8 @@ import typer
 
 from hopbench.flows.cli.flags import complete
 from hopbench.flows.cli.flags.declare import DATA, EXECUTION, MODELS, OUTPUT, Config, option
-from hopbench.flows.cli.flags.shared import BudgetUsd, Embedder, JudgeMetrics, Llm, metric_names
+from hopbench.flows.cli.flags.shared import BudgetUsd, Embedder, JudgeMetrics, Llm
+from hopbench.flows.settings.run_settings import metric_names
 
 if TYPE_CHECKING:
     from hopbench.eval.answering.judge.check import Estimated

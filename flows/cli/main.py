@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, export, judge_check, lists, metrics, nightly, recommend, run, train
+from hopbench.flows.cli import bench, export, judge_check, lists, metrics, nightly, recommend, run, serve, train
 from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
@@ -20,6 +20,7 @@ from hopbench.flows.cli.faults import escape_unprintable, plain, refuse_undecoda
 from hopbench.flows.cli.graph.command import app as graph_app
 from hopbench.flows.cli.overview.command import history_command, ls_command, open_command
 from hopbench.flows.cli.sweep.command import sweep_command
+from hopbench.flows.cli.synthesize import synthesize_command
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.notice import harmless
 
@@ -38,7 +39,7 @@ app = typer.Typer(
 app.command("run")(run.run_command)
 app.command("nightly")(nightly.nightly_command)
 app.command("sweep")(sweep_command)
-app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(nightly.serve_command)
+app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve.serve_command)
 app.add_typer(graph_app, name="graph")
 app.add_typer(train.app, name="train")
 app.command("explain")(explain_command)
@@ -55,6 +56,7 @@ app.command("benchmarks")(lists.benchmarks_command)
 app.command("metrics")(metrics.metrics_command)
 app.command("bench")(bench.bench_command)
 app.command("check-data")(check_data_command)
+app.command("synthesize")(synthesize_command)
 app.command("doctor")(doctor_command)
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, argument, option
+from hopbench.flows.cli.flags.declare import EXECUTION, OUTPUT, STRATEGIES, argument, option
 from hopbench.flows.cli.printing.output import add_row, console, number, print_json, table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def recommend_command(
         float | None, option(STRATEGIES, help="The most tokens of context that a reader may get, a mean.")
     ] = None,
     no_llm: Annotated[bool, option(STRATEGIES, "--no-llm", help="Leave out labels that ask a language model.")] = False,
-    seed: Annotated[int, option(DATA, min=0, help="Seed of the resampling.")] = 0,
+    seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
     as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
     csv: Annotated[Path | None, option(OUTPUT, help="Also write the table into this CSV file.")] = None,
 ) -> None:
@@ -51,18 +51,7 @@ def recommend_command(
 
 
 def _print_options(found: Recommendation) -> None:
-    heads = (
-        "label",
-        found.metric,
-        "difference",
-        "interval",
-        "verdict",
-        "ms p50",
-        "ms p95",
-        "tokens",
-        "LLM calls",
-        "note",
-    )
+    heads = ("label", found.metric, "difference", "interval", "verdict", *COSTS, "note")
     drop = ("LLM calls", "ms p50", "interval", "tokens")
     rows = table(*heads, right=(found.metric, "difference", *COSTS), drop=drop, fold=("label", "note"))
     for each in found.options:

@@ -7,21 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from hopbench.flows.cli.flags.declare import DATA, OUTPUT, argument, option, with_flags
-from hopbench.flows.cli.flags.run import RunFlags, estimate, run_options
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, Config, argument, option, with_flags
+from hopbench.flows.cli.flags.run import command_line, estimate
 from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.run_settings import RunSettings, run_options
 
 
-@with_flags(GraphOptions, RunFlags)
+@with_flags(GraphOptions, RunSettings)
 def run_command(
     out: Annotated[Path, option(OUTPUT, help="Folder for results.json, questions.parquet and report.html.")],
     force: Annotated[
         bool, option(OUTPUT, "--force", help="Replace another benchmark's finished run in --out.")
     ] = False,
+    config: Config = None,
     **flags: Any,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
-    options = run_options("run", out, flags)
+    options = run_options(flags, out, command_line("run"))
     if flags["dry_run"]:
         estimate(options)
         return

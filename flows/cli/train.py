@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.declare import DATA, EXECUTION, OUTPUT, option
+from hopbench.flows.cli.flags.declare import with_flags
+from hopbench.flows.studies.train_options import TrainOptions
 
 if TYPE_CHECKING:
     from hopbench.flows.studies.training import Trained
@@ -22,48 +21,17 @@ def train() -> None:
 
 
 @app.command("hoprank")
-def hoprank_command(
-    dataset: Annotated[
-        list[str],
-        option(DATA, help="A set to learn from; may be repeated. Tuning sets only.", complete=complete.datasets),
-    ],
-    out: Annotated[Path | None, option(OUTPUT, help="File for the weights; none: only the figures.")] = None,
-    embedder: Annotated[
-        list[str] | None,
-        option(
-            DATA, help="An embedder to learn with; may be repeated (default: wordllama).", complete=complete.embedders
-        ),
-    ] = None,
-    folds: Annotated[int, option(EXECUTION, min=0, help="Folds of the cross-validation; 0 leaves it out.")] = 5,
-    triples: Annotated[
-        list[str] | None,
-        option(DATA, help="NAME=FILE: ready triples of the set NAME, whose graph with them is also trained on."),
-    ] = None,
-    passes: Annotated[int, option(EXECUTION, min=1, max=4, help="How often paths are followed and scored.")] = 2,
-    without: Annotated[
-        list[str] | None,
-        option(
-            EXECUTION, help="A feature or kind of edge to leave out; `edge`: all features of edges. May be repeated."
-        ),
-    ] = None,
-) -> None:
+@with_flags(TrainOptions)
+def hoprank_command(**flags: Any) -> None:
     """Learn hoprank's weights; print their scores on held-out folds and held-out data sets."""
     from hopbench.flows.cli.printing.progress import terminal_progress
-    from hopbench.flows.studies.training import TrainOptions
     from hopbench.flows.studies.training import train as run
 
-    options = TrainOptions(
-        datasets=dataset,
-        out=out,
-        embedders=embedder or ("wordllama",),
-        folds=folds,
-        triples=tuple(triples or ()),
-        passes=passes,
-        without=tuple(without or ()),
-    )
+    options = TrainOptions(**flags)
     with terminal_progress() as progress:
         trained = run(options, progress)
     _print(trained)
+    out = options.out
     typer.echo(f"{trained.numbers} numbers learned" + (f", written to {out}" if out else "; --out FILE keeps them"))
 
 

@@ -14,8 +14,9 @@ from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.graph_quality.ceilings import LinkingRecall, linking_recall
 from hopbench.eval.graph_quality.extraction import Agreement, agreement
 from hopbench.flows.graph.build import built_graph, open_index
+from hopbench.flows.orchestration.flow_run import open_runtime
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
-from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.run_progress import RunProgress
 from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
@@ -71,8 +72,9 @@ def build(
     benchmark = options.benchmark(need_questions=False)
     wanted = load_triples(reference, benchmark.titles) if reference else ()
     home.prepare()
+    progress = RunProgress(progress) if prefect else progress
     with ExitStack() as stack:
-        runtime = stack.enter_context(PrefectRuntime.start(home)) if prefect else None
+        runtime = stack.enter_context(open_runtime(home)) if prefect else None
         plan = options.graph_plan(benchmark, home)
         index = open_index(options, plan, home)
         models = stack.enter_context(open_models(models_named, index.embedder, home))

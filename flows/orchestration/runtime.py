@@ -87,7 +87,7 @@ class PrefectRuntime:
                     sys.executable,
                     *("-P", "-m", "hopbench.flows.orchestration.server"),
                     *(str(listener.fileno()), str(self._home.prefect / "start.lock")),
-                    *(() if self._serving_port is None else (str(self._home.nights),)),
+                    *(() if self._serving_port is None else (str(self._home.root),)),
                 ],
                 env=os.environ | (_SERVER_ENVIRONMENT if self._serving_port is None else self._pages()),
                 stdin=subprocess.PIPE,
@@ -136,7 +136,9 @@ class PrefectRuntime:
             self._check_given_server()
         self._ready = True
         from hopbench.flows.orchestration.processes import mark_crashed
+        from hopbench.flows.orchestration.run_log import log_to_runs
 
+        log_to_runs()
         with self.flow_settings():
             mark_crashed()
         return self.api_url
@@ -168,6 +170,10 @@ class PrefectRuntime:
             f"Prefect's API server {what}. Try again, name a running server with PREFECT_API_URL, or pass "
             f"--no-prefect. The end of {self._log}:\n{_tail(self._log)}"
         )
+
+    def adopts(self) -> bool:
+        """Whether a flow's body belongs into the flow run that is under way; not here, where a flow is to begin."""
+        return False
 
     def flow_settings(self) -> AbstractContextManager[object]:
         """Prefect's settings while a flow runs: this API, and no heartbeats to our own server.

@@ -2,7 +2,7 @@
 
 Run by `python -m hopbench.flows.orchestration.server`.
 
-Its arguments are a listening socket, a lock, and, for a server with pages, the folder of the nights they link.
+Its arguments are a listening socket, a lock, and, for a server with pages, the home whose reports they link.
 
 Prefect can start such a server itself, but only after `import prefect` in the parent (3 s), on a port that another
 process may take meanwhile, and it survives a parent that is killed. This one is given an already bound socket, and
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.flows.orchestration.pages import routes
+from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.locking import exclusive
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def without_third_parties(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def main(descriptor: int, lock: Path, nights: Path | None = None) -> None:
+def main(descriptor: int, lock: Path, home: Path | None = None) -> None:
     """Serve the API on the listening socket `descriptor` until SIGTERM or the parent's end."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     # Importing and migrating allocate much and free nothing: collecting there costs 1-2 of about 8 seconds.
@@ -70,9 +71,9 @@ def main(descriptor: int, lock: Path, nights: Path | None = None) -> None:
 
     def app() -> ASGIApp:
         created = create_app()
-        if nights is None:
+        if home is None:
             return created
-        created.router.routes.insert(0, routes(nights))  # Prefect's pages take every path that is left
+        created.router.routes.insert(0, routes(Home(home)))  # Prefect's pages take every path that is left
         return without_third_parties(created)
 
     config = uvicorn.Config(app, factory=True, log_level="error", lifespan="on", timeout_graceful_shutdown=5)

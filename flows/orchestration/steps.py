@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from hopbench.flows.orchestration.processes import process_tag
 
@@ -58,11 +59,55 @@ class PrefectSteps:
         return outcome[0]
 
     def task(self, name: str, fn: Callable[[], None]) -> Callable[[], None]:
-        """See `FlowSteps`: a Prefect task, without retries or cached results."""
+        """See `FlowSteps`: a Prefect task of the kind that its name says."""
         from prefect import task
         from prefect.cache_policies import NO_CACHE
 
-        return task(name=name, task_run_name=_literal(name), cache_policy=NO_CACHE, persist_result=False, retries=0)(fn)
+        kind = kind_of(name)
+        return task(
+            name=name,
+            task_run_name=_literal(name),
+            tags=list(kind.tags),
+            cache_policy=NO_CACHE,  # our own caches know what a result depends on; Prefect's would hash arguments
+            persist_result=False,
+            retries=kind.retries,
+            retry_delay_seconds=list(kind.retry_delays),
+            retry_condition_fn=_may_pass if kind.retries else None,
+            timeout_seconds=kind.timeout_seconds,
+        )(fn)
+
+
+@dataclass(frozen=True)
+class TaskKind:
+    """What Prefect shall do with a kind of task."""
+
+    tags: tuple[str, ...]
+    retries: int = 0
+    retry_delays: tuple[int, ...] = ()
+    timeout_seconds: int | None = None
+
+
+COMPUTE = TaskKind(("compute",))
+"""Done again it would fail again, and how long it may take depends on the corpus: neither retries nor a timeout."""
+
+TRIAL = TaskKind(("compute", "trial"))
+"""A strategy on all questions; what it asks of a model or of Neo4j is asked again by their own clients."""
+
+WRITE = TaskKind(("io",), retries=2, retry_delays=(1, 5), timeout_seconds=1800)
+"""Files or a graph written: a share or a server that was away for a moment is back a little later."""
+
+
+def kind_of(name: str) -> TaskKind:
+    """The kind of a step, which its name says."""
+    if name == "write":
+        return WRITE
+    return TRIAL if name.startswith("trial ") else COMPUTE
+
+
+def _may_pass(task: object, task_run: object, state: Any) -> bool:
+    """Whether a failed write is worth another try: what the system reported may pass, what we refuse does not."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, OSError)
 
 
 plain_steps = PlainSteps()
@@ -78,23 +123,25 @@ def run_flow(
     body: Callable[[FlowSteps], T],
     *,
     runtime: PrefectRuntime | None,
-    parameters: Mapping[str, str | int | float | bool] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     tags: Sequence[str] = (),
 ) -> T:
     """Run `body` as a Prefect flow, or plainly when `runtime` is None; its result and exceptions are unchanged.
 
     `parameters` and `tags` are what Prefect shows of the run; they are not passed to `body`. A flow inside a flow
-    becomes a subflow. Waits for the API first. A tag names this process, so
-    that the runs of a killed process are recognised.
+    becomes a subflow; where Prefect called the flow itself, `body` is run in its flow run. Waits for the API first. A
+    tag names this process, so that the runs of a killed process are recognised.
     """
     if runtime is None:
         return body(plain_steps)
     runtime.wait()
+    if runtime.adopts():
+        return body(PrefectSteps())
     import prefect
 
     outcome: list[T] = []
 
-    def hopbench(**_: str | int | float | bool) -> None:
+    def hopbench(**_: Any) -> None:
         outcome.append(body(PrefectSteps()))
 
     shown = dict(parameters or {})

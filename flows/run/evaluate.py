@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from hopbench.eval.files import refuse_unwritable
+from hopbench.flows.orchestration.flow_run import open_runtime
 from hopbench.flows.orchestration.progress import NoProgress, Progress
-from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.run_progress import RunProgress
 from hopbench.flows.orchestration.steps import run_flow
 from hopbench.flows.run.completeness import Finished
 from hopbench.flows.run.session import Annotations, RunSession
@@ -44,12 +45,13 @@ def run(
     from hopbench.flows.settings.foreign import close_foreign
 
     progress = progress or NoProgress()
+    progress = RunProgress(progress) if options.prefect else progress
     home.prepare()
     refuse_unwritable(options.out / "results.json")
     with ExitStack() as stack:
         stack.callback(close_foreign, strategies.values())
         tables = Path(stack.enter_context(TemporaryDirectory(prefix="tables-", dir=home.scratch)))
-        runtime = stack.enter_context(PrefectRuntime.start(home)) if options.prefect else None
+        runtime = stack.enter_context(open_runtime(home)) if options.prefect else None
         tracker = stack.enter_context(Tracker.start(home, experiment_of(benchmark.name), primary_metric(benchmark)))
         # Both servers are starting; embedding and indexing need neither.
         session = RunSession.open(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.synthesize.card import statements_of
 from hopbench.eval.trials.trial import prepare
 from hopbench.eval.trials.version import plugin_warnings
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
@@ -177,6 +178,7 @@ class RunSession:
         warnings += [
             *self.notes,
             *self.benchmark.shown_warnings,
+            *statements_of(self.benchmark.folder),
             *self.options.models.warnings(),
             *warnings_of(evaluation),
         ]
@@ -207,6 +209,10 @@ class RunSession:
         evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
         facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)
         files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **annotations.facts}))
+        if self.runtime is not None:
+            from hopbench.flows.run.leaderboard import leave_leaderboard
+
+            leave_leaderboard(evaluation, options.out, self.home)
         for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags, self.tables):
             self.tracker.log(payload)
         self.tracker.log(tracked_run(evaluation, options, self.started_at, files, annotations.tags, calls))

@@ -1,18 +1,20 @@
 """Which graph of which corpus: the one declaration of these settings.
 
-Command-line flags and the names in `--config` files (`cli.flags.declare`), what a run records of its graph and a later
-command reads back, the command that builds it, and the options sent to workers all follow the fields of `GraphOptions`.
+Command-line flags and the names in `--config` files (`cli.flags.declare`), the parameters of Prefect's flows
+(`settings.parameters`), what a run records of its graph and a later command reads back, the command that builds it, and
+the options sent to workers all follow the fields of `GraphOptions`.
 A module of its own that loads nothing: commands import it before they know whether they have work to do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
 
-from hopbench.retrieval.graph.build.settings import build_numbers
+from hopbench.flows.settings.setting import MODELS, Setting, declared
+from hopbench.retrieval.graph.build.settings import EXACT_PASSAGES, METHODS, build_numbers, method_for
 from hopbench.retrieval.graph.extract.extractor_names import NAMELESS, extractor_names
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -27,25 +29,11 @@ if TYPE_CHECKING:
 BUILD_NUMBERS = build_numbers()
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A field as the command line shows it: help, limits, and `values`, the name of what a shell completes.
-
-    `model` groups it with the flags of language models; `builds`: another value makes another graph.
-    """
-
-    help: str
-    low: int | None = None
-    high: int | None = None
-    values: str = ""
-    model: bool = False
-    builds: bool = True
-
-
 def build_setting(name: str) -> Setting:
     """A build number of `BuildSettings` as a flag; left out, it has the default declared there."""
     number = BUILD_NUMBERS[name]
-    return Setting(f"{number.help[0].upper()}{number.help[1:]} (default {number.default}).")
+    about = f"{number.help[0].upper()}{number.help[1:]} (default {number.default})."
+    return Setting(about, low=number.low, high=number.high, flag_limits=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +74,11 @@ class GraphOptions:
             "YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md).", builds=False
         ),
     ] = None
-    llm: Annotated[str | None, Setting("Model of reader, strategies and extractor llm: MODEL[@URL].", model=True)] = (
+    llm: Annotated[str | None, Setting("Model of reader, strategies and extractor llm: MODEL[@URL].", group=MODELS)] = (
         None
     )
     gleaning: Annotated[
-        int, Setting("Extractor llm: how often it is asked what it missed.", low=0, high=3, model=True)
+        int, Setting("Extractor llm: how often it is asked what it missed.", low=0, high=3, group=MODELS)
     ] = 0
     neo4j_vector_index: Annotated[
         bool,
@@ -99,12 +87,20 @@ class GraphOptions:
     similar_top_k: Annotated[int | None, build_setting("similar_top_k")] = None
     similar_floor: Annotated[float | None, build_setting("similar_floor")] = None
     max_tokens: Annotated[int | None, build_setting("max_tokens")] = None
+    similar: Annotated[
+        str | None,
+        Setting(
+            f"How SIMILAR_TO is found: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+            values="methods",
+        ),
+    ] = None
 
     def graph_settings(self) -> dict[str, str | int | float | bool | None]:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
         values = {name: getattr(self, name) for name in graph_fields()}
         plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
-        return {name: value for name, value in plain.items() if value is not None or name not in BUILD_NUMBERS}
+        unset = {*BUILD_NUMBERS, "similar"}
+        return {name: value for name, value in plain.items() if value is not None or name not in unset}
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], dataset: str) -> Self:
@@ -142,6 +138,8 @@ class GraphOptions:
         check_store(self.store, home)
         if self.extractor not in extractor_names():
             raise UnknownNameError("extractor", self.extractor, extractor_names())
+        if self.similar not in (None, *METHODS):
+            raise UnknownNameError("--similar", str(self.similar), METHODS)
         if self.extractor == "spacy" or not self.triples:
             self._recogniser_name(self.extractor)  # refuses what is not installed or broken
         self._check_neo4j_flags()
@@ -205,8 +203,11 @@ class GraphOptions:
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples and self.extractor != "rules+triples" else self.extractor
+        similar = self.similar or method_for(len(benchmark.passages))
         numbers: dict[str, Any] = {name: value for name in BUILD_NUMBERS if (value := getattr(self, name)) is not None}
-        settings = BuildSettings(extractor=extractor, recogniser=self._recogniser_name(extractor), **numbers)
+        settings = BuildSettings(
+            extractor=extractor, recogniser=self._recogniser_name(extractor), similar=similar, **numbers
+        )
         return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
 
     def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:
@@ -228,5 +229,4 @@ class GraphOptions:
 
 def graph_fields() -> dict[str, Setting]:
     """The settings of a graph by name, in the order of their declaration."""
-    hints = get_type_hints(GraphOptions, include_extras=True)
-    return {field.name: get_args(hints[field.name])[1] for field in fields(GraphOptions)}
+    return {one.name: one.setting for one in declared(GraphOptions)}

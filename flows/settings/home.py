@@ -105,8 +105,13 @@ class Home:
 
     @property
     def runs(self) -> Path:
-        """Runs from Python that were given no folder."""
+        """Runs from Python and Prefect that were given no folder."""
         return self.root / "runs"
+
+    @property
+    def sweeps(self) -> Path:
+        """Sweeps from Prefect that were given no folder."""
+        return self.root / "sweeps"
 
     @property
     def logs(self) -> Path:
@@ -158,8 +163,13 @@ class Home:
             "FASTEMBED_CACHE_PATH": str(self.cache / "fastembed"),
         }
         if "PREFECT_LOGGING_LEVEL" not in current:
-            # Failures reach the user as our own message; Prefect's traceback of the same error stays in its log.
-            wanted |= {"PREFECT_LOGGING_LEVEL": "WARNING", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}
+            # The run's log shows what we log and the flow's own states; not those of every task, which have a list of
+            # their own. Failures reach the user as our message; Prefect's traceback of the same error stays in its log.
+            wanted |= {
+                "PREFECT_LOGGING_LEVEL": "INFO",
+                "PREFECT_LOGGING_LOGGERS_PREFECT_TASK_RUNS_LEVEL": "WARNING",
+                "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+            }
         if "HF_HOME" not in current:
             # Not HF_HOME itself: the user's Hub login lives there.
             wanted |= {

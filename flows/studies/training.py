@@ -10,29 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import refuse_unwritable, write_atomically
 from hopbench.eval.types import hashes_of
-from hopbench.flows.orchestration.progress import Progress
-from hopbench.flows.orchestration.steps import plain_steps
+from hopbench.flows.orchestration.progress import Progress, ProgressSteps
+from hopbench.flows.orchestration.steps import Steps, plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
+from hopbench.flows.studies.train_options import TrainOptions
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.eval.training.examples import TrainingExample
     from hopbench.eval.training.folds import Figures
     from hopbench.eval.types import Benchmark
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """What to learn from, and how. `out` is None for the figures alone."""
-
-    datasets: Sequence[str]
-    out: Path | None
-    embedders: Sequence[str] = ("wordllama",)
-    folds: int = 5
-    triples: Sequence[str] = ()
-    passes: int = 2
-    without: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -44,7 +32,7 @@ class Trained:
     numbers: int
 
 
-def train(options: TrainOptions, progress: Progress) -> Trained:
+def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps) -> Trained:
     """Learn hoprank's weights and write them; bad input is refused before any graph is built."""
     home = Home.resolve()
     home.apply_environment()
@@ -66,19 +54,24 @@ def train(options: TrainOptions, progress: Progress) -> Trained:
     from hopbench.retrieval.strategies.hoprank.weights import to_json
 
     trainer = Trainer(passes=options.passes, without=frozenset(options.without))
+    steps = ProgressSteps(steps, progress, announce=True)
     group = [
         example
         for name, benchmark in zip(options.datasets, benchmarks, strict=True)
         for graph in _graphs(name, triples.get(benchmark.name))
-        for example in _examples(graph, benchmark, options.embedders, home, progress)
+        for example in steps(
+            f"examples of {benchmark.name}", _examples, graph, benchmark, options.embedders, home, progress
+        )
     ]
-    figures = cross_validated(trainer, group, options.folds, progress.begin) if options.folds else []
-    figures += left_out(trainer, group, progress.begin)
-    progress.begin("the weights")
-    weights = trainer.fit(group)
+    figures: list[Figures] = []
+    if options.folds:
+        figures += steps("cross-validation", cross_validated, trainer, group, options.folds, progress.begin)
+    figures += steps("left-out sets", left_out, trainer, group, progress.begin)
+    weights = steps("weights", trainer.fit, group)
     if options.out is not None:
         provenance = _provenance(options, benchmarks, triples, group, figures)
-        write_atomically(options.out, to_json(replace(weights, provenance=provenance)).encode())
+        content = to_json(replace(weights, provenance=provenance)).encode()
+        steps("write", write_atomically, options.out, content)
     warnings = [
         f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it; if it is for "
         f"tuning, say so with `hopbench check-data {dataset} --set-role tune`"
@@ -129,7 +122,6 @@ def _examples(
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.hoprank import HopRank
 
-    progress.begin(f"graph of {benchmark.name}")
     options = replace(graph, embedder=embedders[0])
     plan = options.graph_plan(benchmark, home)
     first = open_index(options, plan, home)

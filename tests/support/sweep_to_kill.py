@@ -1,7 +1,7 @@
 """A sweep in a process of its own that notes each trial it does, and may be killed at its n-th.
 
 `python -m tests.support.sweep_to_kill NOTES KILL_AT MOMENT ARGUMENTS…`: MOMENT is "before" or "after" the trial is
-kept.
+kept. Where SWEEP_PROCESSES is set, the first trial waits until so many processes have one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 from hopbench.eval.sweep.context import TrialContext
@@ -23,6 +24,8 @@ done: list[str] = []
 
 
 def noting(self: TrialContext, strategy: Strategy, ranked: TrialOutcome | None = None) -> TrialRecord:
+    if not done:
+        wait_for_others()
     record = run(self, strategy, ranked)
     with notes.open("a") as file:
         file.write(record.trial_id + "\n")
@@ -30,6 +33,14 @@ def noting(self: TrialContext, strategy: Strategy, ranked: TrialOutcome | None =
     if len(done) == kill_at and moment == "before":
         os.kill(os.getpid(), signal.SIGKILL)
     return record
+
+
+def wait_for_others() -> None:
+    notes.with_name(f"begun-{os.getpid()}").touch()
+    deadline = time.monotonic() + 120
+    while len(list(notes.parent.glob("begun-*"))) < int(os.environ.get("SWEEP_PROCESSES", "1")):
+        assert time.monotonic() < deadline, "the other processes have no trial"
+        time.sleep(0.01)
 
 
 def keeping(self: Ledger, record: TrialRecord) -> None:

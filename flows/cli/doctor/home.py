@@ -176,7 +176,7 @@ def _stages(home: Home) -> Iterator[Finding]:
 
 
 def _nights(home: Home) -> Iterator[Finding]:
-    from hopbench.flows.nightly.history import damaged_records, set_aside
+    from hopbench.flows.nights.history import damaged_records, set_aside
 
     for file in damaged_records(home.nights):
         yield file.parent.name, f"{file}: does not read as it was written", partial(set_aside, file)

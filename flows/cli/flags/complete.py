@@ -31,6 +31,13 @@ def stores(incomplete: str) -> list[str]:
     return _fitting(incomplete, STORES)
 
 
+def methods(incomplete: str) -> list[str]:
+    """How the nearest chunks are found."""
+    from hopbench.retrieval.graph.build.settings import METHODS
+
+    return _fitting(incomplete, METHODS)
+
+
 def extractors(incomplete: str) -> list[str]:
     """The extractors."""
     from hopbench.retrieval.graph.extract.extractor_names import extractor_names
@@ -89,3 +96,13 @@ def changes(incomplete: str) -> list[str]:
 def sides(incomplete: str) -> list[str]:
     """What `compare` takes beside folders and run ids."""
     return [*_fitting(incomplete, ("champion",)), *label(incomplete)]
+
+
+def judge_metrics(incomplete: str) -> list[str]:
+    """Every judged metric; the names of some would take loading them."""
+    return _fitting(incomplete, ("all",))
+
+
+judge_on = one_of("all", "finalists")
+judge_profiles = one_of("full", "compact")
+runners = one_of("threads", "processes", "dask")

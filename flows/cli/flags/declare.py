@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, fields
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.markup import escape
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.settings.graph_options import Setting
+from hopbench.flows.settings.setting import (
+    DATA,
+    EXECUTION,
+    MODELS,
+    NIGHTLY,
+    ORDER,
+    OUTPUT,
+    STRATEGIES,
+    Declared,
+    declared,
+    required,
+)
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.yaml_file import read_yaml
 
-DATA = "Data and graph"
-STRATEGIES = "Strategies and metrics"
-MODELS = "Models and judges"
-NIGHTLY = "Nightly runs"
-EXECUTION = "Execution"
-OUTPUT = "Output"
-ORDER = (DATA, STRATEGIES, MODELS, NIGHTLY, EXECUTION, OUTPUT)
+__all__ = [
+    "DATA",
+    "EXECUTION",
+    "MODELS",
+    "NIGHTLY",
+    "OUTPUT",
+    "STRATEGIES",
+    "Config",
+    "argument",
+    "option",
+    "with_flags",
+]
 
 Complete = Callable[[str], list[str]]
 
@@ -41,11 +56,10 @@ def argument(*, help: str, complete: Complete | None = None, **more: Any) -> Any
 def with_flags(
     *groups: type[Any], without: Sequence[str] = (), **defaults: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the fields of dataclasses as options, which it receives in its `**` parameter.
+    """Give a command the settings of dataclasses as options, which it receives in its `**` parameter.
 
-    The command is the same function with another signature. A field is annotated with `option(...)`, as a command's own
-    parameters are, or with a `Setting`. Help shows all by group, in the order of `ORDER`, a command's own first.
-    `without` leaves fields out; `defaults` are this command's, where they are not the dataclass's own.
+    The command is the same function with another signature. Help shows all by group, in the order of `ORDER`, a
+    command's own first. `without` leaves fields out; `defaults` are this command's, where they differ.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -62,23 +76,22 @@ def with_flags(
 
 
 def _options(group: type[Any]) -> Iterator[Parameter]:
-    hints = get_type_hints(group, include_extras=True)  # resolved in the module that declares each field
-    for field in fields(group):
-        default = Parameter.empty if field.default is MISSING else field.default
-        kind, about = get_args(hints[field.name])
-        annotation = (
-            Annotated[kind, setting_option(field.name, about)] if isinstance(about, Setting) else hints[field.name]
-        )
-        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    for one in declared(group):
+        kind: Any = one.kind
+        annotation = Annotated[kind, setting_option(one)]
+        default = Parameter.empty if required(one.default) else one.default
+        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def setting_option(name: str, setting: Setting) -> Any:
-    """The option of a field of `GraphOptions`."""
-    limits = {"min": setting.low, "max": setting.high} if setting.low is not None else {}
+def setting_option(one: Declared) -> Any:
+    """The option of a field that is declared with a `Setting`."""
+    setting = one.setting
+    limits = {"min": setting.low, "max": setting.high} if setting.flag_limits and setting.low is not None else {}
     offered = getattr(complete, setting.values) if setting.values else None
     # The flag is named here, since Typer would add --no-NAME to one that is true or false.
-    flag = f"--{name.replace('_', '-')}"
-    return option(MODELS if setting.model else DATA, flag, help=setting.help, complete=offered, **limits)
+    flag = setting.flag or f"--{one.name.replace('_', '-')}"
+    form = " Comma-separated." if setting.commas else " May be repeated." if "list" in str(one.kind) else ""
+    return option(setting.group, flag, help=setting.help + form, complete=offered, **limits)
 
 
 def _place(one: Parameter) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from hopbench.eval.graph_quality.extraction import Overlap
 from hopbench.flows.graph.commands import QUANTILES, Built, GraphInfo
+from hopbench.retrieval.graph.build.recall import SAMPLE
+from hopbench.retrieval.graph.build.settings import EXACT
 
 MAX_LISTED = 10
 
@@ -20,6 +23,8 @@ def print_info(info: GraphInfo) -> None:
     console.print(f"fingerprint {info.fingerprint}", markup=False)
     if info.fingerprint != info.record["fingerprint"]:
         console.print("warning: this is not the fingerprint that was written; the graph was changed", style="yellow")
+    if (search := info.record.get("similar")) is not None:
+        console.print(f"SIMILAR_TO  {similar_line(search)}", markup=False)
     console.print(_counts("nodes", info.nodes), _counts("edges", info.edges))
     console.print(_quantile_table("degree", info.degrees), _quantile_table("weight", info.weights))
     kept = Table("SIMILAR_TO ≥", "chunks that keep a neighbour", box=None, pad_edge=False)
@@ -43,6 +48,16 @@ def print_info(info: GraphInfo) -> None:
         )
 
 
+def similar_line(search: Mapping[str, Any]) -> str:
+    """How the nearest chunks were found: "approximate: recall 0.981 on a sample; 93 of 2,000 cells a chunk"."""
+    if search["method"] == EXACT:
+        return "exact: all pairs compared"
+    return (
+        f"approximate: recall {search['recall']:.3f} on a sample of {SAMPLE:,} chunks; each looked into "
+        f"{search['probes']:,} of {search['cells']:,} cells"
+    )
+
+
 def _counts(title: str, counts: Mapping[str, int]) -> Table:
     table = Table(title, "count", box=None, pad_edge=False)
     for name, count in counts.items():
@@ -59,6 +74,8 @@ def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
 
 def graph_lines(built: Built) -> Iterator[str]:
     """The rest of a build's output: warnings, calls to the model, agreement with reference triples."""
+    if "similar" in built.record:
+        yield f"SIMILAR_TO {similar_line(built.record['similar'])}"
     yield from (f"warning: {warning}" for warning in built.warnings)
     for purpose, spent in built.calls.items():
         usd = "price not known" if spent["usd"] is None else f"${spent['usd']:.4f}"

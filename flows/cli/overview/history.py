@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hopbench.flows.nightly.history import nights
-from hopbench.flows.nightly.points import Point, points_of
+from hopbench.flows.nights.history import nights
+from hopbench.flows.nights.points import Point, points_of
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 

@@ -63,7 +63,7 @@ def sweep_command(
     from hopbench.eval.types import MAX_FAILED
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.cli.sweep.printing import print_swept
-    from hopbench.flows.sweep.flow import sweep
+    from hopbench.flows.sweeps.flow import sweep
 
     with terminal_progress() as progress:
         swept = sweep(plan, out, prefect=not no_prefect, champion=champion, progress=progress, spread=spread)
@@ -89,9 +89,9 @@ def _extent(plan: SweepPlan) -> str:
 def _estimate(plan: SweepPlan) -> None:
     from hopbench.flows.cli.printing.estimate import print_estimate
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.sweep.estimate import estimate
-    from hopbench.flows.sweep.inputs import load_benchmarks, open_embedders, warnings_of_plan
-    from hopbench.flows.sweep.models import estimate_models
+    from hopbench.flows.sweeps.estimate import estimate
+    from hopbench.flows.sweeps.inputs import load_benchmarks, open_embedders, warnings_of_plan
+    from hopbench.flows.sweeps.models import estimate_models
 
     benchmarks = load_benchmarks(plan)
     open_embedders(plan, Home.resolve())

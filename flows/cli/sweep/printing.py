@@ -11,7 +11,7 @@ from hopbench.flows.cli.printing.output import add_row, console, number, table
 
 if TYPE_CHECKING:
     from hopbench.flows.cli.printing.grid import Grid
-    from hopbench.flows.sweep.flow import SweepOutcome
+    from hopbench.flows.sweeps.flow import SweepOutcome
 
 SHOWN = 10
 

@@ -10,16 +10,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, NotRequired, Protocol, TypedDict, TypeVar, cast
 
 import pandas as pd
 
 from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.build.extraction import GAPS, extract
 from hopbench.retrieval.graph.build.plan import GraphPlan
-from hopbench.retrieval.graph.build.similarity import similar_table
+from hopbench.retrieval.graph.build.settings import BuildSettings
+from hopbench.retrieval.graph.build.similarity import nearest, similar_table
 from hopbench.retrieval.graph.build.staging import Staging
 from hopbench.retrieval.graph.schema import (
     CHUNK,
@@ -41,13 +42,16 @@ from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
+SEARCH = "search"  # the table beside SIMILAR_TO that says how it was found
 T = TypeVar("T")
 
 
 class BuildRecord(TypedDict):
     """What a graph was built from and what came out, as the store keeps it beside the graph.
 
-    `settings` are those of `BuildSettings`; `gaps` is what a model could not read or decide, with the reason.
+    `settings` are those of `BuildSettings`; `similar` says how the nearest chunks were found, and the share of a
+    sample's true ones that were (`similarity.Nearest`; absent from graphs of earlier versions); `gaps` is what a model
+    could not read or decide, with the reason.
     """
 
     build_key: str
@@ -59,6 +63,7 @@ class BuildRecord(TypedDict):
     settings: Mapping[str, Any]
     embedder: str
     build_seconds: float
+    similar: NotRequired[Mapping[str, Any]]
     gaps: NotRequired[Mapping[str, str]]
 
 
@@ -104,19 +109,26 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
     extracted = steps("extract", lambda: stage.load_or_compute("extract", lambda: extract(plan, chunks, tagger)))
-    nearest = partial(
-        similar_table, chunks, vectors, tagger, top_k=plan.settings.similar_top_k, floor=plan.settings.similar_floor
+    similar = steps(
+        "similar", lambda: stage.load_or_compute("similar", lambda: _similar(plan.settings, chunks, vectors, tagger))
     )
-    similar = steps("similar", lambda: stage.load_or_compute("similar", lambda: {SIMILAR_TO: nearest()}))
     tables = _tables(chunks, extracted, similar)
     tables = replace(
         tables, vectors={CHUNK: vectors, ENTITY: plan.embedder.embed(tables.nodes[ENTITY]["name"].tolist())}
     )
     record = _record(plan, key, tables, time.perf_counter() - begun)
+    record["similar"] = {str(name): value for name, value in similar[SEARCH].to_dict("records")[0].items()}
     if GAPS in extracted and len(extracted[GAPS]):
         record["gaps"] = dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))
     steps("write", lambda: store.write(tables, record))
     return record
+
+
+def _similar(
+    settings: BuildSettings, chunks: Sequence[Chunk], vectors: Vectors, tagger: Tagger
+) -> Mapping[str, pd.DataFrame]:
+    found = nearest(vectors, settings.similar, top_k=settings.similar_top_k, floor=settings.similar_floor)
+    return {SIMILAR_TO: similar_table(chunks, found.pairs, tagger), SEARCH: pd.DataFrame([found.search])}
 
 
 def _tables(

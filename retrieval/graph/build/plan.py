@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hopbench.retrieval.graph.build.settings import BuildSettings
@@ -40,7 +40,7 @@ class GraphPlan:
                 "builder": BUILDER_VERSION,
                 "corpus": corpus_digest(self.passages),
                 "triples": _digest(sorted(map(str, self.triples))),
-                "settings": asdict(self.settings),
+                "settings": self.settings.identity(),
                 "embedder": self.embedder.name,
             }
         )

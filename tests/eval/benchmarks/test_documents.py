@@ -101,6 +101,30 @@ def test_titles_of_markdown(text: str, title: str) -> None:
     assert title == read_markdown(text).title
 
 
+def test_code_markup_and_broken_lines_of_markdown_are_text() -> None:
+    text = "one  \ntwo\nthree `code` ![a picture](x.png)\n\n```\nfenced\n```\n\n<div>in <b>a block</b></div>\n"
+    (section,) = read_markdown(text).sections
+    assert ("one two three code a picture", "fenced", "in a block") == tuple(map(str.strip, section.paragraphs))
+
+
+def test_a_declaration_that_no_html_has_is_named(tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("good")
+    (tmp_path / "bad.html").write_text("<p>text <![unheard[ of ]]>")
+    (left_out,) = read_documents(tmp_path).left_out
+    assert left_out.startswith("bad.html is no HTML (")
+    assert left_out.endswith("): export it again")
+
+
+def test_names_that_differ_only_in_how_accents_are_written_are_named(tmp_path: Path) -> None:
+    for name in ("caf\u00e9.md", "cafe\u0301.md"):
+        (tmp_path / name).write_text(name)
+    corpus = read_documents(tmp_path)
+    assert ["caf\u00e9.md"] == [passage.id for passage in corpus.passages]
+    assert ["another file's name differs only in how its accents are written: rename one"] == [
+        remark.partition(": ")[2] for remark in corpus.left_out
+    ]
+
+
 @pytest.mark.parametrize(
     ("page", "title"),
     [

@@ -106,6 +106,20 @@ def test_objects_name_themselves_in_a_line(corpus: hopbench.Corpus) -> None:
     assert f"<hopbench.Retriever bm25 over {len(corpus)} passages>" == repr(retriever)
     found = retriever(QUESTION, k=2)
     assert f"<hopbench.Retrieved {found.ids} for {QUESTION!r} by bm25>" == repr(found)
+    assert f"<hopbench.Corpus tiny: {len(corpus)} passages, 4 questions>" == repr(corpus)
+
+
+def test_a_notebook_shows_what_a_corpus_holds(corpus: hopbench.Corpus) -> None:
+    shown = corpus._repr_html_()
+    assert "<caption>tiny</caption>" in shown
+    rows = dict(re.findall("<tr><th>(.*?)</th><td>(.*?)</td></tr>", shown))
+    assert ("12", "4", "12") == (rows["passages"], rows["questions"], rows["Chunk nodes"])
+    assert int(rows["MENTIONED_IN edges"]) > 0
+
+
+def test_a_retriever_of_what_is_no_strategy_is_refused(corpus: hopbench.Corpus) -> None:
+    with pytest.raises(InputError, match="strategy = 3: write a label, such as 'hoprank', or a Strategy"):
+        corpus.retriever(3)  # type: ignore[arg-type]
 
 
 def test_a_sweep_shows_what_varies(tiny: Path, tmp_path: Path) -> None:

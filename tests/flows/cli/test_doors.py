@@ -21,6 +21,7 @@ GRAPH_FLAGS = {
     "--embedder",
     "--extractor",
     "--triples",
+    "--similar",
     "--similar-top-k",
     "--similar-floor",
     "--max-tokens",

@@ -13,7 +13,7 @@ import pytest
 from tests.flows.cli.conftest import Hopbench, call
 
 from hopbench.eval.compare import mean_ci
-from hopbench.flows.nightly.history import write_night
+from hopbench.flows.nights.history import write_night
 
 METRIC = "all_gold@10"
 

@@ -23,7 +23,7 @@ from hopbench.retrieval.strategies import registry
 
 HOPBENCH = [sys.executable, "-m", "hopbench.flows.cli.main"]
 UNTRACKED = [sys.executable, "-m", "tests.support.untracked"]
-QUICK = ["--dataset", "hopworld", "--limit", "60", "--no-prefect"]
+QUICK = ["--dataset", "hopworld", "--limit", "60", "--no-prefect", "--no-ragas"]
 FIVE = "vector,bm25,hybrid,graph_expansion,pagerank"
 
 
@@ -114,7 +114,7 @@ def test_nightly_records_a_baseline_repeats_quietly_and_notices_a_regression(
     # MLflow's writer is a thread of this process here, and slows one measurement of latency more than another: `make
     # soak` has nights as users run them, without an alarm.
     quick = ["--no-prefect", "--no-ragas", "--latency-factor", "1000"]
-    night = ["nightly", "--dataset", "hopworld", "--limit", "150", *quick]
+    night = ["nightly", "--dataset", "hopworld", "--limit", "60", *quick]
     label = ["--strategies", "bm25,pagerank"]
     first = call(*night, *label, home=home)
     assert (first.code, "recorded as the baseline" in first.out) == (0, True), first.err

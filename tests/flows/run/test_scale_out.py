@@ -91,10 +91,9 @@ def evaluated(home: Home, dataset: Path, prefect_runtime: PrefectRuntime, tmp_pa
     from hopbench.flows.orchestration.steps import plain_steps
     from hopbench.retrieval.strategies.registry import resolve
 
-    def run(runner: str, kept: Unfinished | None = None) -> tuple[Evaluation, Unfinished]:
-        options = RunOptions(
-            dataset=str(dataset), out=tmp_path, strategies=LABELS, runner=runner, batch=2, workers=2 if runner else None
-        )
+    def run(runner: str, kept: Unfinished | None = None, workers: int = 2) -> tuple[Evaluation, Unfinished]:
+        given = {"strategies": LABELS, "runner": runner, "batch": 2, "workers": workers if runner else None}
+        options = RunOptions(dataset=str(dataset), out=tmp_path, **given)  # type: ignore[arg-type]
         benchmark = options.benchmark()
         graph = options.graph_plan(benchmark, home)
         index = open_index(options, graph, home)
@@ -140,14 +139,17 @@ class Killer(threading.Thread):
 
 
 @pytest.mark.prefect
-def test_threads_dask_and_processes_of_which_one_is_killed_find_the_same(evaluated: Evaluate, tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.soak)])  # each takes seconds to start
+def test_threads_dask_and_processes_of_which_one_is_killed_find_the_same(
+    processes: int, evaluated: Evaluate, tmp_path: Path
+) -> None:
     plain, _ = evaluated("")
     for runner in ("threads", "dask", "processes"):
         kept = Unfinished(tmp_path / runner)
         killer = Killer(kept) if runner == "processes" else None
         if killer is not None:
             killer.start()
-        scaled, _ = evaluated(runner, kept)
+        scaled, _ = evaluated(runner, kept, workers=2 if runner == "threads" else processes)
         assert found(scaled) == found(plain), runner
         assert scaled.summaries == plain.summaries
         assert len(list(kept.folder.glob("*-?of2.trial"))) == 3 * 2  # each label × batch was kept as it came

@@ -20,8 +20,8 @@ from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.run.label_payloads import tracked_trials
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
-from hopbench.flows.sweep import flow as sweep_module
-from hopbench.flows.sweep.flow import sweep
+from hopbench.flows.sweeps import flow as sweep_module
+from hopbench.flows.sweeps.flow import sweep
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
 from hopbench.flows.tracking.payload import to_message
 from hopbench.flows.tracking.writer import Writer

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +40,13 @@ PASSWORD = "hunter22-planted"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """One database for the whole file; creating it takes seconds."""
+def home(home_with_database: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """One database for the whole file, which was made before: that takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         patch.setenv("OPENAI_API_KEY", SECRET)
         patch.setenv("NEO4J_PASSWORD", PASSWORD)
-        place = Home(tmp_path_factory.mktemp("mlflow-home"))
+        place = Home(home_with_database(tmp_path_factory.mktemp("mlflow-home")))
         for name, value in place.environment(os.environ).items():
             patch.setenv(name, value)
         yield place

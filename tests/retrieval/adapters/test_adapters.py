@@ -1,4 +1,7 @@
-"""LangChain's and LlamaIndex's own retrievers as functions, and a strategy as theirs: the same passages both ways."""
+"""LangChain's and LlamaIndex's own retrievers as functions, and a strategy as theirs: the same passages both ways.
+
+Both libraries are imported by the tests that use them: every worker imports this file.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
-from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.runnables import RunnableLambda
-from langchain_core.vectorstores import InMemoryVectorStore
-from llama_index.core import VectorStoreIndex
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
-from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.response_synthesizers import get_response_synthesizer
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from tests.support.graphs import WordEmbedder
 
-from hopbench.retrieval.adapters import langchain, llama_index
 from hopbench.retrieval.adapters.passages import RetrievalError
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.foreign.function import Function
@@ -53,43 +43,56 @@ def contents() -> list[tuple[str, str]]:
     return [(chunk.passage_id, chunk.content) for chunk in chunk_passages(PASSAGES)]
 
 
-class TheirEmbeddings(Embeddings):  # type: ignore[misc]
-    """LangChain's interface over our words."""
+def langchain_store() -> Any:
+    """LangChain's store of vectors, over our words."""
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.vectorstores import InMemoryVectorStore
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return list(map(embedded, texts))
+    class TheirEmbeddings(Embeddings):  # type: ignore[misc]
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return list(map(embedded, texts))
 
-    def embed_query(self, text: str) -> list[float]:
-        return embedded(text)
+        def embed_query(self, text: str) -> list[float]:
+            return embedded(text)
 
-
-class TheirEmbedding(BaseEmbedding):  # type: ignore[misc]
-    """LlamaIndex's interface over our words."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return embedded(text)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return embedded(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return embedded(query)
+    return InMemoryVectorStore(TheirEmbeddings())
 
 
 def of_langchain() -> Any:
-    store = InMemoryVectorStore(TheirEmbeddings())
+    from langchain_core.documents import Document
+
+    from hopbench.retrieval.adapters.langchain import from_langchain
+
+    store = langchain_store()
     store.add_documents([Document(text, metadata={"_id": passage}) for passage, text in contents()])
-    return langchain.from_langchain(store.as_retriever(search_kwargs={"k": 30}))
+    return from_langchain(store.as_retriever(search_kwargs={"k": 30}))
 
 
 def of_llama_index() -> Any:
+    from llama_index.core import VectorStoreIndex
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
+    from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+    from hopbench.retrieval.adapters.llama_index import from_llama_index
+
+    class TheirEmbedding(BaseEmbedding):  # type: ignore[misc]
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return embedded(text)
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return embedded(query)
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return embedded(query)
+
     nodes = [
         TextNode(text=text, relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage)})
         for passage, text in contents()
     ]
     found = VectorStoreIndex(nodes, embed_model=TheirEmbedding()).as_retriever(similarity_top_k=30)
     assert isinstance(found, VectorIndexRetriever)
-    return llama_index.from_llama_index(found)
+    return from_llama_index(found)
 
 
 @pytest.mark.parametrize("made", [of_langchain, of_llama_index])
@@ -112,17 +115,25 @@ def test_the_label_is_named_after_the_library(made: Callable[[], Any]) -> None:
 
 
 def test_several_parts_of_one_passage_are_one_passage() -> None:
-    store = InMemoryVectorStore(TheirEmbeddings())
+    from langchain_core.documents import Document
+
+    from hopbench.retrieval.adapters.langchain import from_langchain
+
+    store = langchain_store()
     store.add_documents([Document(f"poet {n}", metadata={"_id": f"p{n // 2}"}) for n in range(6)])
-    retrieve = langchain.from_langchain(store.as_retriever(search_kwargs={"k": 6}))
+    retrieve = from_langchain(store.as_retriever(search_kwargs={"k": 6}))
 
     (found,) = retrieve(["poet"], 2)
     assert 2 == len(set(found)) == len(found)
 
 
 def test_a_document_without_an_id_says_which_metadata_it_has() -> None:
+    from langchain_core.documents import Document
+
+    from hopbench.retrieval.adapters.langchain import _passage_id
+
     with pytest.raises(KeyError, match=r"neither an id nor metadata\['_id'\] \(metadata present: page\)"):
-        langchain._passage_id(Document("text", metadata={"page": 3}), "_id")
+        _passage_id(Document("text", metadata={"page": 3}), "_id")
 
 
 def expected(index: Index, text: str, k: int) -> Sequence[str]:
@@ -131,7 +142,12 @@ def expected(index: Index, text: str, k: int) -> Sequence[str]:
 
 
 def test_a_strategy_in_a_langchain_chain(index: Index) -> None:
-    retriever = langchain.HopBenchRetriever(index=index, strategy=BM25(), k=3)
+    from langchain_core.output_parsers import StrOutputParser
+    from langchain_core.runnables import RunnableLambda
+
+    from hopbench.retrieval.adapters.langchain import HopBenchRetriever
+
+    retriever = HopBenchRetriever(index=index, strategy=BM25(), k=3)
     documents = retriever.invoke(ASKED[0])
 
     assert expected(index, ASKED[0], 3) == [document.id for document in documents]
@@ -142,7 +158,13 @@ def test_a_strategy_in_a_langchain_chain(index: Index) -> None:
 
 
 def test_a_strategy_in_a_llama_index_query_engine(index: Index) -> None:
-    retriever = llama_index.HopBenchRetriever(index, BM25(), k=3)
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.response_synthesizers import get_response_synthesizer
+
+    from hopbench.retrieval.adapters.llama_index import HopBenchRetriever
+
+    retriever = HopBenchRetriever(index, BM25(), k=3)
     nodes = retriever.retrieve(ASKED[0])
 
     assert expected(index, ASKED[0], 3) == [one.node.node_id for one in nodes]
@@ -151,6 +173,8 @@ def test_a_strategy_in_a_llama_index_query_engine(index: Index) -> None:
 
 
 def test_there_and_back_again_is_the_same_ranking(index: Index) -> None:
+    from hopbench.retrieval.adapters import langchain, llama_index
+
     own = expected(index, ASKED[1], 10)
     round_trips = (
         langchain.from_langchain(langchain.HopBenchRetriever(index=index, strategy=BM25(), k=10)),
@@ -161,6 +185,8 @@ def test_there_and_back_again_is_the_same_ranking(index: Index) -> None:
 
 
 def test_a_strategy_that_fails_says_so(index: Index) -> None:
-    retriever = langchain.HopBenchRetriever(index=index, strategy=Recorded(), k=3)
+    from hopbench.retrieval.adapters.langchain import HopBenchRetriever
+
+    retriever = HopBenchRetriever(index=index, strategy=Recorded(), k=3)
     with pytest.raises(RetrievalError, match="run: the run has no ranking for this question"):
         retriever.invoke("anything")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.activation_graphs import WORDS, TaggedGraph, activations, energy, spread, tagged_graphs
 from tests.support.entity_graphs import cosines_of, index_of
@@ -38,7 +38,6 @@ def asked(index: Index, strategy: Activation, questions: list[Question] = ASK) -
     return strategy.rank(Batch(index, questions), counters), counters
 
 
-@settings(max_examples=30)
 @given(one=tagged_graphs(), strategy=activations())
 def test_paths_energies_and_ends_are_those_of_the_source_read_anew(one: TaggedGraph, strategy: Activation) -> None:
     index = indexed(one)
@@ -70,7 +69,6 @@ def test_paths_energies_and_ends_are_those_of_the_source_read_anew(one: TaggedGr
     assert ends == counters.terminations
 
 
-@settings(max_examples=30)
 @given(one=tagged_graphs(), strategy=activations())
 def test_seeds_rank_by_their_hybrid_score_and_nothing_of_the_initial_search_is_lost(
     one: TaggedGraph, strategy: Activation
@@ -90,7 +88,6 @@ def test_seeds_rank_by_their_hybrid_score_and_nothing_of_the_initial_search_is_l
                 assert hit.score == (hit.path[-1].score if hit.path else hit.components["hybrid"])
 
 
-@settings(max_examples=40)
 @given(one=tagged_graphs(), trials=st.lists(activations(), min_size=2, max_size=4))
 def test_trials_that_share_what_they_read_are_those_that_ran_alone(one: TaggedGraph, trials: list[Activation]) -> None:
     alone = indexed(one)
@@ -105,7 +102,6 @@ def test_trials_that_share_what_they_read_are_those_that_ran_alone(one: TaggedGr
     assert [key for key in together.memo if isinstance(key, tuple) and key[0] == "activation edges"]  # they did share
 
 
-@settings(max_examples=30)
 @given(one=tagged_graphs(), strategy=activations(), seed=st.integers(0, 9))
 def test_the_order_in_which_an_engine_gives_its_rows_changes_nothing(
     one: TaggedGraph, strategy: Activation, seed: int
@@ -116,7 +112,6 @@ def test_the_order_in_which_an_engine_gives_its_rows_changes_nothing(
     assert plain[1] == shuffled[1]
 
 
-@settings(max_examples=30)
 @given(one=tagged_graphs(), strategy=activations(), tags=st.sets(st.sampled_from(WORDS)))
 def test_the_query_to_paste_computes_the_same_energies(one: TaggedGraph, strategy: Activation, tags: set[str]) -> None:
     neighbours = one.neighbours(strategy)

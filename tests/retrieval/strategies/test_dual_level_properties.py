@@ -51,7 +51,6 @@ def local_reading(graph: PlainGraph, limit: int, minimum: float, order: str) -> 
     return sorted((c for c in graph.chunks if any(c in graph.mentions[entity] for entity in near)), key=key)
 
 
-@settings(deadline=None, max_examples=50)
 @given(plain_graphs(), st.integers(1, 6), st.sampled_from([0.0, 0.2, 0.5]), ORDERS)
 def test_local_does_what_a_plain_reading_does(graph: PlainGraph, limit: int, minimum: float, order: str) -> None:
     expected = local_reading(graph, limit, minimum, order)
@@ -65,7 +64,6 @@ def test_local_does_what_a_plain_reading_does(graph: PlainGraph, limit: int, min
         assert "fallback" in ranking.notes
 
 
-@settings(deadline=None, max_examples=50)
 @given(plain_graphs(), st.integers(1, 3))
 def test_global_does_what_a_plain_reading_does(graph: PlainGraph, limit: int) -> None:
     """Communities are all like the question (cosine 1), so they come in their own order, that of their first entity."""
@@ -90,7 +88,6 @@ def test_global_does_what_a_plain_reading_does(graph: PlainGraph, limit: int) ->
         assert "fallback" in ranking.notes
 
 
-@settings(deadline=None, max_examples=40)
 @given(worlds, st.sampled_from(["hybrid", "mix"]), ORDERS)
 def test_fusion_is_the_sum_of_the_levels(world: tuple[PlainGraph, list[Question]], mode: str, order: str) -> None:
     graph, questions = world

@@ -32,7 +32,6 @@ def plain_reading(
     return sorted(found, key=lambda pair: (-pair[1], -cosines[pair[0]], pair[0]))
 
 
-@settings(deadline=None, max_examples=40)
 @given(worlds, st.integers(1, 3), st.sampled_from([0.0, 0.5, 0.75]), st.sampled_from([None, 1, 2, 4]))
 def test_it_does_what_a_plain_reading_does(
     world: tuple[PlainGraph, list[Question]], hops: int, minimum: float, limit: int | None

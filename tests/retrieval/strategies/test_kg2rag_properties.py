@@ -87,7 +87,6 @@ def forest(graph: PlainGraph, chunks: set[str], triples: set[Edge]) -> list[list
     return walks(kruskal(edges))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     plain_graphs(),
     st.integers(1, 3),

@@ -54,7 +54,6 @@ def plain_reading(
     return sorted(((c, round(s, 9)) for c, s in merged.items()), key=lambda pair: (-pair[1], pair[0]))
 
 
-@settings(deadline=None, max_examples=40)
 @given(worlds, st.integers(1, 3), st.integers(0, 4))
 def test_it_does_what_a_plain_reading_does(world: tuple[PlainGraph, list[Question]], hops: int, added: int) -> None:
     graph, questions = world
@@ -81,7 +80,6 @@ parameters = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=40)
 @given(worlds, parameters)
 def test_it_never_removes_a_hybrid_result(world: tuple[PlainGraph, list[Question]], chosen: dict[str, object]) -> None:
     graph, questions = world

@@ -30,10 +30,12 @@ LIMITS = Limits(max_tokens=2048, temperature=0.0, items=3, chars=120)
 
 @pytest.fixture(scope="module")
 def two() -> Benchmark:
-    """Two questions of hopworld with two gold passages each."""
+    """The two questions of hopworld with the shortest pairs of gold passages, which the model reads for seconds."""
     whole = load_benchmark("hopworld")
-    questions = tuple(question for question in whole.questions if len(question.gold) == 2)[:2]
-    return Benchmark(whole.name, whole.passages, questions)
+    length = {passage.id: len(passage.text) for passage in whole.passages}
+    pairs = [question for question in whole.questions if len(question.gold) == 2]
+    pairs.sort(key=lambda question: sum(length[gold] for gold in question.gold))
+    return Benchmark(whole.name, whole.passages, tuple(pairs[:2]))
 
 
 def rankings(benchmark: Benchmark) -> dict[str, PassageRanking]:

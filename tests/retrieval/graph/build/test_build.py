@@ -40,6 +40,7 @@ CHANGED = {
     "top_k": plan_of(WORLD, similar_top_k=9),
     "floor": plan_of(WORLD, similar_floor=0.31),
     "max_tokens": plan_of(WORLD, max_tokens=1199),
+    "similar": plan_of(WORLD, similar="approximate"),
     "extractor": plan_of(WORLD, extractor="triples"),
     "recogniser": plan_of(WORLD, extractor="spacy", recogniser="model@1/spacy@3"),
     "model's version": plan_of(WORLD, extractor="spacy", recogniser="model@2/spacy@3"),
@@ -61,7 +62,7 @@ def test_every_input_changes_the_build_key() -> None:
 
 
 def test_no_setting_is_left_out_of_the_build_key() -> None:
-    known = {"extractor", "recogniser", "similar_top_k", "similar_floor", "max_tokens"}
+    known = {"extractor", "recogniser", "similar_top_k", "similar_floor", "max_tokens", "similar"}
 
     assert known == set(BuildSettings.__dataclass_fields__), "it needs a line in CHANGED above, then its name here"
 
@@ -88,6 +89,7 @@ def test_a_namespace_is_a_safe_file_name() -> None:
         ({"similar_floor": 1.5}, r"similar_floor 1\.5 is outside 0\.\.1"),
         ({"similar_floor": float("nan")}, "similar_floor nan is outside"),
         ({"max_tokens": 0}, "max_tokens 0 is"),
+        ({"similar": "fast"}, "similar 'fast' is unknown; known: exact, approximate"),
     ],
 )
 def test_settings_outside_their_bounds_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -119,6 +121,14 @@ def test_the_store_gives_back_what_was_written(tmp_path: Path, triples: tuple[Tr
     assert record["fingerprint"] == fingerprint(tables)
     assert (record["nodes"], record["edges"]) == tables.counts()
     assert record == store.record()
+
+
+@pytest.mark.parametrize("method", ["exact", "approximate"])
+def test_the_record_says_how_the_nearest_chunks_were_found(method: str, tmp_path: Path) -> None:
+    store, record = built(plan_of(WORLD, similar=method), tmp_path)
+
+    assert (method, 1.0) == (record["similar"]["method"], record["similar"]["recall"])
+    assert record["similar"] == (store.record() or {})["similar"]
 
 
 def test_building_again_is_one_look_at_the_record(tmp_path: Path) -> None:

@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.build import similarity
-from hopbench.retrieval.graph.build.similarity import nearest_pairs, similar_table
+from hopbench.retrieval.graph.build import all_pairs, shared_stems
+from hopbench.retrieval.graph.build.all_pairs import exact_pairs
+from hopbench.retrieval.graph.build.shared_stems import SharedStems
+from hopbench.retrieval.graph.build.similarity import similar_table
+from hopbench.retrieval.search import neighbours
+from hopbench.retrieval.search.neighbours import Pairs
 from hopbench.retrieval.search.topk import kth_at_least, top_columns
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
@@ -20,6 +24,15 @@ from hopbench.retrieval.types import Chunk
 def unit(*rows: tuple[float, ...]) -> NDArray[np.float32]:
     matrix = np.array(rows, np.float64)
     return (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+
+
+def nearest_pairs(vectors: NDArray[np.float32], *, top_k: int, floor: float) -> dict[tuple[int, int], float]:
+    return as_dict(exact_pairs(vectors, top_k=top_k, floor=floor))
+
+
+def as_dict(pairs: Pairs) -> dict[tuple[int, int], float]:
+    ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    return dict(zip(ends, pairs.cosine.tolist(), strict=True))
 
 
 def brute(vectors: NDArray[np.float32], top_k: int, floor: float) -> dict[tuple[int, int], float]:
@@ -73,14 +86,15 @@ def test_one_chunk_has_no_neighbour() -> None:
 coordinates = st.lists(st.tuples(*[st.integers(-3, 3)] * 3).filter(any), min_size=1, max_size=12)
 
 
-@given(coordinates, st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8]), st.integers(1, 5), st.integers(1, 5))
-def test_it_equals_brute_force_in_blocks_and_tiles_of_any_size(
-    rows: list[tuple[float, ...]], top_k: int, floor: float, block: int, tile: int
+@given(coordinates, st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8]), st.integers(1, 5), st.integers(1, 30))
+def test_it_equals_brute_force_in_tiles_of_any_size_and_however_often_candidates_are_pruned(
+    rows: list[tuple[float, ...]], top_k: int, floor: float, tile: int, held: int
 ) -> None:
     vectors = unit(*rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(similarity, "BLOCK_ROWS", block)
-        patch.setattr(similarity, "TILE_COLUMNS", tile)
+        patch.setattr(all_pairs, "TILE_ROWS", tile)
+        patch.setattr(neighbours, "LEAST_HELD", held)
+        patch.setattr(neighbours, "HELD_FOR_EACH", 0)
         pairs = nearest_pairs(vectors, top_k=top_k, floor=floor)
 
     expected = brute(vectors, top_k, floor)
@@ -115,13 +129,12 @@ def test_the_bound_of_the_kth_best_leaves_every_winner_in(values: int) -> None:
         assert np.repeat(np.arange(5), k).tolist() == rows.tolist()
 
 
-@pytest.mark.parametrize(("block", "tile"), [(1, 3000), (7, 100), (512, 1024), (3000, 16_384)])
-def test_blocks_and_tiles_do_not_decide_the_last_decimal(block: int, tile: int) -> None:
+@pytest.mark.parametrize("tile", [37, 100, 1024, 3000])
+def test_tiles_do_not_decide_the_last_decimal(tile: int) -> None:
     # A product of 1 row, of 100 columns or of 3,000 is summed by other instructions, so its float32 bits are others.
     vectors = unit(*np.random.default_rng(1).standard_normal((3000, 64)).tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(similarity, "BLOCK_ROWS", block)
-        patch.setattr(similarity, "TILE_COLUMNS", tile)
+        patch.setattr(all_pairs, "TILE_ROWS", tile)
         pairs = nearest_pairs(vectors, top_k=5, floor=0.1)
 
     assert exact(vectors, list(pairs)) == list(pairs.values())
@@ -153,7 +166,7 @@ def test_an_edge_stands_once_with_sorted_ends_and_the_tags_both_share() -> None:
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = unit((1, 0.1), (1, 0), (0, 1))
 
-    table = similar_table(chunks, vectors, tagger, top_k=2, floor=0.5)
+    table = similar_table(chunks, exact_pairs(vectors, top_k=2, floor=0.5), tagger)
 
     assert [("a", "b", ["boat", "river"])] == list(zip(table.source, table.target, table.tags, strict=True))
 
@@ -162,6 +175,49 @@ def test_tags_are_at_most_eight() -> None:
     text = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
     chunks = [Chunk(name, name, 0, "", text) for name in "ab"]
 
-    table = similar_table(chunks, unit((1, 0), (1, 0)), Tagger([text]), top_k=1, floor=0.0)
+    table = similar_table(chunks, exact_pairs(unit((1, 0), (1, 0)), top_k=1, floor=0.0), Tagger([text]))
 
     assert [8] == table.tags.map(len).tolist()
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from("rivers boats the kings 7 queens falling stars".split()), max_size=12),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_the_tags_of_many_pairs_are_those_of_each(texts: list[list[str]]) -> None:
+    chunks = [Chunk(f"c{row}", f"c{row}", 0, "", " ".join(words)) for row, words in enumerate(texts)]
+    tagger = Tagger([*(chunk.content for chunk in chunks[1:]), "kings", "stars"])  # of salience that differs
+    first, second = np.triu_indices(len(chunks), 1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_stems, "TAGS", 2)
+        tags = SharedStems.of(chunks, tagger).shared(first, second)
+
+    stems = [set(tagger.stems(chunk.content)) for chunk in chunks]
+    assert [tagger.top(sorted(stems[i] & stems[j]), 2) for i, j in zip(first, second, strict=True)] == tags
+
+
+def test_a_graph_without_pairs_has_an_empty_table() -> None:
+    table = similar_table([Chunk("a", "a", 0, "", "")], exact_pairs(unit((1, 0)), top_k=1, floor=0.0), Tagger())
+
+    assert ["source", "target", "similarity", "tags"] == list(table.columns)
+    assert table.empty
+
+
+def test_copies_of_one_text_go_to_the_earliest_and_take_no_more_room_than_others() -> None:
+    # 300 rows are equal: each is as near to all the others as to the three that it keeps.
+    vectors = np.repeat(unit((1, 0.5), (0.2, 1)), [300, 5], axis=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(all_pairs, "TILE_ROWS", 16)
+        patch.setattr(neighbours, "LEAST_HELD", 1000)
+        patch.setattr(neighbours, "HELD_FOR_EACH", 0)
+        pairs = nearest_pairs(vectors, top_k=3, floor=0.9)
+
+    earliest = {(i, j) for j in range(1, 300) for i in range(min(j, 3))} | {
+        (i, j) for i in range(3) for j in range(i + 1, 4)
+    }
+    others = {(300 + i, 300 + j) for i in range(3) for j in range(i + 1, 5)}
+    assert earliest | others == pairs.keys()

@@ -98,7 +98,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(benchmark: str, out: Path, *words: str) -> list[str]:
-    start = ["run", "--no-prefect", "--dataset", benchmark, "--out", str(out), "--strategies", LABELS]
+    start = ["run", "--no-prefect", "--no-ragas", "--dataset", benchmark, "--out", str(out), "--strategies", LABELS]
     return [*start, *(words or ("--store", "neo4j"))]
 
 
@@ -119,7 +119,27 @@ def building(store: Neo4jStore) -> bool:
     return bool(store.read(query)[0]["written"])
 
 
-@pytest.mark.parametrize("reading", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_a_run_whose_server_is_away_while_it_writes_goes_on(
+    machine: Machine, benchmark: str, undisturbed: Path, tmp_path: Path
+) -> None:
+    """The line to it is cut and mended: a client sees the same of a server that is killed and starts again."""
+    watch = machine.store()
+    watch.record()
+    with cut_line(machine.server.port) as line:
+        running = machine.command(*run(benchmark, tmp_path), NEO4J_URI=f"bolt://127.0.0.1:{line.port}")
+        wait_for(lambda: building(watch), running)
+        line.cut()
+        assert building(watch)
+        time.sleep(0.5)  # it meets refused connections meanwhile
+        assert not trials(tmp_path)
+        line.mend()
+        assert (0, "") == ended(running)
+    watch.close()
+    assert found(undisturbed) == found(tmp_path)  # the fingerprint too, which is read back: nothing lost or doubled
+
+
+@pytest.mark.soak  # a server that starts again takes as long as all other tests here
+@pytest.mark.parametrize("reading", [False, True])
 def test_a_run_whose_server_is_killed_while_it_writes_and_while_it_reads_goes_on(
     reading: bool, machine: Machine, benchmark: str, undisturbed: Path, tmp_path: Path
 ) -> None:

@@ -1,0 +1,164 @@
+"""The parameters of Prefect's flows, from the same declarations as the command line's flags.
+
+Each becomes a typed parameter of the flow's function with bounds, offered values and a description, of which Prefect
+makes the form on its pages and the JSON Schema that its server checks before a run is scheduled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter
+from types import NoneType, UnionType
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from hopbench.flows.settings.offered import OFFERS
+from hopbench.flows.settings.setting import Declared, Setting, declared, required
+
+
+@dataclass(frozen=True)
+class Described:
+    """A flow's parameter with the sentence that Prefect's form and `help()` show."""
+
+    parameter: Parameter
+    about: str
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        return self.parameter.name
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Puts the offered values into the JSON Schema of a text, or of a list's items."""
+
+    values: str
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Pydantic's hook."""
+        schema, offer = handler(core), OFFERS[self.values]().schema()
+        if schema.get("type") == "array":
+            return {**schema, "items": offer}
+        return {**{key: value for key, value in schema.items() if key != "type"}, **offer}
+
+
+def parameters_of(*groups: type[Any], without: Iterable[str] = (), **defaults: Any) -> list[Described]:
+    """The settings of these dataclasses as parameters; `defaults` are the flow's own, where they differ."""
+    left_out = set(without)
+    settings = [one for group in groups for one in declared(group) if one.setting.page and one.name not in left_out]
+    return [_parameter(one, defaults.get(one.name, one.default)) for one in settings]
+
+
+def fields_of(model: type[BaseModel], offers: Mapping[str, str], **defaults: Any) -> list[Described]:
+    """The fields of a pydantic model as parameters, with its bounds and descriptions.
+
+    `offers` names lists of values by field. A field among `defaults` may be left out, so its bounds are left to the
+    model.
+    """
+    result = []
+    for name, field in model.model_fields.items():
+        about = [*(() if name in defaults else field.metadata)]
+        about += [Offered(offers[name])] if name in offers else []
+        kind: Any = Annotated[(field.annotation, *about)] if about else field.annotation
+        usual = Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+        result.append(Described(_keyword(name, defaults.get(name, usual), kind), field.description or ""))
+    return result
+
+
+def own(name: str, kind: Any, default: Any, about: str) -> Described:
+    """A parameter that only one flow has."""
+    return Described(_keyword(name, default, kind), about)
+
+
+def docstring(first: str, parameters: Sequence[Described]) -> str:
+    """A docstring in Google's style, where Prefect finds the descriptions of parameters."""
+    lines = [f"    {one.name}: {' '.join(one.about.split())}" for one in parameters]
+    return "\n".join([first, "", "Args:", *lines])
+
+
+def as_flags(values: Mapping[str, Any], *groups: type[Any]) -> dict[str, Any]:
+    """A flow's arguments as the command line's flags give them: lists as text with commas, and what no flow has."""
+    result = {}
+    for one in (one for group in groups for one in declared(group)):
+        value = values.get(one.name, one.default)
+        result[one.name] = ",".join(value) if one.setting.commas and not isinstance(value, str) else value
+    return result
+
+
+def from_flags(values: Mapping[str, Any], parameters: Sequence[Described]) -> dict[str, Any]:
+    """The arguments of a flow that differ from its defaults, from the command line's flags, as plain values."""
+    result = {}
+    for one in parameters:
+        if one.name not in values:
+            continue
+        value = _plain(values[one.name], one.parameter)
+        if value != one.parameter.default:
+            result[one.name] = value
+    return result
+
+
+def _plain(value: Any, parameter: Parameter) -> Any:
+    if isinstance(parameter.default, list) or _is_list(parameter.annotation):
+        return split_labels(value) if isinstance(value, str) else list(value or ())
+    return value if isinstance(value, (bool, int, float)) or value is None else str(value)
+
+
+def _as_list(given: Any) -> Any:
+    return split_labels(given) if isinstance(given, str) else given
+
+
+def split_labels(text: str) -> list[str]:
+    """The parts of a text with commas; one inside brackets separates a label's changes."""
+    import re
+
+    return [part for one in re.split(r",(?![^\[]*\])", text) if (part := one.strip())]
+
+
+def _parameter(one: Declared, default: Any) -> Described:
+    setting = one.setting
+    kind: Any = one.kind
+    if setting.commas:
+        kind = Annotated[
+            list[str], BeforeValidator(lambda given: split_labels(given) if isinstance(given, str) else given)
+        ]
+        default = split_labels(default) if isinstance(default, str) else default
+    elif _is_list(kind):
+        kind, default = list[str], [] if default is None else default
+    return Described(
+        _keyword(one.name, Parameter.empty if required(default) else default, _bounded(kind, setting)), setting.help
+    )
+
+
+def _bounded(kind: Any, setting: Setting) -> Any:
+    """The type with its limits and offered values; the limits are those of a number that may be left out, too."""
+    limits = {"ge": setting.low, "le": setting.high, "gt": setting.above}
+    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    bare, optional = _without_none(kind)
+    if given:
+        bare = Annotated[bare, Field(**given)]
+    if setting.values:
+        bare = Annotated[bare, Offered(setting.values)]
+    return bare | None if optional else bare
+
+
+def _without_none(kind: Any) -> tuple[Any, bool]:
+    if get_origin(kind) is UnionType or (get_args(kind) and NoneType in get_args(kind)):
+        left = [one for one in get_args(kind) if one is not NoneType]
+        if len(left) == 1:
+            return left[0], True
+    return kind, False
+
+
+def _is_list(kind: Any) -> bool:
+    bare, _ = _without_none(kind)
+    bare = get_args(bare)[0] if get_origin(bare) is Annotated else bare
+    return get_origin(bare) is list
+
+
+def _keyword(name: str, default: Any, kind: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)

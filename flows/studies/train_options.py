@@ -1,0 +1,32 @@
+"""The options of training. A module of its own that loads little, for the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from hopbench.flows.settings.setting import EXECUTION, OUTPUT, Setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What to learn from, and how. `out` is None for the figures alone."""
+
+    datasets: Annotated[
+        list[str],
+        Setting("The sets to learn from, each once: tuning sets only.", values="datasets", flag="--dataset"),
+    ]
+    out: Annotated[Path | None, Setting("File for the weights; none: only the figures.", group=OUTPUT)] = None
+    embedders: Annotated[list[str], Setting("The embedders to learn with.", values="embedders", flag="--embedder")] = (
+        field(default_factory=lambda: ["wordllama"])
+    )
+    folds: Annotated[int, Setting("Folds of the cross-validation; 0 leaves it out.", low=0, group=EXECUTION)] = 5
+    triples: Annotated[
+        list[str], Setting("NAME=FILE: ready triples of the set NAME, whose graph with them is also trained on.")
+    ] = field(default_factory=list)
+    passes: Annotated[int, Setting("How often paths are followed and scored.", low=1, high=4, group=EXECUTION)] = 2
+    without: Annotated[
+        list[str],
+        Setting("A feature or kind of edge to leave out; `edge`: all features of edges.", group=EXECUTION),
+    ] = field(default_factory=list)

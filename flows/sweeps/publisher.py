@@ -1,0 +1,193 @@
+"""A sweep in MLflow, written from the ledger's records: a parent run, and each trial once as its child.
+
+Of several processes on one sweep only one writes at a time; the next process writes what a killed one did not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from hopbench.eval.metrics import measured_shares, with_coverage
+from hopbench.flows.run.descriptions import parent_name, source_tags
+from hopbench.flows.run.payloads import call_metrics, tracked_dataset
+from hopbench.flows.run.tags import plugin_tags
+from hopbench.flows.settings.home import Home
+from hopbench.flows.sweeps.descriptions import kind, sweep_note, trial_costs, trial_note, trial_params
+from hopbench.flows.tracking.client import Artifact, RunPayload, Tracker
+from hopbench.flows.tracking.names import Param, Tag, trial_name
+from hopbench.flows.tracking.tables import TABLE_TAG, write_table
+from hopbench.retrieval.support.locking import open_lock
+
+if TYPE_CHECKING:
+    from hopbench.eval.sweep.candidate import Candidate
+    from hopbench.eval.sweep.context import TrialContext
+    from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Cell, Result
+    from hopbench.eval.sweep.selection import Selection
+    from hopbench.eval.trials.ledger import TrialRecord
+
+BEST = 20
+"""So many of a sweep's trials are compared in MLflow: its page is read by eye."""
+
+
+@dataclass
+class SweepPublisher:
+    """Publishes a sweep's trials to MLflow while it holds the sweep's lock; `started` is in seconds since the epoch."""
+
+    tracker: Tracker
+    plan: SweepPlan
+    sweep_id: str
+    started: float
+    home: Home
+    _lock: FileLock = field(init=False)
+    _held: bool = False
+    _queue: list[RunPayload] = field(default_factory=list)
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take the lock and begin to publish, unless another process holds it."""
+        path = self.home.scratch / f"sweep-{self.sweep_id}.lock"
+        open_lock(path, "a").close()  # replaces an empty folder, refuses a full one
+        self._lock = FileLock(path)
+        self._publish()
+
+    def trial(
+        self, candidate: Candidate, cell: Cell, context: TrialContext, record: TrialRecord, role: str = "sweep"
+    ) -> None:
+        """A finished or reused trial as a child run."""
+        from hopbench.eval.sweep.readers import is_complete
+
+        benchmark = context.benchmark
+        key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
+        self.keys[record.trial_id] = key
+        payload = RunPayload(
+            key,
+            trial_name(candidate.label, candidate.varied, candidate.without, record.trial_id),
+            parent_key=self.sweep_id,
+            params=trial_params(candidate, cell, benchmark, record),
+            metrics={
+                **with_coverage(record.metrics, measured_shares(record.questions, benchmark)),
+                **trial_costs(record),
+                "seconds": record.seconds,
+                "failures": float(record.failures),
+            },
+            tags=self._trial_tags(candidate, context, record, role),
+            dataset=tracked_dataset(benchmark, context.digest),
+            artifacts=(Artifact(write_table(self._folder / record.trial_id, record.questions, benchmark.questions)),),
+            # A FAILED trial is written again when the models have answered the rest.
+            status="FINISHED" if is_complete(record) else "FAILED",
+            started_at=record.started,
+            ended_at=record.ended,
+            once=True,
+        )
+        self._queue.append(payload)
+        self._publish()
+
+    def finished(
+        self,
+        results: Sequence[Result],
+        reported: Result | None,
+        bias: Selection | None,
+        files: Sequence[Path],
+        calls: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """Publish what no other process has, then the parent run with the best configuration and the files.
+
+        `calls` are this process' calls to language models by purpose.
+        """
+        self._lock.acquire()
+        self._held = True
+        self._publish()
+        best, objective = results[0], self.plan.content.objective
+        names = dict.fromkeys((objective.metric, objective.also))
+        metrics = {f"best_{name}": best.mean(name) for name in names} | call_metrics(calls)
+        if reported is not None:
+            metrics |= {f"report_{name}": reported.mean(name) for name in names}
+        if bias is not None:
+            metrics |= {f"honest_{objective.metric}": bias.honest, "optimism": bias.optimism}
+        self.tracker.log(
+            self._parent(
+                best,
+                params={
+                    Param.FILE: self.plan.file.name,
+                    Param.DATASETS: ",".join(best.by_dataset),
+                    Param.SEARCH: self.plan.content.search,
+                    Param.TRIALS: sum(len(result.records) for result in results),
+                    Param.OBJECTIVE: objective.metric,
+                    Param.BEST: best.candidate.label,
+                    **{f"best.{name}": value for name, value in best.candidate.strategy.spec().items()},
+                },
+                metrics=metrics,
+                artifacts=tuple(Artifact(file) for file in (self.plan.file, *files)),
+                compared=tuple(self.best(results)),
+                ended_at=max(time.time(), self.started),
+            )
+        )
+
+    def best(self, results: Sequence[Result]) -> list[str]:
+        """The keys of the best configurations' trials, at most `BEST`."""
+        return [self.keys[record.trial_id] for result in results for record in result.records.values()][:BEST]
+
+    def crown(self, winner: Result) -> None:
+        """The champion tag of each data set's benchmark for the winner's first trial there."""
+        for record in _first(winner).values():
+            self.tracker.crown(self.keys[record.trial_id], str(record.settings["dataset"]))
+
+    def close(self) -> None:
+        """Release the lock and remove the files that the tracker has read."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock.release(force=True)
+
+    def _publish(self) -> None:
+        if not self._held:
+            try:
+                self._lock.acquire(blocking=False)
+            except Timeout:
+                return
+            self._held = True
+            self.tracker.log(self._parent(status="RUNNING"))
+        for payload in self._queue:
+            self.tracker.log(payload)
+        self._queue.clear()
+
+    @property
+    def _folder(self) -> Path:
+        return self.home.scratch / f"sweep-{self.sweep_id}-{self.tracker.pid}"
+
+    def _trial_tags(
+        self, candidate: Candidate, context: TrialContext, record: TrialRecord, role: str
+    ) -> dict[str, str]:
+        return self._tags(
+            {
+                **source_tags("hopbench sweep"),
+                Tag.NOTE: trial_note(self.plan, candidate, context, record),
+                Tag.TRIAL_ID: record.trial_id,
+                Tag.KIND: kind(candidate),
+                Tag.WITHOUT: ",".join(candidate.without),
+                Tag.GRAPH_FINGERPRINT: context.fingerprint,
+                Tag.BENCHMARK_DIGEST: context.digest,
+                Tag.ROLE: role if role == "report" else context.benchmark.role,
+                Tag.CODE_VERSION: str(record.settings["code"]),
+                **plugin_tags(record.settings.get("plugins")),
+                **TABLE_TAG,
+            }
+        )
+
+    def _parent(self, best: Result | None = None, **values: Any) -> RunPayload:
+        name = parent_name("sweep", self.plan.file.stem, self.started)
+        tags = self._tags({**source_tags("hopbench sweep"), Tag.NOTE: sweep_note(self.plan, self.sweep_id, best)})
+        return RunPayload(self.sweep_id, name, tags=tags, started_at=self.started, **values)
+
+    def _tags(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        return {Tag.SWEEP_ID: self.sweep_id, **{name: value for name, value in (more or {}).items() if value}}
+
+
+def _first(winner: Result) -> Mapping[str, TrialRecord]:
+    return {dataset: records[0] for dataset, records in winner.by_dataset.items()}

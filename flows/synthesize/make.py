@@ -1,0 +1,183 @@
+"""`hopbench synthesize`: a data set made from a corpus alone, in one folder or in two halves."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopbench.flows.orchestration.progress import Progress
+from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.models import ModelOptions, open_models
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from hopbench.eval.synthesize.generate import Generator, Recipe
+    from hopbench.eval.types import Benchmark, Role
+    from hopbench.retrieval.index import Index
+    from hopbench.retrieval.llm import LLM
+
+ROLES: Mapping[str, Sequence[tuple[str, Role, int | None]]] = {
+    "tune": [("", "tune", None)],
+    "report": [("", "report", None)],
+    "halves": [("tune", "tune", 0), ("report", "report", 1)],
+}
+"""Role → (folder within --out, role of its set, half of the evidence)."""
+
+
+WRITERS = ("rules", "ragas")
+SPARE = 1.5  # paths for each question that a model is to write: its filters drop some
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeOptions:
+    """Graph, recipe, folder and role; `by` writes the questions, with `graph.llm` a model; `budget` in US dollars."""
+
+    graph: GraphOptions
+    recipe: Recipe
+    out: Path
+    role: str = "report"
+    by: str = "rules"
+    budget: float | None = None
+
+    @property
+    def models(self) -> ModelOptions:
+        """The model, where one is named."""
+        return ModelOptions(llm=self.graph.llm, budget=self.budget)
+
+    def check(self) -> None:
+        """Raise InputError for what cannot be made, before any work begins."""
+        if self.role not in ROLES:
+            raise UnknownNameError("role", self.role, ROLES)
+        if self.by not in WRITERS:
+            raise UnknownNameError("writer under --by", self.by, WRITERS)
+        if self.by == "ragas" and self.graph.llm is None:
+            raise InputError("--by ragas asks a language model: name one with --llm MODEL[@URL]")
+        if self.budget is not None and self.graph.llm is None:
+            raise InputError(
+                f"--budget {self.budget:g}: no language model is asked: name one with --llm, or leave it out"
+            )
+        self.models.check()
+        if self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
+            raise InputError(f"--out {self.out}: holds something already: name a folder that does not exist")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A data set that was written: its folder, questions by type, and what was left out for which reason."""
+
+    folder: Path
+    role: str
+    types: Mapping[str, int]
+    dropped: Mapping[str, int]
+    wanted: int
+    examples: Sequence[str]
+
+
+def synthesize(options: MakeOptions, progress: Progress) -> list[Written]:
+    """Make questions and write them with the corpus; builds the graph where it is missing.
+
+    Raises InputError for what cannot be made, and for a corpus in which nothing links.
+    """
+    options.check()
+    home = Home.resolve().prepare()
+    home.apply_environment()
+    if options.graph.llm is not None:
+        options.models.reach(home)
+    with open_models(options.models, options.graph.open_embedder(home), home) as models:
+        llm = models.reading.reader
+        benchmark, index = opened(options.graph, progress, llm)
+        progress.begin("evidence")
+        from hopbench.eval.synthesize.generate import Generator
+
+        return _sets(options, benchmark, Generator(index), llm, progress)
+
+
+def opened(options: GraphOptions, progress: Progress, llm: LLM | None = None) -> tuple[Benchmark, Index]:
+    """The corpus, and its index with the graph, read by `llm` where the extractor is a model."""
+    from hopbench.flows.graph.build import built_graph, open_index
+    from hopbench.flows.orchestration.steps import plain_steps
+
+    home = Home.resolve().prepare()
+    home.apply_environment()
+    benchmark = options.benchmark(need_questions=False)
+    progress.begin(f"graph of {benchmark.name}")
+    plan = options.with_reader(options.graph_plan(benchmark, home), llm)
+    index = open_index(options, plan, home)
+    built_graph(plan, index, home, plain_steps)
+    return benchmark, index
+
+
+def _sets(
+    options: MakeOptions, benchmark: Benchmark, generator: Generator, llm: LLM | None, progress: Progress
+) -> list[Written]:
+    """Every set is made before the first is written."""
+    made = {}
+    for name, of, half in ROLES[options.role]:
+        progress.begin(f"questions{f' to {of}' if name else ''}")
+        made[name] = _made(options, benchmark, generator, half, llm)
+    return [_written(options, benchmark, name, of, *made[name]) for name, of, _ in ROLES[options.role]]
+
+
+def _made(
+    options: MakeOptions, benchmark: Benchmark, generator: Generator, half: int | None, llm: LLM | None
+) -> tuple[Benchmark, Sequence[Mapping[str, Any]], Mapping[str, int]]:
+    """The questions with their provenance, and what was left out."""
+    from hopbench.eval.synthesize.write import benchmark_of, provenance, synthetic_name
+
+    recipe, evidence = replace(options.recipe, half=half), generator.evidence
+    count = recipe.questions
+    if llm is None:
+        found = generator.make(recipe)
+    else:
+        from hopbench.eval.synthesize.model import worded
+
+        found = generator.make(replace(recipe, questions=math.ceil(SPARE * count)))
+        if options.by == "ragas":
+            from hopbench.eval.synthesize.by_ragas import ragas_questions
+
+            asked, dropped = ragas_questions(
+                llm, evidence.index.embedder, evidence, found.questions, count, recipe.seed
+            )
+            whole = replace(benchmark, name=synthetic_name(benchmark), questions=tuple(asked))
+            return whole, [{"by": "ragas", "passages": list(question.gold)} for question in asked], dropped
+        found = worded(llm, found, evidence)
+    questions = found.questions[:count]
+    whole = benchmark_of(benchmark, evidence, questions)
+    return whole, [provenance(each, evidence) for each in questions], found.dropped
+
+
+def _written(
+    options: MakeOptions,
+    benchmark: Benchmark,
+    name: str,
+    of: Role,
+    synthetic: Benchmark,
+    origins: Sequence[Mapping[str, Any]],
+    dropped: Mapping[str, int],
+) -> Written:
+    from hopbench.eval.synthesize.card import Origin
+    from hopbench.eval.synthesize.write import write_synthetic
+
+    if not synthetic.questions:
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.items() if count)
+        raise InputError(
+            f"--llm {options.graph.llm}: no question is left: {reasons}. Try a stronger model, or no --llm"
+        )
+    origin = Origin(
+        corpus=benchmark.name,
+        corpus_digest=replace(benchmark, questions=()).digest,
+        by=" ".join(filter(None, (options.by, options.graph.llm and options.graph.llm.partition("@")[0]))),
+        seed=options.recipe.seed,
+        role=of,
+        dropped=dropped,
+    )
+    folder = options.out / name
+    write_synthetic(folder, synthetic, origins, origin)
+    types = Counter(question.type for question in synthetic.questions)
+    examples = [question.text for question in synthetic.questions[:3]]
+    return Written(folder, of, dict(sorted(types.items())), dropped, options.recipe.questions, examples)

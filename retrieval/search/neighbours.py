@@ -1,0 +1,117 @@
+"""Who is nearest to whom among n rows: candidates of all rows, pruned while they come in.
+
+A float32 product says which pairs may be among the best; what is kept and put in order are exact cosines (`topk`). A
+row's candidates below its k-th best so far cannot be among its k nearest, so neither the order in which pairs come in
+nor the number of threads that bring them decides what is found.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.search.topk import Cells, best_cells, exact_cosines, slack
+
+LEAST_HELD = 1 << 20  # candidates before the first pruning: below that, sorting them costs more than they do
+
+HELD_FOR_EACH = 4  # candidates for each neighbour wanted, before the next pruning
+
+Indices = NDArray[np.intp]
+
+
+class Pairs(NamedTuple):
+    """Pairs of rows, first < second, sorted, with their exact cosine, 6 decimals."""
+
+    first: Indices
+    second: Indices
+    cosine: NDArray[np.float64]
+
+
+class Candidates:
+    """The rows that may be among the `k` nearest of each row of (n, d) unit vectors on the grid, at `floor` or above.
+
+    `least` (n,) is the float32 product below which a row need not be offered another one. Safe for threads; a reader
+    that sees an old value of `least` offers more than it needs to. Each pair of a row and a candidate comes in once.
+    """
+
+    def __init__(self, vectors: NDArray[np.float32], k: int, floor: float) -> None:
+        self._vectors, self._k, self._floor = vectors, k, floor
+        self._gap = slack(vectors.shape[1])
+        self._parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
+        self._held, self._limit = 0, max(HELD_FOR_EACH * k * len(vectors), LEAST_HELD)
+        self._lock = Lock()
+        self.least = np.full(len(vectors), floor - self._gap, np.float32)
+
+    def raise_least(self, rows: Indices | slice, kth: NDArray[np.float32]) -> None:
+        """Let `kth` be known as a lower bound of the k-th best product of `rows`."""
+        with self._lock:
+            self.least[rows] = np.maximum(self.least[rows], kth - np.float32(self._gap))
+
+    def offer(self, rows: Indices, candidates: Indices, products: NDArray[np.float32]) -> None:
+        """Add a candidate to each of `rows`, with its float32 product."""
+        with self._lock:
+            self._parts.append((rows.astype(np.int32), candidates.astype(np.int32), products))
+            self._held += len(rows)
+            if self._held > self._limit:
+                self._prune()
+
+    def pairs(self) -> Pairs:
+        """The pairs where one row is among the other's k nearest; equal cosines go to the row of the lower number."""
+        self._prune()
+        ends = (part.astype(np.intp) for part in self._joined()[:2])
+        rows, candidates, values = self._nearest(*ends)
+        near = values >= self._floor
+        low, high = np.minimum(rows, candidates)[near], np.maximum(rows, candidates)[near]
+        keys, at = np.unique(low.astype(np.int64) * max(len(self._vectors), 1) + high, return_index=True)
+        first, second = np.divmod(keys, max(len(self._vectors), 1))
+        return Pairs(first, second, np.minimum(values[near][at], 1.0))
+
+    def _nearest(self, rows: Indices, candidates: Indices) -> Cells:
+        """The k nearest of each row's candidates, with their cosines."""
+        return best_cells(rows, candidates, exact_cosines(self._vectors, rows, candidates), self._k)
+
+    def _joined(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+        if not self._parts:
+            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32)
+        rows, candidates, products = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        return rows, candidates, products
+
+    def _prune(self) -> None:
+        """Raise `least` to what the candidates show, and drop those below it."""
+        rows, candidates, products = self._joined()
+        self._parts.clear()
+        order = np.argsort(_row_then_best(rows, products))
+        rows, candidates, products = rows[order], candidates[order], products[order]
+        counts = np.bincount(rows, minlength=len(self.least))
+        full = np.flatnonzero(counts >= self._k)
+        kth = products[(np.cumsum(counts) - counts)[full] + self._k - 1]
+        self.least[full] = np.maximum(self.least[full], kth - np.float32(self._gap))
+        keep = products >= self.least[rows]
+        self._parts.append(self._without_ties(rows[keep], candidates[keep], products[keep]))
+        self._held = len(self._parts[0][0])
+        self._limit = max(self._limit, 2 * self._held)
+
+    def _without_ties(
+        self, rows: NDArray[np.int32], candidates: NDArray[np.int32], products: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+        """The candidates with the k nearest alone of rows that have many within the gap, such as a text's copies."""
+        crowded = np.bincount(rows, minlength=len(self.least))[rows] > 4 * self._k
+        if not crowded.any():
+            return rows, candidates, products
+        tied = np.flatnonzero(crowded)
+        cosines = exact_cosines(self._vectors, rows[tied].astype(np.intp), candidates[tied].astype(np.intp))
+        order = np.lexsort((candidates[tied], -cosines, rows[tied]))
+        ranked = rows[tied][order]
+        chosen = tied[order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < self._k]]
+        kept = np.concatenate([np.flatnonzero(~crowded), chosen])
+        return rows[kept], candidates[kept], products[kept]
+
+
+def _row_then_best(rows: NDArray[np.int32], products: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Keys that sort by row and then by product, greatest first: whole numbers sort several times as fast as pairs."""
+    bits = products.view(np.int32)
+    ascending = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))  # floats as whole numbers of the same order
+    return (rows.astype(np.int64) << 32) - ascending

@@ -1,0 +1,25 @@
+"""A small fictional world, indexed once, from which questions are made."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.graphs import built_index, plan_of
+
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.hopworld.write import write_benchmark
+from hopbench.eval.synthesize.generate import Generator
+from hopbench.eval.types import Benchmark
+from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    folder = tmp_path_factory.mktemp("synthesize") / "world"
+    write_benchmark(folder, 9, 400, 20)
+    return load_benchmark(folder)
+
+
+@pytest.fixture(scope="session")
+def generator(world: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Generator:
+    plan = plan_of(world.passages, embedder=WordLlamaEmbedder())
+    return Generator(built_index(plan, tmp_path_factory.mktemp("synthesize-index")))

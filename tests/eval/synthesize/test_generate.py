@@ -1,0 +1,122 @@
+"""Questions from a corpus alone: their evidence, what they must not say, and how many of each kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.support.graphs import built_index, plan_of
+
+from hopbench.eval.synthesize.generate import TYPES, Generator, Recipe
+from hopbench.eval.synthesize.hardness import Searched
+from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.retrieval.text import name_key
+from hopbench.retrieval.types import Passage
+
+
+@pytest.fixture(scope="module")
+def made(generator: Generator) -> Sequence[Searched]:
+    return generator.make(Recipe(questions=60, seed=3)).questions
+
+
+def texts(made: Sequence[Searched]) -> list[str]:
+    return [each.wording.text for each in made]
+
+
+def test_equal_seeds_give_equal_questions_and_other_seeds_others(
+    generator: Generator, made: Sequence[Searched]
+) -> None:
+    assert texts(made) == texts(generator.make(Recipe(questions=60, seed=3)).questions)
+    assert not set(texts(made)) & set(texts(generator.make(Recipe(questions=20, seed=4)).questions))
+
+
+def test_no_question_names_its_bridge_or_repeats_another(generator: Generator, made: Sequence[Searched]) -> None:
+    assert 60 == len(set(texts(made)))
+    bridges = 0
+    for each in made:
+        said = set(name_key(each.wording.text))
+        for step in each.wording.draft.steps:
+            bridges += 1
+            assert not generator.evidence.name_words(step.entity) & said
+            if step.met is None and each.wording.draft.type != "intersection":
+                assert not generator.evidence.title_words(step.target) & said
+    assert bridges > 30
+
+
+def test_every_path_stands_in_the_corpus(generator: Generator, made: Sequence[Searched]) -> None:
+    evidence = generator.evidence
+    for each in made:
+        draft = each.wording.draft
+        assert len(draft.gold) == len({evidence.chunks[chunk].passage_id for chunk in draft.gold}) >= 2
+        for step in draft.steps:
+            words = evidence.words(step.source.chunk, step.source.sentence)[step.source.start : step.source.end]
+            assert tuple(word.folded for word in words) in evidence.linker.names_of(
+                evidence.corpus.graph.entities[step.entity]
+            )
+        if draft.answer:
+            chunk, sentence = draft.answered
+            assert chunk in draft.gold
+            if draft.type != "intersection":
+                assert set(name_key(draft.answer)) <= {word.folded for word in evidence.words(chunk, sentence)}
+
+
+def test_types_that_are_asked_for_are_made(generator: Generator) -> None:
+    made = generator.make(Recipe(questions=12, types=("comparison", "compositional"), seed=1)).questions
+    assert {"comparison", "compositional"} == {each.wording.draft.type for each in made}
+    assert all(len(each.wording.draft.gold) >= 3 for each in made if each.wording.draft.type == "compositional")
+
+
+def test_two_halves_share_no_evidence(generator: Generator) -> None:
+    halves = [generator.make(Recipe(questions=30, seed=1, half=half)).questions for half in (0, 1)]
+    gold = [{chunk for each in half for chunk in each.wording.draft.gold} for half in halves]
+    assert all(len(half) >= 20 for half in halves)
+    assert not gold[0] & gold[1]
+
+
+def test_twofold_evidence_is_left_out(tmp_path: Path) -> None:
+    passages = [
+        Passage("a", "Ada Lark", "Ada Lark was a painter from the town of Merrow. She kept a diary of storms."),
+        Passage("b", "Merrow", "Merrow is a town on the Silver Coast. Its harbour was founded in 1834 by fishers."),
+        Passage("c", "Old Merrow", "Merrow is a town on the Silver Coast. Its harbour was founded in 1834 by fishers."),
+    ]
+    index = built_index(plan_of(passages, embedder=WordLlamaEmbedder()), tmp_path)
+    with pytest.raises(InputError, match=r"its evidence stands in the corpus twice \(\d+\).*remove duplicates"):
+        Generator(index).make(Recipe(questions=5))
+
+
+def test_a_corpus_where_nothing_links_gets_one_message_with_the_remedy(tmp_path: Path) -> None:
+    passages = [Passage(str(number), "", f"only words {number} and more of them here") for number in range(5)]
+    generator = Generator(built_index(plan_of(passages, embedder=WordLlamaEmbedder()), tmp_path))
+    with pytest.raises(InputError, match=r"no two of the 5 passages .* --extractor llm"):
+        generator.make(Recipe())
+
+
+def test_passages_without_titles_are_joined_by_what_both_mention(tmp_path: Path) -> None:
+    told = (
+        "The keeper of the lamp at {place} wrote long letters to Ansel Brook every winter.",
+        "A bridge near {place} was repaired by Ansel Brook with timber from the valley.",
+    )
+    places = ("Tarn Hill", "Fell Water", "Grey Moor")
+    passages = [
+        Passage(f"{number}{side}", "", text.format(place=place))
+        for number, place in enumerate(places)
+        for side, text in enumerate(told)
+    ]
+    made = Generator(built_index(plan_of(passages, embedder=WordLlamaEmbedder()), tmp_path)).make(Recipe(questions=4))
+    assert made.questions
+    assert not Counter(each.wording.draft.type for each in made.questions).keys() - {"bridge", "intersection"}
+
+
+@pytest.mark.parametrize("wrong", [{"questions": 0}, {"types": ()}])
+def test_recipes_that_make_nothing_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        Recipe(**wrong)  # type: ignore[arg-type]
+
+
+def test_an_unknown_type_gets_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="'comparison'"):
+        Recipe(types=("comparision",))
+    assert TYPES == Recipe().types
