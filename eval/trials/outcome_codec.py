@@ -17,7 +17,7 @@ import numpy as np
 from hopbench.eval.trials.batch_work import UnitOutcome
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.eval.types import PassageRanking
-from hopbench.retrieval.types import Counters, Hit, Step
+from hopbench.retrieval.types import UNKNOWN_SOURCE, Counters, Hit, Source, Step
 
 _NUMBERS = "biuf"  # NumPy's kinds of numbers that JSON can hold
 _COUNTS = tuple(field.name for field in fields(Counters) if field.type == "int")
@@ -28,7 +28,8 @@ Json = Any
 """A value as `json.loads` returns it, of a shape that only the strategy knows."""
 
 StepRow = tuple[str, str, str, float, float]
-HitRow = tuple[str, float, str, Mapping[str, float], Sequence[StepRow]]
+SourceRow = tuple[int | str | None, str, str]
+HitRow = tuple[str, float, str, Mapping[str, float], Sequence[StepRow], SourceRow | None]
 
 
 class TrialContent(TypedDict):
@@ -107,12 +108,15 @@ def _ranking_of(row: Sequence[object]) -> PassageRanking:
 
 def _hit(hit: Hit) -> HitRow:
     path = [(step.edge, step.source, step.target, step.weight, step.score) for step in hit.path]
-    return hit.chunk_id, hit.score, hit.origin, dict(hit.components), path
+    place = hit.source
+    source = (place.page_number, place.document_id, place.document_name) if place else None
+    return hit.chunk_id, hit.score, hit.origin, dict(hit.components), path, source
 
 
 def _hit_of(row: HitRow) -> Hit:
-    chunk_id, score, origin, components, path = row
-    return Hit(chunk_id, score, origin, dict(components), tuple(Step(*step) for step in path))
+    chunk_id, score, origin, components, path, *place = row  # versions before had no place in a file
+    source = Source(*place[0]) if place and place[0] is not None else UNKNOWN_SOURCE
+    return Hit(chunk_id, score, origin, dict(components), tuple(Step(*step) for step in path), source)
 
 
 def _counters(counters: Counters) -> Mapping[str, Json]:

@@ -11,11 +11,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
+from hopbench.flows.orchestration.failed import Failed
+from hopbench.flows.orchestration.work_pool import Portable, WorkPool
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import runner_parts
-from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, MissingExtraError, StoreError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, MissingExtraError
 
 ATTEMPTS_WITHOUT_PROGRESS = 3
 CONNECT_SECONDS = 10
@@ -40,19 +42,6 @@ class Job(Protocol):
     def open(self) -> WorkerContext:
         """Open it in this process."""
         ...
-
-
-@dataclass(frozen=True)
-class Failed:
-    """An error that a worker returns to the process that submitted the unit; a lost worker returns nothing."""
-
-    message: str
-    exit_code: int
-
-    def error(self) -> HopBenchError:
-        """The error to raise in that process."""
-        kinds = {InputError.exit_code: InputError, StoreError.exit_code: StoreError}
-        return kinds.get(self.exit_code, IncompleteError)(self.message)
 
 
 class WorkUnit(Protocol):
@@ -85,6 +74,10 @@ class TaskPool:
 
         Raises IncompleteError after three pools in a row that finished nothing.
         """
+        kind, name = runner_parts(self.runner)
+        if kind == "pool":
+            WorkPool(name, self.size, self.home).run(cast("Portable", job), units, keep)
+            return
         left, idle = list(units), 0
 
         def kept(unit: U, done: Any) -> None:
@@ -132,10 +125,12 @@ class TaskPool:
         flow(name="trials", task_runner=runner, validate_parameters=False, persist_result=False, retries=0)(trials)()
 
     def check_address(self) -> None:
-        """Raise InputError where the runner is a cluster by address and no scheduler answers there."""
-        _, address = runner_parts(self.runner)
-        if address:
-            _reachable(address)
+        """Raise InputError where the runner is a cluster or a work pool, and there is none of that name."""
+        kind, name = runner_parts(self.runner)
+        if kind == "pool":
+            WorkPool(name, self.size, self.home).check()
+        elif name:
+            _reachable(name)
 
     def make(self) -> Any:
         """Prefect's task runner of that name. Workers' own servers listen on loopback only."""

@@ -98,7 +98,8 @@ def _judge_on() -> Offer:
 def _runners() -> Offer:
     from hopbench.flows.settings.options import RUNNERS
 
-    return Offer(("", *RUNNERS), "here", {"dask:HOST:PORT": r"^dask:.+:[0-9]+$"})
+    here = [name for name in RUNNERS if name != "pool"]
+    return Offer(["", *here], "here", {"dask:HOST:PORT": r"^dask:.+:[0-9]+$", "pool:NAME": r"^pool:.+$"})
 
 
 def _sweep_files() -> Offer:

@@ -129,9 +129,17 @@ def _parameter(one: Declared, default: Any) -> Described:
         default = split_labels(default) if isinstance(default, str) else default
     elif _is_list(kind):
         kind, default = list[str], [] if default is None else default
-    return Described(
-        _keyword(one.name, Parameter.empty if required(default) else default, _bounded(kind, setting)), setting.help
-    )
+    default = Parameter.empty if required(default) else default
+    return Described(_keyword(one.name, default, _bounded(kind, setting)), f"{setting.help}{_limits(setting)}")
+
+
+def _limits(setting: Setting) -> str:
+    """The limits in words, where the help does not say them: the form only says that a value is not valid."""
+    if setting.above is not None:
+        return f" Above {setting.above:g}."
+    if setting.low is None or f"{setting.low:g}.." in setting.help:
+        return ""
+    return f" At least {setting.low:g}{'' if setting.high is None else f', at most {setting.high:g}'}."
 
 
 def _bounded(kind: Any, setting: Setting) -> Any:

@@ -187,9 +187,9 @@ def test_a_flow_of_ones_own_calls_ours_with_states_retries_and_a_mapped_sweep(
     def mine() -> dict[str, Any]:
         attempts.append("mine")
         graph = hopbench.flows.build_graph(dataset=tiny)
-        run = hopbench.flows.evaluate(**plain)
         if len(attempts) == 1:
             raise OSError("the share is away for a moment")
+        run = hopbench.flows.evaluate(**plain)
         missed = hopbench.flows.evaluate(**plain, targets=["bm25 recall@5>=2"], return_state=True)
         night = hopbench.flows.nightly(**plain, return_state=True)
         return {"graph": graph, "run": run, "missed": missed, "night": night, "sweeps": swept.map([0, 1]).result()}

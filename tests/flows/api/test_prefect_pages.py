@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement
 
 pytestmark = [pytest.mark.soak, pytest.mark.prefect, pytest.mark.browser]
-SECONDS = 300
+SECONDS = 600
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
 FIELD = "//div[contains(@class, 'schema-form-property')][div/label//span[starts-with(., '{name} (')]]"
 
@@ -57,10 +59,12 @@ class Pages:
 
 def until(condition: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + SECONDS
-    while not (found := condition()):
+    while True:
+        with suppress(TimeoutError, urllib.error.URLError):  # a machine with other work answers late
+            if found := condition():
+                return found
         assert time.monotonic() < deadline, "it takes too long"
         time.sleep(0.5)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +139,7 @@ def test_the_form_starts_a_sweep_with_two_changed_parameters(pages: Pages, chrom
     best = pages.artifacts(run["id"])["hopbench-sweep-grid"]
     chrome.get(f"{pages.address}/artifacts/artifact/{best['id']}")
     link = until(lambda: chrome.find_elements("link text", "The report"))[0].get_attribute("href")
-    assert "24 configurations on hopworld-tune" in chrome.find_element("tag name", "main").text
+    assert "24 configurations on hopworld-tune" in chrome.find_element("tag name", "body").text
     chrome.get(str(link))
     assert until(lambda: "pagerank" in chrome.find_element("tag name", "body").text)
     logs = pages.api("/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}})
@@ -161,7 +165,7 @@ def test_the_form_says_what_it_refuses(pages: Pages, chrome: Chrome) -> None:
     before = len(pages.runs("nightly"))
     fill(chrome, "limit", 0, tab="int")
     chrome.find_element("xpath", "//button[@type='submit']").click()
-    assert until(lambda: "0 is less than the minimum of 1" in chrome.find_element("tag name", "body").text)
+    assert until(lambda: "0 is not valid" in field(chrome, "limit").text)
     assert before == len(pages.runs("nightly"))
 
 

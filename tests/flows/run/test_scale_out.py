@@ -61,6 +61,7 @@ def test_a_failure_keeps_its_kind() -> None:
     [
         ({"runner": "dusk"}, UnknownNameError, "Did you mean 'dask'"),
         ({"runner": "threads:host:1"}, InputError, "only dask takes an address"),
+        ({"runner": "pool"}, InputError, "Write pool:NAME"),
         ({"runner": "threads", "prefect": False}, InputError, "leave out --no-prefect"),
         ({"workers": 3}, InputError, "of which runner"),
     ],

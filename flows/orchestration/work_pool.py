@@ -1,0 +1,291 @@
+"""`--runner pool:NAME`: units of work on the workers of one of Prefect's work pools, on this machine or others.
+
+The process that has the work writes it to a folder of the home, which all share, and starts as many flow runs
+(`rank_units`) in the pool as there are to be workers. Each takes units until none is left: it claims one by creating a
+file, which only one can, and writes what came of it. A lost flow run's claims are released, and another one is
+started. Nothing is pickled: work and results are JSON, and its folder is named by the flow run's one parameter.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+from hopbench.eval.files import write_atomically
+from hopbench.flows.orchestration.failed import Failed
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
+
+KINDS = {"run": "hopbench.flows.run.worker:RunJob", "sweep": "hopbench.flows.sweeps.worker:SweepJob"}
+"""What `Portable.kind` may be: whose class reads a job's JSON; no file names a class itself."""
+
+FLOW = "rank_units"
+ENTRYPOINT = "hopbench.flows.orchestration.pool_flow.rank_units"
+TOKEN = re.compile(r"^[0-9a-f]{16}$")
+POLL_SECONDS = 0.5
+STATES_SECONDS = 3.0
+WAITING_SECONDS = 60.0
+ATTEMPTS_WITHOUT_PROGRESS = 3
+
+_log = logging.getLogger(__name__)
+U = TypeVar("U")
+
+
+class Portable(Protocol):
+    """A job whose parts can be written as JSON, for workers that share only a folder."""
+
+    kind: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The job."""
+        ...
+
+    def unit_as_json(self, unit: Any) -> dict[str, Any]:
+        """One of its units."""
+        ...
+
+    def outcome_from_json(self, content: Any) -> Any:
+        """What came of a unit."""
+        ...
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The folder of one job: `job.json`, `N.unit`, `N.claim` (whose text is the flow run's id) and `N.done`."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, home: Home, token: str) -> Spool:
+        """The folder of that name; a name of another form, which might lead out of the home, is refused."""
+        if not TOKEN.match(token):
+            raise InputError(f"job {token!r}: that is no name of a job")
+        return cls(home.scratch / "pool" / token)
+
+    def write(self, job: Portable, units: Sequence[Any]) -> None:
+        """Lay out a job; its own file comes last."""
+        self.folder.mkdir(parents=True)
+        for number, unit in enumerate(units):
+            self._put(f"{number}.unit", job.unit_as_json(unit))
+        self._put("job.json", {"kind": job.kind, "units": len(units), **job.as_json()})
+
+    def job(self) -> tuple[Any, int]:
+        """The job, read by the class of its kind, and how many units it has."""
+        content = self._get("job.json")
+        if content is None:
+            raise InputError(
+                f"{self.folder} holds no job: it is over, or HOPBENCH_HOME here is not that of the process that waits"
+            )
+        module, _, name = KINDS[content["kind"]].partition(":")
+        return getattr(import_module(module), name).from_json(content), int(content["units"])
+
+    def claimed(self, number: int, owner: str) -> bool:
+        """Take a unit, unless somebody has it."""
+        try:
+            handle = os.open(self.folder / f"{number}.claim", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        except (FileExistsError, FileNotFoundError):  # the folder is gone when the job is over
+            return False
+        with os.fdopen(handle, "w") as file:
+            file.write(owner)
+        return True
+
+    def release(self, lost: set[str]) -> None:
+        """Give up the claims of flow runs that are over."""
+        for claim in self.folder.glob("*.claim"):
+            if claim.read_text() in lost and not claim.with_suffix(".done").exists():
+                claim.unlink()
+
+    def unit(self, number: int) -> Any:
+        """A unit as JSON."""
+        return self._get(f"{number}.unit")
+
+    def finish(self, number: int, content: Mapping[str, Any]) -> None:
+        """Write what came of a unit, unless the job is over."""
+        if self.folder.exists():
+            self._put(f"{number}.done", content)
+
+    def done(self) -> set[int]:
+        """The units that are done."""
+        return {int(file.stem) for file in self.folder.glob("*.done")}
+
+    def outcome(self, number: int) -> Any:
+        """What came of a unit that is done."""
+        return self._get(f"{number}.done")
+
+    def _put(self, name: str, content: Mapping[str, Any]) -> None:
+        write_atomically(self.folder / name, json.dumps(content, separators=(",", ":")).encode())
+
+    def _get(self, name: str) -> Any:
+        with suppress(FileNotFoundError):
+            return json.loads((self.folder / name).read_bytes())
+        return None
+
+
+@dataclass
+class WorkPool:
+    """A work pool by name, and how many flow runs work in it at a time."""
+
+    name: str
+    lanes: int
+    home: Home
+    _runs: dict[str, str] = field(default_factory=dict)  # id → type of its state
+
+    def check(self) -> None:
+        """Raise InputError where no server is named, or the server has no such pool."""
+        from prefect.client.orchestration import get_client
+        from prefect.exceptions import ObjectNotFound
+        from prefect.settings import PREFECT_API_URL
+
+        if not (os.environ.get("PREFECT_API_URL") or PREFECT_API_URL.value()):
+            raise InputError(
+                f"--runner pool:{self.name}: a work pool is one of a server that its workers reach: name it with "
+                "PREFECT_API_URL"
+            )
+        with get_client(sync_client=True) as client:
+            try:
+                client.read_work_pool(self.name)
+            except ObjectNotFound as error:
+                raise InputError(
+                    f"--runner pool:{self.name}: the server has no such work pool: make one with "
+                    f"`prefect work-pool create --type process {self.name}`, and start its workers"
+                ) from error
+
+    def run(self, job: Portable, units: Sequence[U], keep: Callable[[U, Any], None]) -> None:
+        """Have the pool do all units, and call `keep` with each and its outcome, as they come back."""
+        self.check()
+        token = secrets.token_hex(8)
+        spool = Spool.of(self.home, token)
+        left = dict(enumerate(units))
+        with self._written(spool, job, units):
+            deployment, idle, asked, begun = self._deployment(), 0, 0.0, time.monotonic()
+            while left:
+                came = spool.done() & left.keys()
+                for number in sorted(came):
+                    keep(left.pop(number), job.outcome_from_json(_of(spool.outcome(number))))
+                idle = 0 if came else idle
+                if left and time.monotonic() - asked > STATES_SECONDS:
+                    lost = self._over() if asked else set()
+                    spool.release(lost)
+                    if not self._under_way():
+                        idle += 1
+                        self._refuse_stuck(idle, len(left))
+                        self._start(deployment, token, min(self.lanes, len(left)))
+                    begun = self._warn_of_waiting(begun)
+                    asked = time.monotonic()
+                if left:
+                    time.sleep(POLL_SECONDS)
+
+    @contextmanager
+    def _written(self, spool: Spool, job: Portable, units: Sequence[Any]) -> Iterator[None]:
+        try:
+            spool.write(job, units)
+            yield
+        finally:
+            shutil.rmtree(spool.folder, ignore_errors=True)  # workers find no more work, and end
+            self._cancel()
+
+    def _deployment(self) -> Any:
+        """The pool's deployment of `rank_units`, made or brought up to date."""
+        from prefect.types.entrypoint import EntrypointType
+
+        module, _, name = ENTRYPOINT.rpartition(".")
+        made: Any = getattr(import_module(module), name).to_deployment(
+            f"pool-{self.name}",
+            work_pool_name=self.name,
+            tags=["hopbench"],
+            entrypoint_type=EntrypointType.MODULE_PATH,
+        )
+        return made.apply()
+
+    def _start(self, deployment: Any, token: str, count: int) -> None:
+        from prefect.client.orchestration import get_client
+
+        with get_client(sync_client=True) as client:
+            for _ in range(count):
+                run = client.create_flow_run_from_deployment(deployment, parameters={"job": token})
+                self._runs[str(run.id)] = "SCHEDULED"
+
+    def _under_way(self) -> list[str]:
+        return [run for run, state in self._runs.items() if state not in FINAL]
+
+    def _over(self) -> set[str]:
+        """Ask for the states of the flow runs under way; returns those that are over now."""
+        from prefect.client.orchestration import get_client
+
+        waited_for = self._under_way()
+        with get_client(sync_client=True) as client:
+            for run in waited_for:
+                state = client.read_flow_run(cast("Any", run)).state
+                self._runs[run] = state.type.value if state else "SCHEDULED"
+        return {run for run in waited_for if self._runs[run] in FINAL}
+
+    def _cancel(self) -> None:
+        """Cancel what has not begun; what works finds no more units."""
+        from prefect.client.orchestration import get_client
+        from prefect.states import Cancelled
+
+        with suppress(Exception), get_client(sync_client=True) as client:
+            for run in self._under_way():
+                state = client.read_flow_run(cast("Any", run)).state
+                if state is not None and (state.is_scheduled() or state.is_pending()):
+                    client.set_flow_run_state(cast("Any", run), Cancelled(message="the work is done"), force=True)
+
+    def _warn_of_waiting(self, begun: float) -> float:
+        if time.monotonic() - begun < WAITING_SECONDS or "RUNNING" in self._runs.values():
+            return begun
+        _log.warning(
+            "no worker of the pool %s has begun: prefect worker start --pool %s, with this server as PREFECT_API_URL",
+            self.name,
+            self.name,
+        )
+        return time.monotonic()
+
+    def _refuse_stuck(self, idle: int, left: int) -> None:
+        if idle > ATTEMPTS_WITHOUT_PROGRESS:
+            raise IncompleteError(
+                f"--runner pool:{self.name}: {idle - 1} times its flow runs ended without finishing one of {left} "
+                "units of work (their logs on Prefect's pages say why); what is finished is kept, and the same "
+                "command goes on"
+            )
+
+
+FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+
+
+def _of(done: Mapping[str, Any]) -> Any:
+    """What came of a unit; raises the error of a worker."""
+    if "error" in done:
+        raise Failed(str(done["error"]), int(done["exit_code"])).error()
+    return done["outcome"]
+
+
+def take_units(home: Home, token: str, owner: str) -> int:
+    """Do units of a job until none is left that nobody has claimed; returns how many. `owner` is the flow run's id."""
+    spool = Spool.of(home, token)
+    job, count = spool.job()
+    context: Any = None
+    done = 0
+    for number in range(count):
+        if not spool.claimed(number, owner):
+            continue
+        try:
+            context = context or job.open()
+            content = {"outcome": job.outcome_as_json(context.run(job.unit_from_json(spool.unit(number))))}
+        except HopBenchError as error:
+            content = {"error": str(error), "exit_code": error.exit_code}
+        spool.finish(number, content)
+        done += 1
+        if "error" in content:
+            break
+    return done
