@@ -131,7 +131,7 @@ class _Making:
         self._evidence, self._filters, self._recipe = evidence, filters, recipe
         self._paths = Paths(evidence, self._rng)
         self._phraser = Phraser(evidence, near, self._rng)
-        self._targets = targets(evidence.median_words)
+        self._targets = targets(evidence.median_words, evidence.alike)
         self.questions: list[Searched] = []
         self.dropped: Counter[str] = Counter()
         self._uses: Counter[int] = Counter()

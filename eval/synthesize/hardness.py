@@ -35,19 +35,24 @@ BOTH, ONLY_BM25, ONLY_VECTOR, NEITHER = Found(True, True), Found(True, False), F
 Target = Mapping[Found, float]
 
 # Measured on the real questions of the tuning sets (docs/synthesize.md). Where passages are short, BM25 finds both
-# passages of few two-hop questions, since a question can quote little; where they are long, of many.
+# passages of few two-hop questions, since a question can quote little. Where they are long and say of what kind a thing
+# is, of many; where they are parts of articles, whose questions are about places and times, of few.
 SHORT, LONG = 43, 83  # words of the median chunk, its title among them
-FOUND_SHORT, FOUND_LONG = 0.10, 0.65  # share of two-hop questions whose evidence BM25 finds
+FOUND_SHORT, FOUND_LONG = 0.10, 0.55  # share of two-hop questions whose evidence BM25 finds
+ALL_ALIKE = 0.25
 FOUND_BOTH, FOUND_VECTOR = 0.7, 0.1  # of these, those that vector search finds too; and those that it alone finds
 CHAIN: Target = {BOTH: 0.04, ONLY_BM25: 0.04, ONLY_VECTOR: 0.01, NEITHER: 0.91}
 COMPARISON: Target = {BOTH: 0.74, ONLY_BM25: 0.20, ONLY_VECTOR: 0.01, NEITHER: 0.05}
 BRIDGE_COMPARISON: Target = {BOTH: 0.0, ONLY_BM25: 0.02, ONLY_VECTOR: 0.0, NEITHER: 0.98}
 
 
-def targets(words: float) -> Mapping[str, Target]:
-    """Type → how often which search is to find the evidence, for a corpus whose median chunk has so many words."""
+def targets(words: float, alike: float) -> Mapping[str, Target]:
+    """Type → how often which search is to find the evidence.
+
+    `words` is the length of the median chunk; `alike` the share of chunks with a kind beyond `ONE_KIND`.
+    """
     place = min(max((words - SHORT) / (LONG - SHORT), 0.0), 1.0)
-    found = FOUND_SHORT + place**2 * (FOUND_LONG - FOUND_SHORT)
+    found = FOUND_SHORT + place * place * min(alike / ALL_ALIKE, 1.0) * (FOUND_LONG - FOUND_SHORT)
     two_hops = {
         BOTH: FOUND_BOTH * found,
         ONLY_BM25: (1 - FOUND_BOTH) * found,

@@ -14,11 +14,11 @@ from hopbench.eval.synthesize.draft import Clue, Draft, Step, around, content, l
 from hopbench.eval.synthesize.evidence import Evidence, Link, Mention
 from hopbench.retrieval.text import Token
 
-DESCRIBED = 0.75  # per share of chunks with a kind beyond `ONE_KIND`: how often a first passage is described, not named
+DESCRIBED = 0.55  # per share of chunks with a kind beyond `ONE_KIND`: how often a first passage is described, not named
 KIND_NAMED = 0.4  # how often a name follows its kind: "the film X"
 BRIDGE_KIND = 0.5  # how often a bridge is called by its kind: "the actor … of X"
 NAMES_QUOTED = 0.4  # how often a description has a name of its sentence
-SHARED_STEP = 0.2  # how often a step leads over a shared entity where titles would do too
+SHARED_STEP = 0.3  # how often a step leads over a shared entity where titles would do too
 TRIES = 60
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,25 @@ class Corpus:
     def retrieve(self, question: str, strategy: str | Strategy = DEFAULT, k: int = DEFAULT_K) -> Retrieved:
         """The best `k` passages for a question, each with its score and the path that led to it."""
         return self.retriever(strategy)(question, k)
+
+    def synthesize(
+        self, out: str | Path, questions: int = 300, *, types: Sequence[str] = (), seed: int = 0, role: str = "report"
+    ) -> list[Path]:
+        """Make a benchmark from the passages alone, by rules, as `hopbench synthesize` does; returns its folders.
+
+        `types` are some of bridge, compositional, intersection, comparison and bridge-comparison (default: all that the
+        corpus yields); `role` is tune, report or halves, which writes `out/tune` and `out/report`.
+
+        Raises InputError where nothing links, and for a folder that holds something.
+        """
+        from hopbench.eval.synthesize.generate import TYPES, Recipe
+        from hopbench.flows.orchestration.progress import NoProgress
+        from hopbench.flows.synthesize.make import MakeOptions, synthesize_opened
+
+        recipe = Recipe(questions=questions, types=tuple(types) or TYPES, seed=seed)
+        options = MakeOptions(graph=replace(self.options, llm=None), recipe=recipe, out=Path(out), role=role)
+        options.check()
+        return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, NoProgress())]
 
     def explain(self, question: str, strategy: str = DEFAULT, top: int = 10) -> Explanation:
         """Why each gold passage of a question was found or lost by a label.

@@ -91,10 +91,17 @@ def synthesize(options: MakeOptions, progress: Progress) -> list[Written]:
     with open_models(options.models, options.graph.open_embedder(home), home) as models:
         llm = models.reading.reader
         benchmark, index = opened(options.graph, progress, llm)
-        progress.begin("evidence")
-        from hopbench.eval.synthesize.generate import Generator
+        return synthesize_opened(options, benchmark, index, progress, llm)
 
-        return _sets(options, benchmark, Generator(index), llm, progress)
+
+def synthesize_opened(
+    options: MakeOptions, benchmark: Benchmark, index: Index, progress: Progress, llm: LLM | None = None
+) -> list[Written]:
+    """Make questions from a corpus whose index is open, and write them; `synthesize` without opening anything."""
+    from hopbench.eval.synthesize.generate import Generator
+
+    progress.begin("evidence")
+    return _sets(options, benchmark, Generator(index), llm, progress)
 
 
 def opened(options: GraphOptions, progress: Progress, llm: LLM | None = None) -> tuple[Benchmark, Index]:

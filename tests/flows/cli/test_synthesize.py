@@ -12,10 +12,11 @@ import pytest
 from tests.flows.cli.conftest import Done, call, lines
 from tests.support.llm_servers.scripted import Body, ScriptedServer, polite
 
+import hopbench
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.docs.synthesize import main as write_table
 from hopbench.eval.hopworld.write import write_benchmark
-from hopbench.eval.synthesize.card import STATEMENT
+from hopbench.eval.synthesize.card import STATEMENT, statements_of
 
 FILES = ("corpus.jsonl", "provenance.jsonl", "qrels/test.tsv", "queries.jsonl")
 
@@ -83,6 +84,14 @@ def test_a_half_tunes_a_sweep_that_the_other_half_scores(halves: Path, home: Pat
     assert (tmp_path / "swept" / "best.yaml").is_file()
 
 
+def test_only_a_synthetic_set_carries_the_statement(halves: Path, world: Path, tmp_path: Path) -> None:
+    assert [STATEMENT] == statements_of(halves / "report")
+    assert [] == statements_of(world)
+    (tmp_path / "README.md").write_text("---\n: no card [\n---\n")
+    assert [] == statements_of(tmp_path)
+
+
+@pytest.mark.soak
 def test_a_report_says_how_far_to_trust_a_synthetic_set(halves: Path, home: Path, tmp_path: Path) -> None:
     given = ("--dataset", halves / "report", "--strategies", "bm25", "--out", tmp_path / "run", "--no-prefect")
     ran = call("run", *given, home=home)
@@ -112,6 +121,15 @@ def test_a_check_compares_with_real_questions_and_writes_the_table(world: Path, 
     text = page.read_text()
     assert "| world | 300 | 30 / 20 |" in text
     assert "old" not in text
+
+
+def test_python_makes_the_same_set(halves: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPBENCH_HOME", str(home))
+    corpus = hopbench.open(halves.parent / "mine")
+    folders = corpus.synthesize(tmp_path / "made", 12, role="halves")
+    assert [tmp_path / "made" / "tune", tmp_path / "made" / "report"] == folders
+    for folder in folders:
+        assert (halves / folder.name / "queries.jsonl").read_bytes() == (folder / "queries.jsonl").read_bytes()
 
 
 def writes(body: Body) -> str:
