@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,20 +19,24 @@ from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.build.builder import BuildRecord, build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.support.notice import notice
 
 
-def open_index(options: GraphOptions, plan: GraphPlan, home: Home) -> Index:
-    """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built."""
+def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bool = True) -> Index:
+    """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built.
+
+    Without `search`, BM25 waits until it is asked for: building a graph needs none.
+    """
     store = options.open_store(plan, home)
     index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder)
     if options.neo4j_vector_index:
         from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense
 
         index.search, index.native = NATIVE, native_dense
-    _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
+    if search:
+        _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
     return index
 
 
@@ -71,9 +76,7 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
     stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
     if stamp is not None and (known := _noted(note, stamp)) is not None:
         return known
-    tables = export(store)
-    nodes, edges = tables.counts()
-    held = {"fingerprint": fingerprint(tables), "nodes": nodes, "edges": edges}
+    held = asdict(content(StoredTables(store)))
     if stamp is not None:
         if note.is_dir():
             notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")

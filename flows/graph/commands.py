@@ -76,7 +76,7 @@ def build(
     with ExitStack() as stack:
         runtime = stack.enter_context(open_runtime(home)) if prefect else None
         plan = options.graph_plan(benchmark, home)
-        index = open_index(options, plan, home)
+        index = open_index(options, plan, home, search=False)
         models = stack.enter_context(open_models(models_named, index.embedder, home))
         plan = options.with_reader(plan, models.reading.reader)
         if force:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,26 @@ def entity_id(key: tuple[str, ...]) -> str:
     return "e:" + " ".join(key)
 
 
+VectorPart = tuple[str, Sequence[str], NDArray[np.float32]]
+"""A node label, ids of some of its nodes, and their vectors, a row for each."""
+
+
+class Tables(Protocol):
+    """A whole graph, read in parts: what a store writes and a fingerprint is taken of, without holding all of it."""
+
+    def names(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The node labels and the edge types."""
+        ...
+
+    def parts(self, name: str) -> Iterator[pd.DataFrame]:
+        """The rows of a node label or an edge type, in the same order each time."""
+        ...
+
+    def vector_parts(self) -> Iterator[VectorPart]:
+        """The embeddings of nodes, label by label."""
+        ...
+
+
 @dataclass(frozen=True)
 class GraphTables:
     """A whole graph: a DataFrame per node label and edge type, with the columns of `NODE_COLUMNS`/`EDGE_COLUMNS`.
@@ -71,3 +92,16 @@ class GraphTables:
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:
         """Rows per node label and per edge type."""
         return {k: len(v) for k, v in self.nodes.items()}, {k: len(v) for k, v in self.edges.items()}
+
+    def names(self) -> tuple[Sequence[str], Sequence[str]]:
+        """See `Tables.names`."""
+        return list(self.nodes), list(self.edges)
+
+    def parts(self, name: str) -> Iterator[pd.DataFrame]:
+        """See `Tables.parts`: in one."""
+        yield self.nodes[name] if name in NODE_COLUMNS else self.edges[name]
+
+    def vector_parts(self) -> Iterator[VectorPart]:
+        """See `Tables.vector_parts`: in one for each label."""
+        for label, vectors in self.vectors.items():
+            yield label, self.nodes[label]["id"].tolist(), vectors

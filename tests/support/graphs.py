@@ -143,6 +143,11 @@ class CountingStore:
         self.queries.append(query)
         return self.inner.read(query, **parameters)
 
+    def read_parts(self, query: str) -> Iterator[list[Record]]:
+        """The inner store's answers, noted as one query."""
+        self.queries.append(query)
+        return self.inner.read_parts(query)
+
     def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
         """Pass on."""
         self.inner.write(tables, record)

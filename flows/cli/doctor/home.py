@@ -168,10 +168,10 @@ def _reads(note: Path) -> bool:
 
 
 def _stages(home: Home) -> Iterator[Finding]:
-    from hopbench.retrieval.graph.build.staging import read_stage
+    from hopbench.retrieval.graph.build.staging import Stage
 
     for stage in sorted((home.root / "staging").glob("*/*")):
-        if stage.is_dir() and not stage.name.endswith(".partial") and read_stage(stage) is None:
+        if stage.is_dir() and not stage.name.endswith(".partial") and not Stage(stage).intact():
             yield "staging", f"{stage}: a stage of a graph does not read", partial(shutil.rmtree, stage)
 
 

@@ -1,14 +1,15 @@
 """Builds a graph in stages whose results are saved, so that an interrupted build continues where it stopped.
 
-Stages: embed (saved by the embedding cache), extract, similar (tables saved by `staging`), write (one atomic step of
-the store). The plan's build key is a digest of all inputs; the fingerprint is a digest of the result.
+Stages: embed (saved by the embedding cache), extract, similar (tables saved part by part by `staging`), write (one
+atomic step of the store). Tables are written and read part by part; none is in memory whole. The plan's build key is a
+digest of all inputs; the fingerprint is a digest of the result.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NotRequired, Protocol, TypedDict, TypeVar, cast
@@ -20,23 +21,12 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.build.extraction import GAPS, extract
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.build.settings import BuildSettings
-from hopbench.retrieval.graph.build.similarity import nearest, similar_table
-from hopbench.retrieval.graph.build.staging import Staging
-from hopbench.retrieval.graph.schema import (
-    CHUNK,
-    CONTAINS,
-    DOCUMENT,
-    EDGE_COLUMNS,
-    ENTITY,
-    MENTIONED_IN,
-    NODE_COLUMNS,
-    RELATED_TO,
-    SIMILAR_TO,
-    GraphTables,
-    document_id,
-)
+from hopbench.retrieval.graph.build.similarity import nearest, similar_parts
+from hopbench.retrieval.graph.build.staging import Part, Staging
+from hopbench.retrieval.graph.build.tables import BuiltTables
+from hopbench.retrieval.graph.schema import SIMILAR_TO, Tables
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.graph.stores.fingerprint import fingerprint
+from hopbench.retrieval.graph.stores.fingerprint import content
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
@@ -112,55 +102,34 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
     similar = steps(
         "similar", lambda: stage.load_or_compute("similar", lambda: _similar(plan.settings, chunks, vectors, tagger))
     )
-    tables = _tables(chunks, extracted, similar)
-    tables = replace(
-        tables, vectors={CHUNK: vectors, ENTITY: plan.embedder.embed(tables.nodes[ENTITY]["name"].tolist())}
-    )
+    tables = BuiltTables(chunks, vectors, extracted, similar, plan.embedder)
     record = _record(plan, key, tables, time.perf_counter() - begun)
-    record["similar"] = {str(name): value for name, value in similar[SEARCH].to_dict("records")[0].items()}
-    if GAPS in extracted and len(extracted[GAPS]):
-        record["gaps"] = dict(zip(extracted[GAPS]["what"], extracted[GAPS]["reason"], strict=True))
+    (search,) = similar.parts(SEARCH)
+    record["similar"] = {str(name): value for name, value in search.to_dict("records")[0].items()}
+    gaps: dict[str, str] = {}
+    for part in extracted.parts(GAPS):
+        gaps.update(zip(part["what"], part["reason"], strict=True))
+    if gaps:
+        record["gaps"] = gaps
     steps("write", lambda: store.write(tables, record))
     return record
 
 
-def _similar(
-    settings: BuildSettings, chunks: Sequence[Chunk], vectors: Vectors, tagger: Tagger
-) -> Mapping[str, pd.DataFrame]:
+def _similar(settings: BuildSettings, chunks: Sequence[Chunk], vectors: Vectors, tagger: Tagger) -> Iterator[Part]:
     found = nearest(vectors, settings.similar, top_k=settings.similar_top_k, floor=settings.similar_floor)
-    return {SIMILAR_TO: similar_table(chunks, found.pairs, tagger), SEARCH: pd.DataFrame([found.search])}
+    yield SEARCH, pd.DataFrame([found.search])
+    yield from ((SIMILAR_TO, part) for part in similar_parts(chunks, found.pairs, tagger))
 
 
-def _tables(
-    chunks: Sequence[Chunk], extracted: Mapping[str, pd.DataFrame], similar: Mapping[str, pd.DataFrame]
-) -> GraphTables:
-    documents = dict.fromkeys((document_id(chunk.passage_id), chunk.title) for chunk in chunks)
-    contained = [(document_id(chunk.passage_id), chunk.id) for chunk in chunks]
-    contents = [(chunk.id, chunk.passage_id, chunk.index, chunk.content) for chunk in chunks]
-    return GraphTables(
-        nodes={
-            DOCUMENT: pd.DataFrame(list(documents), columns=list(NODE_COLUMNS[DOCUMENT])),
-            CHUNK: pd.DataFrame(contents, columns=list(NODE_COLUMNS[CHUNK])),
-            ENTITY: extracted[ENTITY],
-        },
-        edges={
-            CONTAINS: pd.DataFrame(contained, columns=list(EDGE_COLUMNS[CONTAINS])),
-            MENTIONED_IN: extracted[MENTIONED_IN],
-            RELATED_TO: extracted[RELATED_TO],
-            SIMILAR_TO: similar[SIMILAR_TO],
-        },
-    )
-
-
-def _record(plan: GraphPlan, key: str, tables: GraphTables, seconds: float) -> BuildRecord:
-    nodes, edges = tables.counts()
+def _record(plan: GraphPlan, key: str, tables: Tables, seconds: float) -> BuildRecord:
+    held = content(tables)
     return {
         "build_key": key,
         "dataset": plan.name,
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
-        "fingerprint": fingerprint(tables),
-        "nodes": nodes,
-        "edges": edges,
+        "fingerprint": held.fingerprint,
+        "nodes": held.nodes,
+        "edges": held.edges,
         "settings": asdict(plan.settings),
         "embedder": plan.embedder.name,
         "build_seconds": round(seconds, 3),

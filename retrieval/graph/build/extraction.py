@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 import pandas as pd
@@ -12,7 +12,7 @@ from hopbench.retrieval.graph.extract.extractor_names import BUILT_IN
 from hopbench.retrieval.graph.extract.joined import with_triples
 from hopbench.retrieval.graph.extract.plugin import stated
 from hopbench.retrieval.graph.extract.resolution import resolve_names
-from hopbench.retrieval.graph.extract.rules import rule_tables
+from hopbench.retrieval.graph.extract.rules import Part, rule_parts, rule_tables
 from hopbench.retrieval.graph.extract.spacy_names import SpacyNames
 from hopbench.retrieval.graph.extract.triples import triple_tables
 from hopbench.retrieval.llm.faults import LASTING
@@ -26,8 +26,7 @@ from hopbench.retrieval.types import Chunk
 GAPS = "gaps"
 MAX_UNREAD = 0.05  # share of chunks that a graph may lack because a model could not read them
 
-Tables = Mapping[str, pd.DataFrame]
-Extraction = Callable[[GraphPlan, Sequence[Chunk], Tagger], Tables]
+Extraction = Callable[[GraphPlan, Sequence[Chunk], Tagger], Iterable[Part]]
 
 
 @cache
@@ -36,8 +35,8 @@ def extractors() -> Registry[Extraction]:
     return Registry("extractor", EXTRACTORS, BUILT_IN, _usable)
 
 
-def extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables:
-    """The tables ENTITY, MENTIONED_IN and RELATED_TO of `schema`, and GAPS where a model could not read all."""
+def extract(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterable[Part]:
+    """ENTITY, MENTIONED_IN and RELATED_TO of `schema` in parts, and GAPS where a model could not read all."""
     return extractors().get(plan.settings.extractor)(plan, chunks, tagger)
 
 
@@ -48,35 +47,37 @@ def _usable(name: str, extractor: object) -> Extraction:
     if name in BUILT_IN:
         return extractor
 
-    def by_plugin(_: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables:
-        return triple_tables(chunks, stated(name, extractor, chunks), tagger)
+    def by_plugin(_: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterable[Part]:
+        return triple_tables(chunks, stated(name, extractor, chunks), tagger).items()
 
     return by_plugin
 
 
-def by_rules(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables:
+def by_rules(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterator[Part]:
     """Titles, aliases and phrases; see `extract.rules`."""
     with collector_paused():
-        return rule_tables(chunks, tagger, None)
+        yield from rule_parts(chunks, tagger)
 
 
-def by_spacy(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables:
+def by_spacy(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterator[Part]:
     """The rules with the names that spaCy recognises; see `extract.spacy_names`."""
     with collector_paused():
-        return rule_tables(chunks, tagger, SpacyNames(plan.settings.recogniser))
+        yield from rule_parts(chunks, tagger, SpacyNames(plan.settings.recogniser))
 
 
-def by_rules_and_triples(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables:
+def by_rules_and_triples(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterable[Part]:
     """The rules' graph with the plan's triples beside it; see `extract.joined`."""
-    return with_triples(by_rules(plan, chunks, tagger), chunks, plan.triples, tagger)
+    with collector_paused():
+        rules = rule_tables(chunks, tagger)
+    return with_triples(rules, chunks, plan.triples, tagger).items()
 
 
-def from_triples(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables:
+def from_triples(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterable[Part]:
     """The plan's triples alone; see `extract.triples`."""
-    return triple_tables(chunks, plan.triples, tagger)
+    return triple_tables(chunks, plan.triples, tagger).items()
 
 
-def by_model(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables:
+def by_model(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterable[Part]:
     """The tables of triples read by a language model; refuses a graph that would lack more than a few passages."""
     if plan.reader is None:
         raise InputError("extractor 'llm' needs a model to build with: --llm MODEL[@URL]")
@@ -90,4 +91,4 @@ def by_model(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Tables
             f"gap: {': '.join((passing or gaps)[0])}. What was read is kept: the same command asks only for the rest"
         )
     tables = triple_tables(chunks, resolution.apply(reading.triples), tagger, resolution.aliases())
-    return {**tables, GAPS: pd.DataFrame(gaps, columns=["what", "reason"], dtype=str)}
+    return [*tables.items(), (GAPS, pd.DataFrame(gaps, columns=["what", "reason"], dtype=str))]

@@ -7,7 +7,7 @@ among the best; what is kept, compared with the floor and put in order are exact
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,18 +44,16 @@ def nearest(vectors: NDArray[np.float32], method: str, *, top_k: int, floor: flo
     return Nearest(pairs, {"method": APPROXIMATE, "recall": round(recall, 4), **effort._asdict()})
 
 
-def similar_table(chunks: Sequence[Chunk], pairs: Pairs, tagger: Tagger) -> pd.DataFrame:
-    """The SIMILAR_TO table of pairs of chunks; similarity is the raw cosine, 6 decimals.
+def similar_parts(chunks: Sequence[Chunk], pairs: Pairs, tagger: Tagger) -> Iterator[pd.DataFrame]:
+    """The SIMILAR_TO table of pairs of chunks in parts; similarity is the raw cosine, 6 decimals.
 
     Tags are the most salient stems that both chunks share.
     """
     stems = SharedStems.of(chunks, tagger)
     ids = np.array([chunk.id for chunk in chunks], object)
-    parts = []
     for part in blocks(len(pairs.first), PAIRS):
         first, second = pairs.first[part], pairs.second[part]
         turned = ids[first] > ids[second]
         source, target = np.where(turned, second, first), np.where(turned, first, second)
         columns = ids[source], ids[target], pairs.cosine[part], stems.shared(first, second)
-        parts.append(pd.DataFrame(dict(zip(EDGE_COLUMNS[SIMILAR_TO], columns, strict=True))))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(EDGE_COLUMNS[SIMILAR_TO]))
+        yield pd.DataFrame(dict(zip(EDGE_COLUMNS[SIMILAR_TO], columns, strict=True)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,31 @@ from hopbench.retrieval.graph.schema import LIST_COLUMNS
 from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
 
-SUMS = "sums.json"
-Tables = Mapping[str, pd.DataFrame]
+SUMS = "parts.json"  # versions before parts wrote sums.json: what they left is no stage, and is done again
+Part = tuple[str, pd.DataFrame]
+"""The name of a table, and some of its rows."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The tables of a finished stage, each a file for every part."""
+
+    folder: Path
+
+    def parts(self, table: str) -> Iterator[pd.DataFrame]:
+        """The parts of a table, in the order in which they were made; none of an absent one."""
+        for file in self._files(table):
+            yield _with_lists(pd.read_parquet(file))
+
+    def intact(self) -> bool:
+        """Whether every file is as it was written."""
+        try:
+            return bool(json.loads((self.folder / SUMS).read_text(encoding="utf-8")) == _sums(self.folder))
+        except (OSError, ValueError):
+            return False
+
+    def _files(self, table: str) -> list[Path]:
+        return sorted(self.folder.glob(f"{table}-*.parquet"))
 
 
 @dataclass(frozen=True)
@@ -33,37 +57,28 @@ class Staging:
         with exclusive_and_gone(self.folder.with_name(f"{self.folder.name}.lock")):
             yield
 
-    def load_or_compute(self, stage: str, compute: Callable[[], Tables]) -> Tables:
-        """The tables of a stage: read back if the stage is finished, else computed and saved."""
-        done = self.folder / stage
-        if done.is_dir():
-            if (tables := read_stage(done)) is not None:
-                return tables
-            notice(f"{done} does not read as it was written: that stage of the graph is done again")
-            shutil.rmtree(done)
-        tables = compute()
-        partial = self.folder / f"{stage}.partial"
+    def load_or_compute(self, name: str, compute: Callable[[], Iterable[Part]]) -> Stage:
+        """A stage: read back if it is finished, else computed and saved, each part as it comes."""
+        stage = Stage(self.folder / name)
+        if stage.folder.is_dir():
+            if stage.intact():
+                return stage
+            notice(f"{stage.folder} does not read as it was written: that stage of the graph is done again")
+            shutil.rmtree(stage.folder)
+        partial = self.folder / f"{name}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        for name, table in tables.items():
-            table.to_parquet(partial / f"{name}.parquet")
+        numbers: Counter[str] = Counter()
+        for table, part in compute():
+            part.to_parquet(partial / f"{table}-{numbers[table]:06}.parquet")
+            numbers[table] += 1
         (partial / SUMS).write_text(json.dumps(_sums(partial)), encoding="utf-8")
-        partial.rename(done)
-        return tables
+        partial.rename(stage.folder)
+        return stage
 
     def clear(self) -> None:
         """Forget all stages."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def read_stage(folder: Path) -> Tables | None:
-    """The tables of a finished stage; None where a file is not as it was written, or is missing."""
-    try:
-        if json.loads((folder / SUMS).read_text(encoding="utf-8")) != _sums(folder):
-            return None
-        return {file.stem: _with_lists(pd.read_parquet(file)) for file in sorted(folder.glob("*.parquet"))}
-    except (OSError, ValueError):  # pyarrow's errors are ValueErrors
-        return None
 
 
 def _sums(folder: Path) -> dict[str, str]:

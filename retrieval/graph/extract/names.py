@@ -7,8 +7,8 @@ two passages. The rules follow what was measured best on 2WikiMultihopQA, Hotpot
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -162,28 +162,40 @@ def _is_phrase(words: list[Token], start: int, end: int) -> bool:
     return length > 1 or (start > 0 and len(words[start].text) > 3)
 
 
-def keep_returning_phrases(read: Sequence[ReadChunk], minimum: int = 2) -> dict[Key, str]:
-    """Turn phrases that occur in at least `minimum` passages into mentions; returns their keys and first spelling."""
-    passages: defaultdict[Key, set[str]] = defaultdict(set)
+class Phrases:
+    """Which phrases of a corpus return in a second passage, and how the first of each is spelt."""
+
+    def __init__(self) -> None:
+        self._first: dict[Key, tuple[str, str]] = {}  # passage and spelling
+        self._returning: set[Key] = set()
+
+    def add(self, read: Iterable[ReadChunk]) -> None:
+        """Count the phrases of more chunks."""
+        for chunk in read:
+            passage = chunk.chunk.passage_id
+            for key, span in chunk.phrases:
+                first = self._first.get(key)
+                if first is None:
+                    words = chunk.words[span.sentence][span.start : span.start + span.length]
+                    self._first[key] = passage, " ".join(word.text for word in words)
+                elif first[0] != passage:
+                    self._returning.add(key)
+
+    def names(self) -> dict[Key, str]:
+        """The phrases that stand in at least two passages, with their first spelling, in order of appearance."""
+        return {key: spelling for key, (_, spelling) in self._first.items() if key in self._returning}
+
+
+def keep_phrases(read: Iterable[ReadChunk], names: Mapping[Key, str]) -> None:
+    """Turn the phrases that are names into mentions, and forget the others."""
     for chunk in read:
-        for key, _ in chunk.phrases:
-            passages[key].add(chunk.chunk.passage_id)
-    names: dict[Key, str] = {}
-    for chunk in read:
-        for key, span in chunk.phrases:
-            if len(passages[key]) >= minimum:
-                chunk.mentions.append(Mention(key, span, PHRASE_WEIGHT))
-                words = chunk.words[span.sentence][span.start : span.start + span.length]
-                names.setdefault(key, " ".join(word.text for word in words))
+        chunk.mentions.extend(Mention(key, span, PHRASE_WEIGHT) for key, span in chunk.phrases if key in names)
         chunk.phrases.clear()
         chunk.mentions.sort(key=lambda mention: (mention.span, mention.key))
-    return names
 
 
-def named_entities(
-    read: Sequence[ReadChunk], table: AliasTable, phrases: Mapping[Key, str], types: Mapping[Key, str] | None = None
-) -> list[Named]:
-    """The entities of a corpus, titles first, then phrases (of the types known); each key once."""
+def titled_entities(read: Iterable[ReadChunk], table: AliasTable) -> dict[Key, Named]:
+    """The entities that passages have as their titles; each key once."""
     aliases = table.aliases()
     entities: dict[Key, Named] = {}
     for chunk in read:
@@ -192,9 +204,15 @@ def named_entities(
             description = chunk.sentences[1][:300] if len(chunk.sentences) > 1 else ""
             known = tuple(" ".join(alias) for alias in aliases.get(chunk.subject, ()))
             entities[chunk.subject] = Named(chunk.subject, name, qualifier or "title", description, known)
-    for key, name in phrases.items():
-        entities.setdefault(key, Named(key, name, (types or {}).get(key, "phrase")))
-    return list(entities.values())
+    return entities
+
+
+def named_entities(
+    titled: Mapping[Key, Named], phrases: Mapping[Key, str], types: Mapping[Key, str]
+) -> Iterator[Named]:
+    """The entities of a corpus, titles first, then phrases (of the types known); each key once."""
+    yield from titled.values()
+    yield from (Named(key, name, types.get(key, "phrase")) for key, name in phrases.items() if key not in titled)
 
 
 def mention_counts(read: ReadChunk) -> Counter[Key]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from hopbench.retrieval.graph.schema import GraphTables
+from hopbench.retrieval.graph.schema import Tables
 
 Record = Mapping[str, Any]
 
@@ -20,7 +20,11 @@ class GraphStore(Protocol):
         """Run a read-only query of `cypher` with `$namespace` bound; one round trip."""
         ...
 
-    def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
+    def read_parts(self, query: str) -> Iterator[list[Record]]:
+        """Run a read-only query without parameters of its own whose rows may be too many for one answer."""
+        ...
+
+    def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """Replace the namespace's content by these tables and keep the build record beside them."""
         ...
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,13 @@ from hopbench.retrieval.graph.schema import (
     LIST_COLUMNS,
     NODE_COLUMNS,
     SPARSE_COLUMNS,
-    GraphTables,
+    Tables,
 )
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
 from hopbench.retrieval.support.resources import exhausted
 
+PART_ROWS = 100_000  # of an answer: some 100 MB as Python objects
 VECTOR_ROWS = 10_000  # handed over at a time: as Python numbers a vector takes eight times its size
 
 
@@ -55,17 +56,28 @@ class KgliteStore:
             raise StoreError(f"kglite refused a query on {self.path.name}: {error}") from error
         return rows
 
-    def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
+    def read_parts(self, query: str) -> Iterator[list[Record]]:
+        """See `GraphStore.read_parts`: rows come in the same order each time, so that they can be counted off."""
+        begin, rows = 0, self.read(f"{query} SKIP 0 LIMIT {PART_ROWS}")
+        yield rows
+        while len(rows) == PART_ROWS:
+            begin += PART_ROWS
+            rows = self.read(f"{query} SKIP {begin} LIMIT {PART_ROWS}")
+            yield rows
+
+    def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`."""
         import kglite
 
         graph = kglite.KnowledgeGraph()
         for label, columns in NODE_COLUMNS.items():
-            self._add_nodes(graph, label, tables.nodes[label].reindex(columns=list(columns)))
+            for part in tables.parts(label):
+                self._add_nodes(graph, label, part.reindex(columns=list(columns)))
         for kind, columns in EDGE_COLUMNS.items():
-            self._add_edges(graph, kind, tables.edges[kind].reindex(columns=list(columns)))
-        for label, vectors in tables.vectors.items():
-            text, ids = "content" if label == CHUNK else "name", tables.nodes[label]["id"].tolist()
+            for part in tables.parts(kind):
+                self._add_edges(graph, kind, part.reindex(columns=list(columns)))
+        for label, ids, vectors in tables.vector_parts():
+            text = "content" if label == CHUNK else "name"
             for begin in range(0, len(ids), VECTOR_ROWS):
                 block = slice(begin, begin + VECTOR_ROWS)
                 graph.add_node_embeddings(label, text, dict(zip(ids[block], vectors[block].tolist(), strict=True)))

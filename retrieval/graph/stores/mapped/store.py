@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NoReturn
 
-from hopbench.retrieval.graph.schema import CHUNK, GraphTables
+from hopbench.retrieval.graph.schema import CHUNK, GraphTables, Tables
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
 from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping
@@ -33,6 +33,10 @@ class MappedStore:
     def read(self, query: str, **parameters: object) -> list[Record]:
         """See `GraphStore.read`."""
         return self._inner.read(self.rewrite(query), **parameters)
+
+    def read_parts(self, query: str) -> Iterator[list[Record]]:
+        """See `GraphStore.read_parts`."""
+        return self._inner.read_parts(self.rewrite(query))
 
     def rewrite(self, query: str) -> str:
         """A text of `cypher` as this graph's server gets it."""
@@ -71,7 +75,7 @@ class MappedStore:
                 f"{len(self._chunks)}, such as {strange[0]!r}: properties.Chunk.id must give the corpus's passage ids"
             )
 
-    def write(self, tables: GraphTables, record: Mapping[str, object]) -> NoReturn:
+    def write(self, tables: Tables, record: Mapping[str, object]) -> NoReturn:
         """Refused."""
         raise InputError("a graph that is read through --mapping is never written: leave --mapping out to build one")
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.cypher import neo4j as texts
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, GraphTables
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, Tables
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained, explanation
 
@@ -62,7 +62,11 @@ class Neo4jStore:
         bound = {**parameters, "namespace": self.namespace}
         return self._transaction("execute_read", lambda tx: [dict(row) for row in tx.run(query, bound)])
 
-    def write(self, tables: GraphTables, record: Mapping[str, object]) -> None:
+    def read_parts(self, query: str) -> Iterator[list[Record]]:
+        """See `GraphStore.read_parts`: in one, since the server promises no order by which to count off."""
+        yield self.read(query)
+
+    def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`. An interrupted write of the same build is completed, other content replaced."""
         key = str(record.get("build_key", ""))
         left = self.read(texts.INTERRUPTED)
@@ -71,14 +75,15 @@ class Neo4jStore:
         self._prepare()
         self._run(texts.BEGIN, key=key)
         for label, columns in NODE_COLUMNS.items():
-            rows = _properties(tables.nodes[label].reindex(columns=list(columns)), ("id",))
-            self._batches(texts.write_nodes(label), rows, BATCH_ROWS)
-        for label, vectors in tables.vectors.items():
-            ids = tables.nodes[label]["id"].tolist()
+            for part in tables.parts(label):
+                rows = _properties(part.reindex(columns=list(columns)), ("id",))
+                self._batches(texts.write_nodes(label), rows, BATCH_ROWS)
+        for label, ids, vectors in tables.vector_parts():
             pairs = [{"id": node, "vector": vector} for node, vector in zip(ids, vectors.tolist(), strict=True)]
             self._batches(texts.write_vectors(label), pairs, VECTOR_ROWS)
         for kind, columns in EDGE_COLUMNS.items():
-            self._write_edges(kind, tables.edges[kind].reindex(columns=list(columns)))
+            for part in tables.parts(kind):
+                self._write_edges(kind, part.reindex(columns=list(columns)))
         self._run(texts.FINISH, record=json.dumps(dict(record), sort_keys=True))
         self._run(texts.AWAIT_INDEXES, seconds=INDEX_SECONDS)
         self._run(texts.REPLAN, seconds=INDEX_SECONDS)

@@ -15,11 +15,15 @@ import pytest
 from tests.support import build_to_kill
 from tests.support.graphs import WORLD, WordEmbedder, plain, plan_of
 
+from hopbench.retrieval.graph.build import similarity, tables
 from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.build.settings import BuildSettings
+from hopbench.retrieval.graph.extract import rules
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores import fingerprint as fingerprints
+from hopbench.retrieval.graph.stores import kglite_store
+from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content, export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.support.errors import InputError, ParameterError
 from hopbench.retrieval.types import Passage, Triple
@@ -129,6 +133,31 @@ def test_the_record_says_how_the_nearest_chunks_were_found(method: str, tmp_path
 
     assert (method, 1.0) == (record["similar"]["method"], record["similar"]["recall"])
     assert record["similar"] == (store.record() or {})["similar"]
+
+
+def test_a_graph_in_many_parts_is_the_same_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passages = [
+        *WORLD,
+        Passage("long", "Ohio River", "The river runs. " * 60),
+        Passage("é", "Éa \ue000", "\U0001f600 met Éa."),
+    ]
+    plan = plan_of(passages, max_tokens=40)
+    _, whole = built(plan, tmp_path / "whole")
+    for module, name in ((rules, "BLOCK"), (rules, "ROWS"), (tables, "ROWS"), (similarity, "PAIRS")):
+        monkeypatch.setattr(module, name, 2)
+    for module, name in ((fingerprints, "LINES"), (kglite_store, "PART_ROWS")):
+        monkeypatch.setattr(module, name, 3)
+
+    store, record = built(plan, tmp_path / "parts")
+
+    assert (whole["fingerprint"], whole["nodes"], whole["edges"]) == (
+        record["fingerprint"],
+        record["nodes"],
+        record["edges"],
+    )
+    held = content(StoredTables(store))
+    assert (record["fingerprint"], record["nodes"], record["edges"]) == (held.fingerprint, held.nodes, held.edges)
+    assert whole["fingerprint"] == fingerprint(export(store))
 
 
 def test_building_again_is_one_look_at_the_record(tmp_path: Path) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.build import all_pairs, shared_stems
+from hopbench.retrieval.graph.build import all_pairs, shared_stems, similarity
 from hopbench.retrieval.graph.build.all_pairs import exact_pairs
 from hopbench.retrieval.graph.build.shared_stems import SharedStems
-from hopbench.retrieval.graph.build.similarity import similar_table
+from hopbench.retrieval.graph.build.similarity import similar_parts
 from hopbench.retrieval.search import neighbours
 from hopbench.retrieval.search.neighbours import Pairs
 from hopbench.retrieval.search.topk import kth_at_least, top_columns
@@ -33,6 +34,10 @@ def nearest_pairs(vectors: NDArray[np.float32], *, top_k: int, floor: float) -> 
 def as_dict(pairs: Pairs) -> dict[tuple[int, int], float]:
     ends = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
     return dict(zip(ends, pairs.cosine.tolist(), strict=True))
+
+
+def table_of(chunks: Sequence[Chunk], pairs: Pairs, tagger: Tagger) -> pd.DataFrame:
+    return pd.concat(similar_parts(chunks, pairs, tagger), ignore_index=True)
 
 
 def brute(vectors: NDArray[np.float32], top_k: int, floor: float) -> dict[tuple[int, int], float]:
@@ -166,7 +171,7 @@ def test_an_edge_stands_once_with_sorted_ends_and_the_tags_both_share() -> None:
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = unit((1, 0.1), (1, 0), (0, 1))
 
-    table = similar_table(chunks, exact_pairs(vectors, top_k=2, floor=0.5), tagger)
+    table = table_of(chunks, exact_pairs(vectors, top_k=2, floor=0.5), tagger)
 
     assert [("a", "b", ["boat", "river"])] == list(zip(table.source, table.target, table.tags, strict=True))
 
@@ -175,7 +180,7 @@ def test_tags_are_at_most_eight() -> None:
     text = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
     chunks = [Chunk(name, name, 0, "", text) for name in "ab"]
 
-    table = similar_table(chunks, exact_pairs(unit((1, 0), (1, 0)), top_k=1, floor=0.0), Tagger([text]))
+    table = table_of(chunks, exact_pairs(unit((1, 0), (1, 0)), top_k=1, floor=0.0), Tagger([text]))
 
     assert [8] == table.tags.map(len).tolist()
 
@@ -200,11 +205,22 @@ def test_the_tags_of_many_pairs_are_those_of_each(texts: list[list[str]]) -> Non
     assert [tagger.top(sorted(stems[i] & stems[j]), 2) for i, j in zip(first, second, strict=True)] == tags
 
 
-def test_a_graph_without_pairs_has_an_empty_table() -> None:
-    table = similar_table([Chunk("a", "a", 0, "", "")], exact_pairs(unit((1, 0)), top_k=1, floor=0.0), Tagger())
+def test_a_table_in_parts_is_the_whole_table() -> None:
+    chunks = [Chunk(f"c{row}", f"c{row}", 0, "", f"river {row} boats") for row in range(12)]
+    pairs = exact_pairs(np.repeat(unit((1, 0.3), (0.4, 1)), 6, axis=0), top_k=3, floor=0.1)
+    tagger = Tagger(chunk.content for chunk in chunks)
 
-    assert ["source", "target", "similarity", "tags"] == list(table.columns)
-    assert table.empty
+    whole = table_of(chunks, pairs, tagger)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similarity, "PAIRS", 7)
+        assert len(list(similar_parts(chunks, pairs, tagger))) == -(-len(whole) // 7)
+        assert whole.equals(table_of(chunks, pairs, tagger))
+
+
+def test_a_graph_without_pairs_has_no_part() -> None:
+    chunk = Chunk("a", "a", 0, "", "")
+
+    assert [] == list(similar_parts([chunk], exact_pairs(unit((1, 0)), top_k=1, floor=0.0), Tagger()))
 
 
 def test_copies_of_one_text_go_to_the_earliest_and_take_no_more_room_than_others() -> None:

@@ -12,11 +12,13 @@ from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table, title_key
 from hopbench.retrieval.graph.extract.names import (
     Named,
+    Phrases,
     ReadChunk,
-    keep_returning_phrases,
+    keep_phrases,
     mention_counts,
     named_entities,
     read_chunk,
+    titled_entities,
 )
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.types import Chunk, Passage
@@ -30,8 +32,15 @@ def read(*passages: tuple[str, str]) -> tuple[list[ReadChunk], dict[tuple[str, .
     chunks = [chunk(title, text, number) for number, (title, text) in enumerate(passages)]
     table = alias_table(chunks)
     pieces = [read_chunk(one, table) for one in chunks]
-    phrases = keep_returning_phrases(pieces)
-    return pieces, {one.key: one for one in named_entities(pieces, table, phrases)}
+    phrases = returning(pieces)
+    keep_phrases(pieces, phrases)
+    return pieces, {one.key: one for one in named_entities(titled_entities(pieces, table), phrases, {})}
+
+
+def returning(pieces: Sequence[ReadChunk]) -> dict[tuple[str, ...], str]:
+    phrases = Phrases()
+    phrases.add(pieces)
+    return phrases.names()
 
 
 def named(piece: ReadChunk) -> set[str]:
@@ -207,7 +216,7 @@ def test_parts_of_one_passage_are_one_passage_for_phrases() -> None:
     parts = [Chunk(f"p#{n}", "p", n, "", "he met Orson Welles there") for n in (0, 1)]
     pieces = [read_chunk(one, alias_table(parts)) for one in parts]
 
-    assert {} == keep_returning_phrases(pieces)
+    assert {} == returning(pieces)
 
 
 @given(corpora())
@@ -215,7 +224,9 @@ def test_every_mention_names_an_entity_and_stands_where_its_span_says(passages: 
     chunks = chunk_passages(passages)
     table = alias_table(chunks)
     pieces = [read_chunk(one, table) for one in chunks]
-    entities = {one.key for one in named_entities(pieces, table, keep_returning_phrases(pieces))}
+    phrases = returning(pieces)
+    keep_phrases(pieces, phrases)
+    entities = {one.key for one in named_entities(titled_entities(pieces, table), phrases, {})}
 
     for piece in pieces:
         for mention in piece.mentions:

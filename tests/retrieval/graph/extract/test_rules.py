@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.graphs import WORLD, corpora
 
 from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.graph.extract import rules
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO
 from hopbench.retrieval.text import Tagger
@@ -103,6 +105,19 @@ def test_columns_are_those_of_the_schema() -> None:
         assert list(NODE_COLUMNS[ENTITY]) == list(tables[ENTITY])
         for kind in (MENTIONED_IN, RELATED_TO):
             assert list(EDGE_COLUMNS[kind]) == list(tables[kind])
+
+
+@given(corpora(low=1), st.integers(1, 4), st.integers(1, 5))
+def test_a_corpus_read_in_blocks_gives_the_same_tables(passages: Sequence[Passage], block: int, rows: int) -> None:
+    whole = extract(*passages)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rules, "BLOCK", block)
+        patch.setattr(rules, "ROWS", rows)
+        parts = extract(*passages)
+
+    assert {name: table.values.tolist() for name, table in whole.items()} == {
+        name: table.values.tolist() for name, table in parts.items()
+    }
 
 
 def check(tables: dict[str, pd.DataFrame]) -> None:
