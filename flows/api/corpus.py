@@ -86,7 +86,7 @@ class Corpus:
         """
         from hopbench.eval.synthesize.generate import TYPES, Recipe
         from hopbench.flows.orchestration.progress import NoProgress
-        from hopbench.flows.synthesize.make import MakeOptions, synthesize_opened
+        from hopbench.flows.studies.synthesize.make import MakeOptions, synthesize_opened
 
         recipe = Recipe(questions=questions, types=tuple(types) or TYPES, seed=seed)
         options = MakeOptions(graph=replace(self.options, llm=None), recipe=recipe, out=Path(out), role=role)

@@ -13,8 +13,8 @@ from hopbench.flows.cli.flags.shared import BudgetUsd, DryRun
 from hopbench.flows.settings.graph_options import GraphOptions
 
 if TYPE_CHECKING:
-    from hopbench.flows.synthesize.check import CheckOutcome
-    from hopbench.flows.synthesize.make import Written
+    from hopbench.flows.studies.synthesize.check import CheckOutcome
+    from hopbench.flows.studies.synthesize.make import Written
 
 
 @with_flags(GraphOptions, without=("dataset", "questions", "limit"))
@@ -77,7 +77,7 @@ def synthesize_command(
     if (dataset is None) == (check is None):
         raise InputError("name a corpus with --dataset, or a labelled set with --check (one of the two)")
     if check is not None:
-        from hopbench.flows.synthesize.check import check as run_check
+        from hopbench.flows.studies.synthesize.check import check as run_check
 
         with terminal_progress() as progress:
             outcome = run_check(GraphOptions(dataset=check, **flags), recipe, seeds, strategies, out, progress)
@@ -85,13 +85,13 @@ def synthesize_command(
         return
     if out is None:
         raise InputError("--out is missing: name the folder to write")
-    from hopbench.flows.synthesize.make import MakeOptions, synthesize
+    from hopbench.flows.studies.synthesize.make import MakeOptions, synthesize
 
     graph = GraphOptions(dataset=str(dataset), **flags)
     options = MakeOptions(graph=graph, recipe=recipe, out=out, role=role, by=by, budget=budget)
     if dry_run:
         from hopbench.flows.cli.printing.estimate import print_estimate
-        from hopbench.flows.synthesize.estimate import ASSUMED, estimate
+        from hopbench.flows.studies.synthesize.estimate import ASSUMED, estimate
 
         print_estimate(estimate(options), ASSUMED)
         return

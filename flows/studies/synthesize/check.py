@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.synthesize.make import opened
+from hopbench.flows.studies.synthesize.make import opened
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:

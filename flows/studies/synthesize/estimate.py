@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hopbench.flows.run.estimate import Estimate, priced
 from hopbench.flows.settings.home import Home
-from hopbench.flows.synthesize.make import ROLES, SPARE, MakeOptions
+from hopbench.flows.studies.synthesize.make import ROLES, SPARE, MakeOptions
 from hopbench.retrieval.support.errors import InputError
 
 ASSUMED = "Assumed: nothing cached, no question dropped before its last check, passages of the corpus's mean length."
