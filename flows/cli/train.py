@@ -40,6 +40,9 @@ def hoprank_command(
         option(DATA, help="NAME=FILE: ready triples of the set NAME, whose graph with them is also trained on."),
     ] = None,
     passes: Annotated[int, option(EXECUTION, min=1, max=4, help="How often paths are followed and scored.")] = 2,
+    rounds: Annotated[
+        int, option(EXECUTION, min=0, max=1000, help="Trees on top of the linear score; 0 leaves them out.")
+    ] = 200,
     without: Annotated[
         list[str] | None,
         option(
@@ -60,23 +63,30 @@ def hoprank_command(
         triples=tuple(triples or ()),
         passes=passes,
         without=tuple(without or ()),
+        rounds=rounds,
     )
     with terminal_progress() as progress:
         trained = run(options, progress)
     _print(trained)
-    typer.echo(f"{trained.numbers} numbers learned" + (f", written to {out}" if out else "; --out FILE keeps them"))
+    typer.echo(
+        f"{trained.numbers} numbers and {trained.trees} trees learned"
+        + (f", written to {out}" if out else "; --out FILE keeps them")
+    )
 
 
 def _print(trained: Trained) -> None:
     from hopbench.flows.cli.printing.output import add_row, console, table
 
-    rows = table("tested on", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",))
+    rows = table(
+        "tested on", "model", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",)
+    )
     for figure in trained.figures:
         recall = f"{figure.recall_at_5:.3f} [{figure.recall_interval[0]:.3f}, {figure.recall_interval[1]:.3f}]"
         complete = f"{figure.all_gold_at_10:.3f} [{figure.all_gold_interval[0]:.3f}, {figure.all_gold_interval[1]:.3f}]"
         add_row(
             rows,
             figure.setting,
+            figure.model,
             figure.dataset + (" with triples" if figure.triples else ""),
             figure.embedder.partition(":")[0],
             str(figure.questions),

@@ -33,6 +33,7 @@ class TrainOptions:
     triples: Sequence[str] = ()
     passes: int = 2
     without: Sequence[str] = ()
+    rounds: int = 200
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Trained:
     figures: Sequence[Figures]
     warnings: Sequence[str]
     numbers: int
+    trees: int
 
 
 def train(options: TrainOptions, progress: Progress) -> Trained:
@@ -61,11 +63,13 @@ def train(options: TrainOptions, progress: Progress) -> Trained:
     if options.out is not None:
         refuse_unwritable(options.out)
     home.prepare()
+    from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
     from hopbench.eval.training.hoprank import Trainer
     from hopbench.retrieval.strategies.hoprank.weights import to_json
 
-    trainer = Trainer(passes=options.passes, without=frozenset(options.without))
+    boosting = Boosting(rounds=options.rounds)
+    trainer = Trainer(passes=options.passes, without=frozenset(options.without), boosting=boosting)
     group = [
         example
         for name, benchmark in zip(options.datasets, benchmarks, strict=True)
@@ -86,7 +90,7 @@ def train(options: TrainOptions, progress: Progress) -> Trained:
         if benchmark.role == "report"
     ]
     warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings]
-    return Trained(figures, warnings, weights.size)
+    return Trained(figures, warnings, weights.size, len(weights.trees.trees))
 
 
 def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
@@ -149,6 +153,7 @@ def _provenance(
     group: Sequence[TrainingExample],
     figures: Sequence[Figures],
 ) -> dict[str, Any]:
+    from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.losses import L2
     from hopbench.eval.trials.version import code_version
 
@@ -162,6 +167,7 @@ def _provenance(
         "without": sorted(options.without),
         "passes": options.passes,
         "l2": L2,
+        "boosting": asdict(Boosting(rounds=options.rounds)),
         "folds": options.folds,
         "code_version": code_version(),
         "figures": [asdict(figure) for figure in figures],
