@@ -1,9 +1,9 @@
-"""The quality of learned weights on questions, and on data sets, that they were not learned from."""
+"""The quality of learned weights on questions, and on families of data sets, that they were not learned from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -27,9 +27,13 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Means over the questions of a data set with one embedder, each with its 95% bootstrap interval."""
+    """Means over the questions of a data set with one embedder, each with its 95% bootstrap interval.
+
+    `model` is `trees` or `linear`: both from one fit, the linear score being what trees add to.
+    """
 
     setting: str
+    model: str
     dataset: str
     triples: bool
     embedder: str
@@ -53,9 +57,15 @@ def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: i
 
 
 def left_out(trainer: Trainer, group: Sequence[TrainingExample], tell: Progress) -> list[Figures]:
-    """Each data set ranked by weights learned from the others; nothing where there is only one."""
-    names = sorted({example.dataset for example in group})
-    return _tested("left out", trainer, group, lambda example: example.dataset, names if len(names) > 1 else (), tell)
+    """Each family of data sets ranked by weights learned from the others; nothing where there is only one."""
+    names = sorted({family(example.dataset) for example in group})
+    parts = names if len(names) > 1 else ()
+    return _tested("left out", trainer, group, lambda example: family(example.dataset), parts, tell)
+
+
+def family(dataset: str) -> str:
+    """What comes before the first hyphen of a set's name: `musique-train100` and `musique-train940` are one family."""
+    return dataset.partition("-")[0]
 
 
 def _tested(
@@ -66,12 +76,20 @@ def _tested(
     parts: Sequence[T],
     tell: Progress,
 ) -> list[Figures]:
-    ranked: list[tuple[TrainingExample, list[str]]] = []
+    ranked: dict[str, list[tuple[TrainingExample, list[str]]]] = {}
     for part in parts:
         tell(f"{setting}: {part}")
         weights = trainer.fit([example for example in group if part_of(example) != part])
-        ranked += ranked_by(trainer, weights, [example for example in group if part_of(example) == part])
-    return list(_figures(setting, ranked))
+        tested = [example for example in group if part_of(example) == part]
+        for model, of_model in models(weights).items():
+            ranked.setdefault(model, []).extend(ranked_by(trainer, of_model, tested))
+    return [figure for model, of_model in ranked.items() for figure in figures_of(setting, model, of_model)]
+
+
+def models(weights: Weights) -> dict[str, Weights]:
+    """The weights by the model that ranks by them: the linear score alone, and with trees where there are some."""
+    linear = replace(weights, trees=replace(weights.trees, trees=()))
+    return {"linear": linear, "trees": weights} if weights.trees.trees else {"linear": linear}
 
 
 def ranked_by(
@@ -81,14 +99,15 @@ def ranked_by(
     return [(example, trainer.ranking(example, weights)) for example in group]
 
 
-def _figures(setting: str, ranked: Sequence[tuple[TrainingExample, list[str]]]) -> Iterator[Figures]:
+def figures_of(setting: str, model: str, ranked: Sequence[tuple[TrainingExample, list[str]]]) -> Iterator[Figures]:
+    """The figures of rankings, a set and embedder each."""
     for key in sorted({_key(example) for example, _ in ranked}):
         chosen = [pair for pair in ranked if _key(pair[0]) == key]
         recall = np.array([_recall(example, ranking[:5]) for example, ranking in chosen])
         complete = np.array([_recall(example, ranking[:10]) == 1.0 for example, ranking in chosen], np.float64)
         means = float(recall.mean()), float(complete.mean())
         first, second = _interval(recall), _interval(complete)
-        yield Figures(setting, *key, len(chosen), means[0], first, means[1], second)
+        yield Figures(setting, model, *key, len(chosen), means[0], first, means[1], second)
 
 
 def _key(example: TrainingExample) -> tuple[str, bool, str]:

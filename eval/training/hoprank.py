@@ -1,19 +1,23 @@
-"""Learning hoprank's numbers from questions with gold passages: pool, edge models and passes, one after another."""
+"""Learning hoprank from questions with gold passages: pool, edge models, passes and trees, one after another."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance
 from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
 from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank.contributions import Scores
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
+from hopbench.retrieval.strategies.hoprank.list_features import list_facts, tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
-from hopbench.retrieval.strategies.hoprank.scoring import passes, pool_ranking, with_paths
+from hopbench.retrieval.strategies.hoprank.scoring import passes, pool_ranking, reordered, with_paths
+from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names
 from hopbench.retrieval.support.errors import UnknownNameError
 
@@ -21,15 +25,20 @@ PASSES = 2
 LEAST_GOLD = 3  # edges to gold that a kind's model needs; with fewer, the kind says nothing
 NEVER = -30.0
 EDGE = "edge"
+BEST_EDGE = frozenset(f"best_{name}" for name in feature_names()["edge"])
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """How to learn. `without` names features or kinds of edges to leave out: an ablation; `edge` is all of edges."""
+    """How to learn. `without` names features or kinds of edges to leave out: an ablation; `edge` is all of edges.
+
+    No tree is grown in a `boosting` of no rounds.
+    """
 
     anchors: int = HopRank.anchors
     passes: int = PASSES
     without: frozenset[str] = frozenset()
+    boosting: Boosting = field(default_factory=Boosting)
 
     def __post_init__(self) -> None:
         """Refuse names that nothing has."""
@@ -56,13 +65,34 @@ class Trainer:
             weights, ranked = self._fit_ranking(plain, self._list(plain, ranked, edges), worth)
             more, with_triples = self._fit_triples(stated, self._list(stated, with_triples, edges), weights)
             learned.append(np.concatenate([weights, more]))
-        return Weights(first, edges, tuple(learned))
+        linear = Weights(first, edges, tuple(learned))
+        return replace(linear, trees=self._fit_trees(plain, worth, linear))
 
     def ranking(self, example: TrainingExample, weights: Weights) -> list[str]:
         """An example's passages, best first, under some weights."""
-        *_, (last, _) = passes(example.candidates, weights, self.anchors, example.reached)
-        order = np.argsort(-last.scores, kind="stable")
-        return list(dict.fromkeys(example.passages[row] for row in last.chunks[order].tolist()))
+        passed = list(passes(example.candidates, weights, self.anchors, example.reached))
+        scored = Scores.of(passed[-1][0], reordered(example.candidates, passed, weights.trees))
+        order = np.lexsort((scored.chunks, -scored.values))
+        return list(dict.fromkeys(example.passages[row] for row in scored.chunks[order].tolist()))
+
+    def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> Trees:
+        """Trees that put the best of the last pass in a better order than the linear score alone does."""
+        names = tree_names()
+        if not self.boosting.rounds or not self.anchors:
+            return Trees(names, ())
+        listed = []
+        for example in group:
+            facts = list_facts(
+                example.candidates, list(passes(example.candidates, linear, self.anchors, example.reached))
+            )
+            listed.append((facts.chunks, tree_features(facts), facts.score))
+        sizes = [len(chunks) for chunks, _, _ in listed]
+        gold = [np.isin(chunks, example.gold) for (chunks, _, _), example in zip(listed, group, strict=True)]
+        features = np.concatenate([values for _, values, _ in listed])
+        features[:, [self._left_out(name) for name in names]] = 0.0
+        given = np.concatenate([score for _, _, score in listed])
+        start = np.cumsum([0, *sizes])[:-1]
+        return fit_trees(RankedLists(features, np.concatenate(gold), start, worth, given), names, self.boosting)
 
     def _list(
         self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]
@@ -100,7 +130,9 @@ class Trainer:
         return more, [Ranked(ranked.chunks, ranked.features, both) for ranked in listed]
 
     def _left_out(self, name: str) -> bool:
-        return name in self.without or name.removeprefix("log_").removeprefix("path_") in self.without
+        bare = name.removeprefix("log_").removeprefix("path_")
+        of_edge = name.removeprefix("best_") if name in BEST_EDGE else ""
+        return not self.without.isdisjoint({name, bare, of_edge, EDGE if of_edge else ""})
 
     def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> EdgeModel:
         """The model of one kind, from the edges that leave gold passages; they lead to gold or not."""

@@ -43,30 +43,47 @@ def fit_ranking(lists: RankedLists, l2: float = L2) -> Floats:
 
 
 def _ranking_loss(features: Floats, lists: RankedLists) -> Callable[[Floats], tuple[float, Floats]]:
-    owner = np.repeat(np.arange(len(lists.start)), np.diff(np.append(lists.start, len(features))))
-    golds = np.bincount(owner[lists.gold], minlength=len(lists.start))
-    counts = (golds > 0) & (golds < np.bincount(owner, minlength=len(lists.start)))
-    share = np.where(counts, lists.weight, 0.0) / lists.weight.sum() / np.maximum(golds, 1)
-    gold = np.flatnonzero(lists.gold & counts[owner])
+    of_scores = ScoreLoss(lists)
     given = np.zeros(len(features)) if lists.given is None else lists.given
-    whose = owner[gold]
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        z = features @ weights + given
-        others = np.where(lists.gold, -np.inf, z)
-        top = np.maximum.reduceat(others, lists.start)
-        top = np.where(np.isfinite(top), top, 0.0)
-        mass = np.exp(others - top[owner])
-        total = np.add.reduceat(mass, lists.start)
-        rival = top + np.log(np.where(total > 0, total, 1.0))
-        lead = rival[whose] - z[gold]
-        value = float((share[whose] * np.logaddexp(0.0, lead)).sum())
-        pull = share[whose] / (1.0 + np.exp(-lead))
-        slope = mass * (np.bincount(whose, pull, len(rival)) / np.where(total > 0, total, 1.0))[owner]
-        slope[gold] -= pull
+        value, slope, _ = of_scores(features @ weights + given)
         return value, slope @ features
 
     return loss
+
+
+class ScoreLoss:
+    """The loss of scores: per question the mean over its gold passages of softplus(logsumexp of the others − z)."""
+
+    def __init__(self, lists: RankedLists) -> None:
+        self._start, self._gold = lists.start, lists.gold
+        self._owner = np.repeat(np.arange(len(lists.start)), np.diff(np.append(lists.start, len(lists.gold))))
+        golds = np.bincount(self._owner[lists.gold], minlength=len(lists.start))
+        counts = (golds > 0) & (golds < np.bincount(self._owner, minlength=len(lists.start)))
+        self._rows = np.flatnonzero(lists.gold & counts[self._owner])
+        self._whose = self._owner[self._rows]
+        share = np.where(counts, lists.weight, 0.0) / lists.weight.sum() / np.maximum(golds, 1)
+        self._share = share[self._whose]
+
+    def __call__(self, z: Floats) -> tuple[float, Floats, Floats]:
+        """The loss of scores z (c,), its slope (c,) and the diagonal of its curvature (c,)."""
+        others = np.where(self._gold, -np.inf, z)
+        top = np.maximum.reduceat(others, self._start)
+        top = np.where(np.isfinite(top), top, 0.0)
+        mass = np.exp(others - top[self._owner])
+        total = np.add.reduceat(mass, self._start)
+        total = np.where(total > 0, total, 1.0)
+        lead = (top + np.log(total))[self._whose] - z[self._rows]
+        value = float((self._share * np.logaddexp(0.0, lead)).sum())
+        likely = 1.0 / (1.0 + np.exp(-lead))
+        pull, bend = self._share * likely, self._share * likely * (1.0 - likely)
+        chance = mass / total[self._owner]  # of a passage that is not gold, among those
+        pulls, bends = (np.bincount(self._whose, each, len(total))[self._owner] for each in (pull, bend))
+        slope, curvature = chance * pulls, chance * (1.0 - chance) * pulls + chance * chance * bends
+        slope[self._rows] -= pull
+        curvature[self._rows] += bend
+        return value, slope, curvature
 
 
 def fit_logistic(features: Floats, labels: NDArray[np.bool_], weight: Floats, l2: float = L2) -> tuple[Floats, float]:

@@ -31,20 +31,25 @@ def hoprank_command(**flags: Any) -> None:
     with terminal_progress() as progress:
         trained = run(options, progress)
     _print(trained)
-    out = options.out
-    typer.echo(f"{trained.numbers} numbers learned" + (f", written to {out}" if out else "; --out FILE keeps them"))
+    typer.echo(
+        f"{trained.numbers} numbers and {trained.trees} trees learned"
+        + (f", written to {options.out}" if options.out else "; --out FILE keeps them")
+    )
 
 
 def _print(trained: Trained) -> None:
     from hopbench.flows.cli.printing.output import add_row, console, table
 
-    rows = table("tested on", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",))
+    rows = table(
+        "tested on", "model", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",)
+    )
     for figure in trained.figures:
         recall = f"{figure.recall_at_5:.3f} [{figure.recall_interval[0]:.3f}, {figure.recall_interval[1]:.3f}]"
         complete = f"{figure.all_gold_at_10:.3f} [{figure.all_gold_interval[0]:.3f}, {figure.all_gold_interval[1]:.3f}]"
         add_row(
             rows,
             figure.setting,
+            figure.model,
             figure.dataset + (" with triples" if figure.triples else ""),
             figure.embedder.partition(":")[0],
             str(figure.questions),

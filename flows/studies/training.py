@@ -30,6 +30,7 @@ class Trained:
     figures: Sequence[Figures]
     warnings: Sequence[str]
     numbers: int
+    trees: int
 
 
 def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps) -> Trained:
@@ -49,11 +50,13 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     if options.out is not None:
         refuse_unwritable(options.out)
     home.prepare()
+    from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
     from hopbench.eval.training.hoprank import Trainer
     from hopbench.retrieval.strategies.hoprank.weights import to_json
 
-    trainer = Trainer(passes=options.passes, without=frozenset(options.without))
+    boosting = Boosting(rounds=options.rounds)
+    trainer = Trainer(passes=options.passes, without=frozenset(options.without), boosting=boosting)
     steps = ProgressSteps(steps, progress, announce=True)
     group = [
         example
@@ -79,7 +82,7 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
         if benchmark.role == "report"
     ]
     warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings]
-    return Trained(figures, warnings, weights.size)
+    return Trained(figures, warnings, weights.size, len(weights.trees.trees))
 
 
 def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
@@ -141,6 +144,7 @@ def _provenance(
     group: Sequence[TrainingExample],
     figures: Sequence[Figures],
 ) -> dict[str, Any]:
+    from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.losses import L2
     from hopbench.eval.trials.version import code_version
 
@@ -154,6 +158,7 @@ def _provenance(
         "without": sorted(options.without),
         "passes": options.passes,
         "l2": L2,
+        "boosting": asdict(Boosting(rounds=options.rounds)),
         "folds": options.folds,
         "code_version": code_version(),
         "figures": [asdict(figure) for figure in figures],

@@ -78,6 +78,7 @@ class Strategy(Parameters, ABC):
     equal ones share that work. `thresholds` are lower bounds of edges that are read: what is read for one value serves
     every higher one. `kind` is the kind of its plain label: documented, tuned, learned, or its author's word.
     `fitted_fields` are the parameters that name learned numbers: changing one does not make a label set by hand.
+    `contributions` says that the components of a hit are contributions, which add up to its score.
     `foreign` says that its rankings come from somebody else's retriever, which names passages and not how it found
     them; `timing`, whether its time is this process's (paced by the yardstick), another one's (wall time) or unknown.
     """
@@ -90,6 +91,7 @@ class Strategy(Parameters, ABC):
     thresholds: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str] = "documented"
     fitted_fields: ClassVar[tuple[str, ...]] = ()
+    contributions: ClassVar[bool] = False
     foreign: ClassVar[bool] = False
     timing: ClassVar[Timing] = "paced"
 

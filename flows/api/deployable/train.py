@@ -36,6 +36,6 @@ def train(**values: Any) -> Trained:
         }
         for one in map(asdict, trained.figures)
     ]
-    where = f"{trained.numbers} numbers learned" + (f", written to `{out}`" if out else "")
+    where = f"{trained.numbers} numbers and {trained.trees} trees learned" + (f", written to `{out}`" if out else "")
     leave(f"# hoprank's weights\n\n{where}\n\n{table(rows)}\n", artifact_key("train"), "Scores on held-out questions")
     return trained

@@ -40,10 +40,10 @@ def print_explanation(target: Target, examiner: Examiner, again: bool = False) -
         screen.print(Text(f"  failed: {answer.failure}"))
         return
     _print_notes(screen, target, examiner)
-    weights = answer.strategy.coefficients()
+    weights, learned = answer.strategy.coefficients(), answer.strategy.contributions
     for place in answer.places[: examiner.top]:
-        _print_hit(screen, target, place, len(str(examiner.top)), learned=bool(weights))
-    if weights:
+        _print_hit(screen, target, place, len(str(examiner.top)), learned=learned)
+    if learned:
         screen.print(feature_table(answer.places, target.question.gold, weights))
     _print_context(screen, target, examiner)
     _print_stored(screen, target, examiner)

@@ -27,14 +27,16 @@ ALONE = -9.0  # the log-mass of the other candidates where there are none
 class Paths:
     """Paths into c chunks, sorted, the pool and all that the anchors' edges lead to.
 
-    `features` are (c, 12), with triples (c, 14). `edges` are the edges of the anchors, with P(anchor) in
-    `anchor_probability` and `value` = P(anchor) · P(edge), both (e,); `best` (c,) is the number of the best edge into
-    each chunk, NOWHERE where there is none.
+    `features` are (c, 12), with triples (c, 14). `edges` are the edges of the anchors, with their `edge_features`
+    (e, 17), with triples (e, 22), P(edge) in `probability`, P(anchor) in `anchor_probability` and `value`, the product
+    of both, all (e,); `best` (c,) is the number of the best edge into each chunk, NOWHERE where there is none.
     """
 
     chunks: Numbers
     features: Floats
     edges: Edges
+    edge_features: Floats
+    probability: Floats
     anchor_probability: Floats
     value: Floats
     best: Numbers
@@ -123,14 +125,15 @@ def follow(
     of_anchor = np.zeros(candidates.corpus.chunks)
     of_anchor[starting] = probability
     before = of_anchor[edges.anchor]
-    value = before * sigmoid(logits)
+    probability = sigmoid(logits)
+    value = before * probability
     chunks = distinct(np.concatenate([candidates.pool.chunks, edges.target]))
     target = chunks.searchsorted(edges.target)
     best = np.full(len(chunks), NOWHERE, np.int64)
     order = len(value) - 1 - value[::-1].argsort(kind="stable")
     best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
     described = path_features(edges, target, value, len(chunks), triples=candidates.corpus.relations is not None)
-    return Paths(chunks, described, edges, before, value, best)
+    return Paths(chunks, described, edges, features, probability, before, value, best)
 
 
 def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, triples: bool = False) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,37 +11,43 @@ from hopbench.retrieval.index import Index
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.base import KEEP
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.contributions import Contributions, Scores
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked
+from hopbench.retrieval.strategies.hoprank.scoring import Reordered
 from hopbench.retrieval.strategies.hoprank.triple_edges import near_entities
-from hopbench.retrieval.strategies.hoprank.weights import score_names
-from hopbench.retrieval.strategies.hoprank.words import Floats
 from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
 Passes = Sequence[tuple[Ranked, Paths | None]]
 
 
-def ranking(question: Question, candidates: Candidates, passed: Passes, index: Index, anchors: int) -> Ranking:
-    """The last pass's best chunks, the first `EXPLAINED` with their paths.
+def ranking(
+    question: Question,
+    candidates: Candidates,
+    passed: Passes,
+    index: Index,
+    anchors: int,
+    judged: Reordered | None = None,
+) -> Ranking:
+    """The last pass's best chunks, in the order of trees where they were `judged`; the first `EXPLAINED` with paths.
 
     Seeds are the anchors of the first pass: the best of the pool by words alone.
     """
     pool, (last, paths) = passed[0][0], passed[-1]
     seeds = pool.chunks[np.argsort(-pool.scores, kind="stable")[: max(anchors, 1)]].tolist()
-    scores = last.scores.round(DECIMALS)
-    best = np.lexsort((last.chunks, -scores))[:KEEP]
-    column = {name: number for number, name in enumerate(score_names()[: last.features.shape[1]])}
-    shares = (last.features[best] * last.weights).round(DECIMALS)
-    led = np.zeros(len(best), bool) if paths is None else paths.best[best] != NOWHERE
+    scored = Scores.of(last, judged)
+    best = np.lexsort((scored.chunks, -scored.values))[:KEEP]
+    led = np.zeros(len(scored.chunks), bool) if paths is None else paths.best[scored.rows] != NOWHERE
     finder = _PathFinder(candidates, passed, index, seeds)
+    explained = Contributions.of(scored, best)
     hits: list[Hit] = []
-    rows = zip(last.chunks[best].tolist(), scores[best].tolist(), led.tolist(), shares, strict=True)
-    for chunk, score, reached, share in rows:
+    rows = zip(scored.chunks[best].tolist(), scored.values[best].tolist(), led[best].tolist(), explained, strict=True)
+    for chunk, score, reached, components in rows:
         path = finder.steps_to(chunk) if len(hits) < EXPLAINED else ()
         origin = "graph" if reached and chunk not in seeds else "seed"
-        hits.append(Hit(index.chunks[chunk].id, score, origin, Contributions(column, share), path))
+        hits.append(Hit(index.chunks[chunk].id, score, origin, components, path))
     named = [candidates.corpus.graph.entities[entity] for entity in candidates.question.entities]
     return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], _notes(named, passed, hits))
 
@@ -56,27 +62,6 @@ def _notes(entities: Sequence[str], passed: Passes, hits: Sequence[Hit]) -> dict
         "kept": sum(hit.origin == "graph" for hit in hits),
         "unique": len(set().union(*(each.chunks[each.best != NOWHERE].tolist() for each in paths))),
     }
-
-
-class Contributions(Mapping[str, float]):
-    """Each feature's contribution to a hit's score, by name; computed on access, since few hits are read."""
-
-    __slots__ = ("_column", "_values")
-
-    def __init__(self, column: Mapping[str, int], values: Floats) -> None:
-        self._column, self._values = column, values
-
-    def __getitem__(self, name: str) -> float:
-        return float(self._values[self._column[name]])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._column)
-
-    def __len__(self) -> int:
-        return len(self._column)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
 
 
 class _PathFinder:

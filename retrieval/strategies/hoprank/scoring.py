@@ -1,15 +1,21 @@
-"""From a question to scored candidates: the pool first, then passes over paths, each from the best of the last."""
+"""From a question to scored candidates: the pool first, then passes over paths, each from the best of the last.
+
+Trees then put the best of the last pass in order: what they say is added to the linear score.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.list_features import list_facts, tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
+from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights
-from hopbench.retrieval.strategies.hoprank.words import Floats
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
 
 def pool_ranking(candidates: Candidates, weights: Floats) -> Ranked:
@@ -35,3 +41,20 @@ def passes(
         features = with_paths(candidates, paths)
         ranked = Ranked(paths.chunks, features, learned[: features.shape[1]])
         yield ranked, paths
+
+
+@dataclass(frozen=True, eq=False)
+class Reordered:
+    """The best chunks (k,) of the last pass, best first by the linear score, with their `features` (k, f) for trees."""
+
+    chunks: Numbers
+    features: Floats
+    trees: Trees
+
+
+def reordered(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]], trees: Trees) -> Reordered | None:
+    """What trees are asked about; None without trees, and where no path was followed."""
+    if not trees.trees or passed[-1][1] is None:
+        return None
+    facts = list_facts(candidates, passed)
+    return Reordered(facts.chunks, tree_features(facts), trees)

@@ -17,10 +17,12 @@ from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
 from hopbench.retrieval.strategies.hoprank.pool import candidate_pool
 from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import ranking
-from hopbench.retrieval.strategies.hoprank.scoring import passes
+from hopbench.retrieval.strategies.hoprank.scoring import passes, reordered
 from hopbench.retrieval.strategies.hoprank.weights import load, score_names
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Ranking
+
+MODELS = ("trees", "linear")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +39,10 @@ class HopRank(Strategy):
 
     kind: ClassVar[str] = "learned"
     fitted_fields: ClassVar[tuple[str, ...]] = ("weights",)
+    contributions: ClassVar[bool] = True
 
     weights: str = param("", "file of learned weights (`hopbench train hoprank`); empty: the shipped ones")
+    model: str = param("trees", "what orders the best: trees on top of the linear score, or that alone", choices=MODELS)
     depth: int = param(50, "chunks of BM25, and as many by cosine, in the pool", 1, 100)
     walked: int = param(40, "chunks of a short PageRank walk in the pool", 0, 100)
     anchors: int = param(8, "best chunks whose edges are followed, in each pass", 0, 20)
@@ -53,8 +57,10 @@ class HopRank(Strategy):
         return sets_of(load(self.weights).provenance.get("learned_from", {}))
 
     def coefficients(self) -> Mapping[str, float]:
-        """The weights of the last pass; of the pool's score where no edge is followed."""
+        """The weights of the last pass; of the pool's score where no edge is followed. None where trees decide."""
         learned = load(self.weights)
+        if self.model == "trees" and self.anchors and learned.trees.trees:
+            return {}
         last = learned.passes[-1] if self.anchors else learned.first
         return dict(zip(score_names(), last.tolist(), strict=False))
 
@@ -85,5 +91,6 @@ class HopRank(Strategy):
             counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
             counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
             with stage(counters, "ranking"):
-                rankings.append(ranking(question, candidates, passed, batch.index, self.anchors))
+                judged = reordered(candidates, passed, learned.trees) if self.model == "trees" else None
+                rankings.append(ranking(question, candidates, passed, batch.index, self.anchors, judged))
         return rankings

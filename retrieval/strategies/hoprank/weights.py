@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from hopbench.retrieval.strategies.hoprank import tree_json
 from hopbench.retrieval.strategies.hoprank.edges import EdgeModel
+from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.words import Floats
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import read_bytes
 
-SCHEMA = "hopbench.hoprank/2"
+SCHEMA = "hopbench.hoprank/3"
 MAX_BYTES = 16 * 1024 * 1024
 
 
@@ -26,12 +28,13 @@ MAX_BYTES = 16 * 1024 * 1024
 class Weights:
     """`first` (12,) scores the pool; `edges` has a model per kind; `passes` has weights (26,) for each pass.
 
-    `provenance` says what they were trained on.
+    `trees` put the best of the last pass in order; there may be none. `provenance` says what they were trained on.
     """
 
     first: Floats
     edges: tuple[EdgeModel, ...]
     passes: tuple[Floats, ...]
+    trees: Trees = field(default_factory=lambda: Trees((), ()))
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -41,7 +44,7 @@ class Weights:
 
     @property
     def size(self) -> int:
-        """How many numbers were learned."""
+        """How many numbers of the linear score were learned."""
         edges = sum(len(model.weights) + 1 for model in self.edges)
         return len(self.first) + edges + sum(map(len, self.passes))
 
@@ -52,12 +55,14 @@ def feature_names() -> dict[str, Sequence[str]]:
     from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
     from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
     from hopbench.retrieval.strategies.hoprank.edges import KINDS
+    from hopbench.retrieval.strategies.hoprank.list_features import tree_names
     from hopbench.retrieval.strategies.hoprank.paths import PATH_FEATURES
     from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES
 
     groups = BASE_FEATURES, EDGE_FEATURES, TRIPLE_FEATURES
     base, edge, triple = ([feature.__name__ for feature in group] for group in groups)
-    return {"base": base, "edge": edge, "triple": triple, "path": list(PATH_FEATURES), "kinds": list(KINDS)}
+    names = {"base": base, "edge": edge, "triple": triple, "path": list(PATH_FEATURES), "kinds": list(KINDS)}
+    return {**names, "trees": list(tree_names())}
 
 
 def score_names() -> list[str]:
@@ -76,7 +81,8 @@ def to_json(weights: Weights) -> str:
         "passes": [one.tolist() for one in weights.passes],
         "provenance": weights.provenance,
     }
-    return json.dumps(content, indent=1) + "\n"
+    text = json.dumps(content, indent=1)
+    return f'{text.removesuffix("}").rstrip()},\n "trees": [{tree_json.lines(weights.trees)}]\n}}\n'
 
 
 @cache
@@ -106,18 +112,19 @@ def from_json(text: str, name: str) -> Weights:
     try:
         content = json.loads(text)
         schema, features = content["schema"], content["features"]
+        if schema != SCHEMA or features != feature_names():
+            raise InputError(f"{name} holds weights for {_difference(schema, features)}: {remedy}")
         weights = Weights(
             np.array(content["first"], np.float64),
             tuple(
                 EdgeModel(np.array(entry["weights"], np.float64), float(entry["bias"])) for entry in content["edges"]
             ),
             tuple(np.array(entry, np.float64) for entry in content["passes"]),
+            tree_json.read(content["trees"], feature_names()["trees"]),
             content["provenance"],
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError) as error:
         raise InputError(f"{name} is no weights file of hoprank ({type(error).__name__}: {error}): {remedy}") from error
-    if schema != SCHEMA or features != feature_names():
-        raise InputError(f"{name} holds weights for {_difference(schema, features)}: {remedy}")
     _check_shapes(weights, name, remedy)
     return weights
 
@@ -150,3 +157,4 @@ def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
     biases = np.array([model.bias for model in weights.edges])
     if not all(np.isfinite(weights_of).all() for weights_of in [*lists, biases]):
         raise InputError(f"{name} holds a number that is not finite: {remedy}")
+    tree_json.check(weights.trees, name, remedy)

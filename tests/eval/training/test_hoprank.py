@@ -12,10 +12,11 @@ import pytest
 from scipy.optimize import approx_fprime
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
+from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
 from hopbench.eval.training.folds import cross_validated, left_out
 from hopbench.eval.training.hoprank import NEVER, Trainer
-from hopbench.eval.training.losses import RankedLists, _ranking_loss, fit_logistic, fit_ranking
+from hopbench.eval.training.losses import RankedLists, ScoreLoss, _ranking_loss, fit_logistic, fit_ranking
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
@@ -102,10 +103,50 @@ def test_data_sets_weigh_the_same(group: Sequence[TrainingExample]) -> None:
 
 
 def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(group: Sequence[TrainingExample]) -> None:
-    first = to_json(Trainer().fit(group))
+    trainer = Trainer(boosting=Boosting(rounds=5, least_rows=3))
+    first = trainer.fit(group)
     Trainer().fit(group[:3])
 
-    assert first == to_json(Trainer().fit(group))
+    assert 5 == len(first.trees.trees)
+    assert to_json(first) == to_json(trainer.fit(group))
+
+
+def test_trees_lower_the_loss_of_questions_that_they_were_grown_on() -> None:
+    """Two features of which only the product tells: no linear score can."""
+    rng = np.random.default_rng(2)
+    features = rng.normal(size=(400, 2)).round(3)
+    product = features[:, 0] * features[:, 1]
+    start = np.arange(0, 400, 8)
+    gold = np.zeros(400, bool)
+    gold[start + product.reshape(50, 8).argmax(axis=1)] = True
+    lists = RankedLists(features, gold, start, np.ones(50), np.zeros(400))
+
+    trees = fit_trees(lists, ("a", "b"), Boosting(rounds=60, least_rows=5, columns=1.0, share=1.0))
+
+    loss = ScoreLoss(lists)
+    assert loss(trees.value(features))[0] < 0.5 * loss(np.zeros(400))[0]
+    half = fit_trees(lists, ("a", "b"), Boosting(rounds=60, least_rows=5, columns=1.0, share=0.5))
+    assert (trees.value(features) / 2).tolist() == half.value(features).tolist()
+
+
+def test_where_nothing_can_be_split_no_tree_grows(group: Sequence[TrainingExample]) -> None:
+    assert () == Trainer().fit(group).trees.trees  # fewer rows than two leaves need
+    assert () == Trainer(boosting=Boosting(rounds=0)).fit(group).trees.trees
+    same = RankedLists(np.ones((400, 2)), np.arange(400) % 8 == 0, np.arange(0, 400, 8), np.ones(50), np.zeros(400))
+    assert () == fit_trees(same, ("a", "b"), Boosting()).trees
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_curvature_is_that_of_the_slope(seed: int) -> None:
+    """Of one question with one gold passage the loss is softplus(logsumexp − z): its second derivatives by hand."""
+    gold = np.array([True, False, False])
+    loss = ScoreLoss(RankedLists(np.zeros((3, 1)), gold, np.array([0]), np.ones(1)))
+    at = np.random.default_rng(seed).normal(size=3)
+
+    for place in range(3):
+        step = np.eye(3)[place] * 1e-5
+        bend = (loss(at + step)[1][place] - loss(at - step)[1][place]) / 2e-5
+        assert bend == pytest.approx(loss(at)[2][place], abs=1e-6)
 
 
 def test_what_is_left_out_weighs_nothing(group: Sequence[TrainingExample]) -> None:

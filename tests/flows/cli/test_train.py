@@ -22,10 +22,10 @@ def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, f
     done = hopbench("train", "hoprank", "--dataset", bench, "--dataset", other, "--folds", 2, "--out", file, *more)
     assert done.code == 0, done.err
     for setting in ("cross-validated", "left out"):
-        assert re.search(rf"^{setting} +tiny +wordllama +4 +\d\.\d{{3}} \[", done.out, re.MULTILINE)
-    assert re.search(r"^cross-validated +other with triples +wordllama +4 ", done.out, re.MULTILINE)
+        assert re.search(rf"^{setting} +linear +tiny +wordllama +4 +\d\.\d{{3}} \[", done.out, re.MULTILINE)
+    assert re.search(r"^cross-validated +linear +other with triples +wordllama +4 ", done.out, re.MULTILINE)
     # first 12; four kinds of 17 + 1, triples' of 22 + 1; one pass of 24 + 2
-    assert re.search(rf"^133 numbers learned, written to {re.escape(str(file))}$", done.out, re.MULTILINE)
+    assert re.search(rf"^133 numbers and 0 trees learned, written to {re.escape(str(file))}$", done.out, re.MULTILINE)
     content = json.loads(file.read_text(encoding="utf-8"))
     assert {"tiny", "other"} == set(content["provenance"]["learned_from"])
     assert {"other"} == set(content["provenance"]["triples"])

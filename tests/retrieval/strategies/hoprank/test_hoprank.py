@@ -132,8 +132,8 @@ def test_path_features_by_hand() -> None:
     assert len(PATH_FEATURES) == values.shape[1] + len(OVER_TRIPLES)
 
 
-def test_components_add_up_to_the_score(index: Index) -> None:
-    for label in ("hoprank", "hoprank[anchors=0]"):
+def test_linear_components_are_those_of_the_coefficients(index: Index) -> None:
+    for label in ("hoprank[model=linear]", "hoprank[anchors=0]"):
         coefficients = make(label).coefficients()
         for ranking in ranked(index, *(one.text for one in ASKED), label=label):
             for hit in ranking.hits:
@@ -200,7 +200,7 @@ def test_one_passage_and_any_question(tmp_path: Path, text: str) -> None:
 
 def test_a_question_with_no_known_word_is_ranked_by_meaning_alone(index: Index) -> None:
     """No word of it is in the corpus: BM25, names and coverage say nothing, and every chunk is ranked all the same."""
-    (ranking,) = ranked(index, "Zyzzyva quux?")
+    (ranking,) = ranked(index, "Zyzzyva quux?", label="hoprank[model=linear]")  # to trees a 0 says something, too
 
     assert (ranking.failure, len(WORLD)) == (None, len(ranking.hits))
     for name in ("bm25", "link", "title_found", "coverage", "sentence", "open_coverage", "rare", "capitals"):
@@ -226,7 +226,7 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
     ("spoil", "message"),
     [
         (lambda content: content["features"]["base"].reverse(), "other base features"),
-        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/2'"),
+        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/3'"),
         (lambda content: content["first"].pop(), r"holds \[11, 17"),
         (lambda content: content.update(passes=[]), "no pass"),
         (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),
@@ -266,6 +266,7 @@ def test_weights_survive_their_file_and_decide_the_identity(tmp_path: Path) -> N
 def test_the_shipped_weights_fit_this_version_and_say_where_they_come_from() -> None:
     provenance = shipped().provenance
 
-    assert {"base", "edge", "triple", "path", "kinds"} == set(feature_names())
-    assert {"2wiki-train500", "hotpotqa-train200", "musique-train100"} == set(provenance["learned_from"])
+    sets = {"2wiki-train500", "2wiki-train618", "hotpotqa-train200", "hotpotqa-train1046"}
+    assert {"base", "edge", "triple", "path", "kinds", "trees"} == set(feature_names())
+    assert {*sets, "musique-train100", "musique-train940"} == set(provenance["learned_from"])
     assert {"tune"} == {one["role"] for one in provenance["learned_from"].values()}

@@ -1,0 +1,88 @@
+"""The model card of docs/hoprank.md, from the provenance in the weights file: what it was learned from, what it does.
+
+python -m hopbench.eval.docs.model_card docs/hoprank.md
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hopbench.eval.docs.figures_against import as_markdown
+from hopbench.eval.files import write_atomically
+from hopbench.retrieval.strategies.hoprank.weights import load
+from hopbench.retrieval.support.errors import InputError
+
+WORDS = "recall@5 and all_gold@10 with 95% intervals"
+SETTINGS = {
+    "left out": f"The family of the set left out (of MuSiQue, for one, nothing was learned from); {WORDS}:",
+    "cross-validated": f"Cross-validated, four fifths of all questions learned from; {WORDS}:",
+}
+
+
+def parts(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """The text of each part by its name in the page: the sets, and a table for each setting."""
+    sets = [
+        (name, str(one["questions"]), one["role"], f"`{one['digest'][:16]}`")
+        for name, one in provenance["learned_from"].items()
+    ]
+    found = {"learned from": as_markdown(("data set", "questions", "role", "digest"), sets)}
+    for setting, words in SETTINGS.items():
+        figures = [one for one in provenance["figures"] if one["setting"] == setting]
+        found[setting] = f"{words}\n\n{_table(figures)}" if figures else "Not measured.\n"
+    return found
+
+
+def _table(figures: Sequence[Mapping[str, Any]]) -> str:
+    keys = dict.fromkeys((one["dataset"], one["triples"], one["embedder"]) for one in figures)
+    lines = []
+    for key in sorted(keys):
+        of_key = {one["model"]: one for one in figures if (one["dataset"], one["triples"], one["embedder"]) == key}
+        first = next(iter(of_key.values()))
+        name = key[0] + (" with triples" if key[1] else "")
+        cells = [cell for model in ("linear", "trees") for cell in _cells(of_key.get(model))]
+        lines.append((name, key[2].partition(":")[0], str(first["questions"]), *cells))
+    head = ("data set", "embedder", "questions", "linear: recall@5", "all_gold@10", "trees: recall@5", "all_gold@10")
+    return as_markdown(head, lines)
+
+
+def _cells(figure: Mapping[str, Any] | None) -> tuple[str, str]:
+    if figure is None:
+        return "", ""
+    return (
+        _with_interval(figure["recall_at_5"], figure["recall_interval"]),
+        _with_interval(figure["all_gold_at_10"], figure["all_gold_interval"]),
+    )
+
+
+def _with_interval(value: float, interval: Sequence[float]) -> str:
+    return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+def written(page: str, provenance: Mapping[str, Any]) -> str:
+    """The page with all parts made anew; InputError where it has no place for one."""
+    for name, text in parts(provenance).items():
+        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        if begin not in page or end not in page.partition(begin)[2]:
+            raise InputError(f"the page has no place for what is {name}: write {begin} and {end} where it is to stand")
+        before, _, rest = page.partition(begin)
+        page = f"{before}{begin}\n{text}{end}{rest.partition(end)[2]}"
+    return page
+
+
+def main() -> None:
+    """Rewrite the card of the page that is named."""
+    parser = argparse.ArgumentParser(description="Write hoprank's model card.")
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--weights", default="", help="another file of weights than the shipped one")
+    given = parser.parse_args()
+    if not given.page.is_file():
+        raise InputError(f"there is no page {given.page}: name docs/hoprank.md")
+    text = written(given.page.read_text(encoding="utf-8"), load(given.weights).provenance)
+    write_atomically(given.page, text.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Scores of the best candidates, and what each feature contributes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hopbench.retrieval.search.fusion import DECIMALS
+from hopbench.retrieval.strategies.hoprank.paths import Ranked
+from hopbench.retrieval.strategies.hoprank.scoring import Reordered
+from hopbench.retrieval.strategies.hoprank.weights import score_names
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+
+SHARE_DECIMALS = 12  # a hundred of them add up to the score within 1e-9, which has DECIMALS itself
+BLOCK = 20  # as many hits as are stored with their components
+MEAN = "mean_of_trees"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """`values` (k,) of chunks (k,), which are these `rows` (k,) of the last pass.
+
+    The value is the linear score, and where trees judged the chunks that plus what they say.
+    """
+
+    chunks: Numbers
+    rows: Numbers
+    values: Floats
+    last: Ranked
+    judged: Reordered | None
+
+    @classmethod
+    def of(cls, last: Ranked, judged: Reordered | None) -> Scores:
+        """The scores of the last pass, of trees where they judged."""
+        if judged is None:
+            rows = np.arange(len(last.chunks))
+            return cls(last.chunks, rows, last.scores.round(DECIMALS), last, None)
+        rows = last.chunks.searchsorted(judged.chunks)
+        values = last.scores[rows] + judged.trees.value(judged.features)
+        return cls(judged.chunks, rows, values.round(DECIMALS), last, judged)
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """The columns of `shares` by name: features of the linear score, then those that only trees see."""
+        names = score_names()[: self.last.features.shape[1]]
+        more = (*self.judged.trees.names, MEAN) if self.judged is not None else ()
+        return {name: column for column, name in enumerate(dict.fromkeys((*names, *more)))}
+
+    def shares(self, rows: Numbers) -> Floats:
+        """What each feature adds to some of the values, (r, f): feature × weight, and the Shapley values of trees."""
+        linear = self.last.features[self.rows[rows]] * self.last.weights
+        total = np.zeros((len(rows), len(self.names)))
+        total[:, : linear.shape[1]] = linear
+        if self.judged is not None:
+            shares, mean = self.judged.trees.contributions(self.judged.features[rows])
+            total[:, [self.names[name] for name in self.judged.trees.names]] += shares
+            total[:, self.names[MEAN]] = mean
+        return total.round(SHARE_DECIMALS)
+
+
+class Contributions(Mapping[str, float]):
+    """Each feature's contribution to a hit's score, by name; computed on access for a block of hits: few are read."""
+
+    __slots__ = ("_blocks", "_place")
+
+    def __init__(self, blocks: _Blocks, place: int) -> None:
+        self._blocks, self._place = blocks, place
+
+    @classmethod
+    def of(cls, scores: Scores, best: Numbers) -> list[Contributions]:
+        """The contributions to the best of some scores, in their order."""
+        blocks = _Blocks(scores, best)
+        return [cls(blocks, place) for place in range(len(best))]
+
+    def __getitem__(self, name: str) -> float:
+        return float(self._blocks.row(self._place)[self._blocks.names[name]])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blocks.names)
+
+    def __len__(self) -> int:
+        return len(self._blocks.names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class _Blocks:
+    """The contributions to all hits of a ranking, a block of them at a time."""
+
+    def __init__(self, scores: Scores, best: Numbers) -> None:
+        self.names = scores.names
+        self._scores, self._best = scores, best
+        self._known: dict[int, Floats] = {}
+
+    def row(self, place: int) -> Floats:
+        """The contributions to the hit at this place."""
+        block = place // BLOCK
+        if block not in self._known:
+            self._known[block] = self._scores.shares(self._best[block * BLOCK : (block + 1) * BLOCK])
+        return np.asarray(self._known[block][place % BLOCK])
