@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hopbench.eval.training.losses import Floats, RankedLists, ScoreLoss
+from hopbench.eval.training.grow import packed
+from hopbench.eval.training.losses import RankedLists
 from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
-
-LEAST_CURVATURE = 1e-6
+from hopbench.retrieval.support.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +59,26 @@ def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> T
     """Trees whose value, added to `lists.given`, puts gold passages first; see `fit_ranking` for the loss."""
     if len(lists.gold) < 2 * boosting.least_rows or not np.ptp(lists.features, axis=0).any():
         return Trees(tuple(names), ())  # nothing can be split
-    import kglite  # noqa: F401 - behind LightGBM's OpenMP its thread-local storage would find no room
-    import lightgbm  # 1.4 s
-
-    data = lightgbm.Dataset(
-        lists.features, lists.gold.astype(np.float64), init_score=lists.given, feature_name=list(names)
-    )
-    grown = lightgbm.train({**boosting.settings(), "objective": _objective(lists)}, data, boosting.rounds)
-    found = (tree_of(one["tree_structure"]) for one in grown.dump_model()["tree_info"])
+    grown = _grown(packed(lists, tuple(names), boosting.settings(), boosting.rounds))
+    found = map(tree_of, grown)
     return Trees(tuple(names), tuple(_shrunk(tree, boosting.share) for tree in found if tree.feature))
+
+
+def _grown(archive: bytes) -> list[Mapping[str, Any]]:
+    """LightGBM's trees. Raises InputError where it cannot be loaded, or its process ends early."""
+    command = [sys.executable, "-P", "-m", "hopbench.eval.training.grow"]
+    done = subprocess.run(command, input=archive, capture_output=True, check=False)
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise InputError(
+            f"LightGBM, which grows hoprank's trees, ended with: {lines[-1]}; it needs the OpenMP runtime (Debian: "
+            "libgomp1) and memory for the candidates of all questions; --rounds 0 learns the linear score alone"
+        )
+    return list(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _shrunk(tree: Tree, share: float) -> Tree:
     return replace(tree, value=[share * value for value in tree.value])
-
-
-def _objective(lists: RankedLists) -> Callable[[Floats, Any], tuple[Floats, Floats]]:
-    """The loss as LightGBM asks for it, scaled so that a question counts 1 on average."""
-    loss, scale = ScoreLoss(lists), float(len(lists.start))
-
-    def slopes(scores: Floats, _: Any) -> tuple[Floats, Floats]:
-        _, slope, curvature = loss(scores)
-        return slope * scale, np.maximum(curvature * scale, LEAST_CURVATURE)
-
-    return slopes
 
 
 def tree_of(root: Mapping[str, Any]) -> Tree:

@@ -129,6 +129,18 @@ def test_trees_lower_the_loss_of_questions_that_they_were_grown_on() -> None:
     assert (trees.value(features) / 2).tolist() == half.value(features).tolist()
 
 
+def test_a_lightgbm_that_cannot_be_loaded_is_named_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lightgbm.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    rng = np.random.default_rng(3)
+    lists = RankedLists(rng.normal(size=(400, 2)), np.arange(400) % 8 == 0, np.arange(0, 400, 8), np.ones(50))
+
+    with pytest.raises(InputError, match=r"ended with: OSError: libgomp.*libgomp1.*--rounds 0"):
+        fit_trees(lists, ("a", "b"), Boosting())
+
+
 def test_where_nothing_can_be_split_no_tree_grows(group: Sequence[TrainingExample]) -> None:
     assert () == Trainer().fit(group).trees.trees  # fewer rows than two leaves need
     assert () == Trainer(boosting=Boosting(rounds=0)).fit(group).trees.trees

@@ -91,6 +91,7 @@ def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName, LogFilter, LogFilterFlowRunId
+    from prefect.logging.handlers import APILogHandler
 
     from hopbench.flows import nightly
 
@@ -110,6 +111,7 @@ def test_a_regression_under_a_schedule_fails_the_flow_run_with_the_reason(
         patch.setattr(registry, "preset", lambda name: edited if name == "pagerank" else None)
         with pytest.raises(RegressionError):
             nightly(**night)
+        APILogHandler().flush()
         hook.shutdown()
     printed = capfd.readouterr()
     assert [content["outcome"] for _, content in hook.received] == ["regression"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
+from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
@@ -81,37 +82,35 @@ def shapley(tree: Tree, row: NDArray[np.float64], features: int) -> list[float]:
     return [value / len(orders) for value in total]
 
 
-def grown(seed: int, leaves: int, rounds: int) -> tuple[Any, Trees, NDArray[np.float64]]:
-    import kglite  # noqa: F401 - before LightGBM, see eval.training.boosting
-    import lightgbm
-
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(400, 4)).round(3)
-    labels = rows[:, 0] * rows[:, 1] + np.sin(3 * rows[:, 2]) + rows[:, 3]
-    given = {"num_leaves": leaves, "num_threads": 1, "verbosity": -1, "min_data_in_leaf": 5, "deterministic": True}
-    settings = {**given, "objective": "regression", "boost_from_average": False}
-    booster = lightgbm.train(settings, lightgbm.Dataset(rows, labels), rounds)
-    found = booster.dump_model()["tree_info"]
-    return booster, Trees(tuple("abcd"), tuple(tree_of(one["tree_structure"]) for one in found)), rows
+@pytest.fixture(scope="module")
+def grown() -> list[dict[str, Any]]:
+    """Trees of LightGBM with its own predictions and contributions: the last one large."""
+    kinds = [*((seed, leaves, 2) for seed, leaves in enumerate((2, 3, 4, 5, 7, 8, 11, 16))), (1, 16, 50)]
+    command = [sys.executable, "-m", "tests.support.lightgbm_trees", json.dumps(kinds)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return list(json.loads(done.stdout.splitlines()[-1]))
 
 
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 1000), leaves=st.integers(2, 16))
-def test_contributions_are_shapley_values_by_definition(seed: int, leaves: int) -> None:
-    _, trees, rows = grown(seed, leaves, 2)
-    shares, _ = trees.contributions(rows[:3])
-
-    for row, given_shares in zip(rows[:3], shares, strict=True):
-        both = [shapley(tree, row, 4) for tree in trees.trees]
-        assert np.sum(both, axis=0).tolist() == pytest.approx(given_shares.tolist(), abs=1e-9)
+def trees_of(reference: dict[str, Any]) -> tuple[Trees, NDArray[np.float64]]:
+    return Trees(tuple("abcd"), tuple(map(tree_of, reference["trees"]))), np.array(reference["rows"])
 
 
-def test_values_and_contributions_are_those_of_lightgbm() -> None:
-    booster, trees, rows = grown(1, 16, 50)
+def test_contributions_are_shapley_values_by_definition(grown: list[dict[str, Any]]) -> None:
+    for reference in grown[:-1]:
+        trees, rows = trees_of(reference)
+        shares, _ = trees.contributions(rows[:3])
+
+        for row, given_shares in zip(rows[:3], shares, strict=True):
+            both = [shapley(tree, row, 4) for tree in trees.trees]
+            assert np.sum(both, axis=0).tolist() == pytest.approx(given_shares.tolist(), abs=1e-9)
+
+
+def test_values_and_contributions_are_those_of_lightgbm(grown: list[dict[str, Any]]) -> None:
+    trees, rows = trees_of(grown[-1])
     shares, mean = trees.contributions(rows)
-    theirs = booster.predict(rows, pred_contrib=True)
+    theirs = np.array(grown[-1]["contributions"])
 
-    assert booster.predict(rows).tolist() == pytest.approx(trees.value(rows).tolist(), abs=1e-9)
+    assert grown[-1]["values"] == pytest.approx(trees.value(rows).tolist(), abs=1e-9)
     assert theirs[:, :-1].ravel().tolist() == pytest.approx(shares.ravel().tolist(), abs=1e-9)
     assert theirs[0, -1] == pytest.approx(mean)
     assert trees.value(rows).tolist() == pytest.approx((shares.sum(axis=1) + mean).tolist(), abs=1e-9)
