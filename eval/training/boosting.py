@@ -64,10 +64,10 @@ def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> T
     return Trees(tuple(names), tuple(_shrunk(tree, boosting.share) for tree in found if tree.feature))
 
 
-def _grown(archive: bytes) -> list[Mapping[str, Any]]:
+def _grown(given: bytes) -> list[Mapping[str, Any]]:
     """LightGBM's trees. Raises InputError where it cannot be loaded, or its process ends early."""
     command = [sys.executable, "-P", "-m", "hopbench.eval.training.grow"]
-    done = subprocess.run(command, input=archive, capture_output=True, check=False)
+    done = subprocess.run(command, input=given, capture_output=True, check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         raise InputError(

@@ -1,7 +1,7 @@
 """Grows trees with LightGBM, in a process of its own: `python -m hopbench.eval.training.grow`.
 
 LightGBM loads an OpenMP runtime, which finds no thread-local storage where other libraries took it before (and takes it
-from those that come later). Reads an .npz archive from standard input and writes the trees as JSON to standard output.
+from those that come later). Reads `packed` from standard input and writes the trees as JSON to standard output.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import io
 import json
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib.format import read_array, write_array
 
 from hopbench.eval.training.losses import Floats, RankedLists, ScoreLoss
 
@@ -20,26 +21,20 @@ LEAST_CURVATURE = 1e-6
 
 
 def packed(lists: RankedLists, names: tuple[str, ...], settings: Mapping[str, Any], rounds: int) -> bytes:
-    """What the process reads."""
-    archive = io.BytesIO()
-    np.savez(
-        archive,
-        features=lists.features,
-        gold=lists.gold,
-        start=lists.start,
-        weight=lists.weight,
-        given=np.zeros(len(lists.gold)) if lists.given is None else lists.given,
-        how=np.array(json.dumps({"names": names, "settings": settings, "rounds": rounds})),
-    )
-    return archive.getvalue()
+    """What the process reads: a line of JSON, then the arrays of `lists`."""
+    stream = io.BytesIO()
+    stream.write(json.dumps({"names": names, "settings": settings, "rounds": rounds}).encode() + b"\n")
+    given = np.zeros(len(lists.gold)) if lists.given is None else lists.given
+    for array in (lists.features, lists.gold, lists.start, lists.weight, given):
+        write_array(stream, array, allow_pickle=False)
+    return stream.getvalue()
 
 
-def _grow(archive: bytes) -> list[Mapping[str, Any]]:
+def _grow(stream: IO[bytes]) -> list[Mapping[str, Any]]:
     import lightgbm  # 1.4 s
 
-    with np.load(io.BytesIO(archive)) as given:
-        lists = RankedLists(given["features"], given["gold"], given["start"], given["weight"], given["given"])
-        how = json.loads(str(given["how"]))
+    how = json.loads(stream.readline())
+    lists = RankedLists(*(read_array(stream, allow_pickle=False) for _ in range(5)))
     data = lightgbm.Dataset(
         lists.features, lists.gold.astype(np.float64), init_score=lists.given, feature_name=how["names"]
     )
@@ -59,5 +54,5 @@ def _objective(lists: RankedLists) -> Callable[[Floats, Any], tuple[Floats, Floa
 
 
 if __name__ == "__main__":
-    trees = _grow(sys.stdin.buffer.read())
+    trees = _grow(sys.stdin.buffer)
     sys.stdout.write("\n" + json.dumps(trees))
