@@ -59,9 +59,12 @@ def inside_flow_run() -> Iterator[None]:
     _keep_prefects_settings()
     log_to_runs()
     _name_process()
+    from prefect.context import TagsContext
+
     token = _inside.set(True)
     try:
-        yield
+        with TagsContext(current_tags=set()):  # the flow run's, which its tasks would take over (see `steps.TaskKind`)
+            yield
     finally:
         _inside.reset(token)
 

@@ -6,11 +6,11 @@ import prefect
 from prefect.runtime import flow_run
 
 from hopbench.flows.orchestration.flow_run import inside_flow_run
-from hopbench.flows.orchestration.work_pool import FLOW, take_units
+from hopbench.flows.orchestration.spool import take_units
 from hopbench.flows.settings.home import Home
 
 
-@prefect.flow(name=FLOW, flow_run_name="units of {job}", retries=0, persist_result=False)
+@prefect.flow(name="rank_units", flow_run_name="units of {job}", retries=0, persist_result=False)
 def rank_units(job: str) -> int:
     """Rank batches of questions for a run or a sweep that waits for them; returns how many.
 

@@ -67,7 +67,6 @@ class PrefectSteps:
         return task(
             name=name,
             task_run_name=_literal(name),
-            tags=list(kind.tags),
             cache_policy=NO_CACHE,  # our own caches know what a result depends on; Prefect's would hash arguments
             persist_result=False,
             retries=kind.retries,
@@ -79,29 +78,31 @@ class PrefectSteps:
 
 @dataclass(frozen=True)
 class TaskKind:
-    """What Prefect shall do with a kind of task."""
+    """What Prefect shall do with a kind of task.
 
-    tags: tuple[str, ...]
+    No kind has tags: of a task with tags Prefect asks the server for a slot under each of them, which took a night of
+    25 tasks 5 s. The flow run has them; tasks are told apart by their names.
+    """
+
     retries: int = 0
     retry_delays: tuple[int, ...] = ()
     timeout_seconds: int | None = None
 
 
-COMPUTE = TaskKind(("compute",))
-"""Done again it would fail again, and how long it may take depends on the corpus: neither retries nor a timeout."""
+COMPUTE = TaskKind()
+"""Done again it would fail again, and how long it may take depends on the corpus: neither retries nor a timeout.
 
-TRIAL = TaskKind(("compute", "trial"))
-"""A strategy on all questions; what it asks of a model or of Neo4j is asked again by their own clients."""
+What a trial asks of a model or of Neo4j is asked again by their own clients.
+"""
 
-WRITE = TaskKind(("io",), retries=2, retry_delays=(1, 5), timeout_seconds=1800)
-"""Files or a graph written: a share or a server that was away for a moment is back a little later."""
+WRITE = TaskKind(retries=2, retry_delays=(1, 5), timeout_seconds=1800)
+"""Files or a graph written: a share or a server that was away for a moment is back a little later.
+"""
 
 
 def kind_of(name: str) -> TaskKind:
     """The kind of a step, which its name says."""
-    if name == "write":
-        return WRITE
-    return TRIAL if name.startswith("trial ") else COMPUTE
+    return WRITE if name == "write" else COMPUTE
 
 
 def _may_pass(task: object, task_run: object, state: Any) -> bool:
@@ -138,11 +139,13 @@ def run_flow(
     if runtime.adopts():
         return body(PrefectSteps())
     import prefect
+    from prefect.context import TagsContext
 
     outcome: list[T] = []
 
     def hopbench(**_: Any) -> None:
-        outcome.append(body(PrefectSteps()))
+        with TagsContext(current_tags=set()):  # the flow run's, which its tasks would take over
+            outcome.append(body(PrefectSteps()))
 
     shown = dict(parameters or {})
     named = [Parameter(parameter, Parameter.KEYWORD_ONLY) for parameter in shown]

@@ -14,7 +14,8 @@ from threading import Lock
 from typing import Any, Protocol, TypeVar, cast
 
 from hopbench.flows.orchestration.failed import Failed
-from hopbench.flows.orchestration.work_pool import Portable, WorkPool
+from hopbench.flows.orchestration.spool import Portable
+from hopbench.flows.orchestration.work_pool import WorkPool
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import runner_parts
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, MissingExtraError

@@ -45,7 +45,7 @@ class RunJob:
     kind: ClassVar[str] = "run"
 
     def as_json(self) -> dict[str, Any]:
-        """See `work_pool.Portable`."""
+        """See `spool.Portable`."""
         options = self.options
         lists = {name: list(getattr(options, name)) for name in LISTS}
         given = {"strategies": options.strategies, "batch": options.batch, "seed": options.seed, **lists}
@@ -63,7 +63,7 @@ class RunJob:
         return cls(options=options, home=Home.resolve().root, code=content["code"], **content["place"])
 
     def unit_as_json(self, unit: Unit) -> dict[str, Any]:
-        """See `work_pool.Portable`."""
+        """See `spool.Portable`."""
         return asdict(unit)
 
     def unit_from_json(self, content: Mapping[str, Any]) -> Unit:
@@ -75,7 +75,7 @@ class RunJob:
         return encoded(outcome)
 
     def outcome_from_json(self, content: Any) -> Any:
-        """See `work_pool.Portable`."""
+        """See `spool.Portable`."""
         return decoded(content)
 
     def open(self) -> RunContext:

@@ -66,7 +66,7 @@ class SweepJob:
     kind: ClassVar[str] = "sweep"
 
     def as_json(self) -> dict[str, Any]:
-        """See `work_pool.Portable`."""
+        """See `spool.Portable`."""
         return {
             "graph": self.options.graph_settings(),
             "place": {"token": self.token, "namespace": self.namespace, "build_key": self.build_key},
@@ -92,7 +92,7 @@ class SweepJob:
         )
 
     def unit_as_json(self, unit: TrialUnit) -> dict[str, Any]:
-        """See `work_pool.Portable`."""
+        """See `spool.Portable`."""
         return {"part": unit.part, "strategies": {number: _spec(one) for number, one in unit.strategies.items()}}
 
     def unit_from_json(self, content: Mapping[str, Any]) -> TrialUnit:
@@ -106,7 +106,7 @@ class SweepJob:
         return {number: encoded(one) for number, one in outcome.items()}
 
     def outcome_from_json(self, content: Any) -> Any:
-        """See `work_pool.Portable`."""
+        """See `spool.Portable`."""
         return {int(number): decoded(one) for number, one in content.items()}
 
     def open(self) -> SweepContext:

@@ -109,6 +109,7 @@ def test_flow_and_task_runs_are_recorded(prefect_runtime: PrefectRuntime) -> Non
     tasks = task_runs(run, 2)
     assert sorted(task.name for task in tasks) == ["double {x}", "zero"]
     assert all(task.state is not None and task.state.is_completed() for task in tasks)
+    assert not any(task.tags for task in tasks)  # each tag of a task costs requests
 
 
 @on_prefect
