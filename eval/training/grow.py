@@ -54,5 +54,5 @@ def _objective(lists: RankedLists) -> Callable[[Floats, Any], tuple[Floats, Floa
 
 
 if __name__ == "__main__":
-    trees = _grow(sys.stdin.buffer)
+    trees = _grow(io.BytesIO(sys.stdin.buffer.read()))  # NumPy reads past the buffer of a real file
     sys.stdout.write("\n" + json.dumps(trees))
