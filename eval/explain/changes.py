@@ -95,9 +95,7 @@ def outcomes_of(strategy: Strategy, batch: Batch) -> list[Outcome]:
             after = _candidates(changed, batch)
         except InputError:  # refused beside the other parameters, or below what the graph was built with
             continue
-        except (
-            Exception
-        ) as error:  # a strategy may raise anything; the reason is reported, the other changes are still tried
+        except Exception as error:  # whatever a strategy raises is this change's outcome; the others are still tried
             outcomes.append(Outcome(change, failure=f"{type(error).__name__}: {error}"))
             continue
         outcomes.append(Outcome(change, after, len(before.keys() - after.keys())))
