@@ -34,6 +34,7 @@ SETTINGS: Mapping[str, str] = {
     "server.memory.pagecache.size": "256m",
     "db.tx_log.rotation.retention_policy": "1 files",
     "db.checkpoint.interval.time": "1m",
+    "db.transaction.monitor.check.interval": "50ms",  # how soon a query over its limit is noticed
 }
 
 
