@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.places import ROOT
+from tests.support.several_commands import several
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(?P<kind>python|diff|markdown)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -71,8 +69,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the new strategy on a file of the new loader's format."""
+def done(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a run of the new strategy on a file of the new loader, and what `strategies mmr` prints."""
     folder = tmp_path_factory.mktemp("qasc")
     lines = []
     for number, (stem, (first, second, answer)) in enumerate(zip(QUESTIONS, FACTS, strict=True)):
@@ -80,17 +78,15 @@ def run(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines.append({"id": f"q{number}", "question": asked, "answerKey": "B", "fact1": first, "fact2": second})
     (folder / "dev.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     words = ["--dataset", "dev.jsonl", "--strategies", "mmr,mmr[relevance=1,pool=100],vector", "--out", "run"]
-    hopbench(site, folder, "run", "--no-prefect", "--no-ragas", *words)
-    return folder / "run"
+    commands = ["run", "--no-prefect", "--no-ragas", *words], ["strategies", "mmr"]
+    ran, listed = several(site, folder, *commands)
+    assert (0, "", 0, "") == (ran.code, ran.err, listed.code, listed.err)
+    return folder / "run", listed.out
 
 
-def hopbench(site: Path, folder: Path, *words: str) -> str:
-    """What `hopbench WORDS` prints, with the code of the site folder, without MLflow."""
-    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "HOPBENCH_HOME": str(folder / "home")}
-    line = [sys.executable, "-m", "tests.support.untracked", *words]
-    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert (0, "") == (done.returncode, done.stderr)
-    return done.stdout
+@pytest.fixture(scope="module")
+def run(done: tuple[Path, str]) -> Path:
+    return done[0]
 
 
 def test_the_page_names_a_file_for_each_of_its_blocks() -> None:
@@ -99,8 +95,8 @@ def test_the_page_names_a_file_for_each_of_its_blocks() -> None:
     assert {name for name, _, _ in blocks()} <= set(FILE.findall(PAGE.partition("\n## ")[0])) | set(written)
 
 
-def test_the_strategy_is_listed_and_ranks(site: Path, run: Path) -> None:
-    told = hopbench(site, run.parent, "strategies", "mmr")
+def test_the_strategy_is_listed_and_ranks(site: Path, done: tuple[Path, str]) -> None:
+    run, told = done
     assert ("relevance" in told, "0..1" in told, "pool" in told) == (True, True, True), told
     labels = json.loads((run / "results.json").read_text(encoding="utf-8"))["strategies"]
     assert ["mmr", "mmr[relevance=1,pool=100]", "vector"] == list(labels)

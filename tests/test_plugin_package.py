@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.flows.cli.conftest import Done
 from tests.support import plugins
 from tests.support.places import ROOT
+from tests.support.several_commands import several
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(?:python|yaml|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -47,22 +49,26 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(site: Path) -> Path:
+def done(site: Path) -> dict[str, Done]:
+    """What the page's run and the commands after it did."""
     folder = site.parent
     (folder / "faq.jsonl").write_text("".join(json.dumps(line) + "\n" for line in HELP), encoding="utf-8")
     command = re.search(r"hopbench run (.*?--out out)", PAGE, re.DOTALL)
     assert command is not None
-    words = command[1].replace("\\\n", " ").replace("'", "").split()
-    done = hopbench(site, "run", "--no-prefect", "--no-ragas", *words)
-    assert 0 == done.returncode, done.stderr
-    return folder / "out"
+    lines = {
+        "run": ["run", "--no-prefect", "--no-ragas", *command[1].replace("\\\n", " ").replace("'", "").split()],
+        "compare": ["compare", "out", "--metric", "success@3"],
+        "explain": ["explain", "Who sends invoices?", "--run", "out", "--strategy", "bm25+overlap"],
+        "export": ["export", "bm25+overlap[depth=2]", "--dataset", "faq.jsonl", "--out", "exported"],
+        **{name: [name] for name in ("strategies", "metrics", "benchmarks", "doctor")},
+    }
+    return dict(zip(lines, several(site, folder, *lines.values()), strict=True))
 
 
-def hopbench(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    path = f"{site}{os.pathsep}{ROOT}"
-    environment = {**os.environ, "PYTHONPATH": path, "HOPBENCH_HOME": str(site.parent / "home"), "COLUMNS": "200"}
-    line = [sys.executable, "-m", "tests.support.untracked", *words]
-    return subprocess.run(line, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def run(site: Path, done: dict[str, Done]) -> Path:
+    assert 0 == done["run"].code, done["run"].err
+    return site.parent / "out"
 
 
 def entry(run: Path, label: str) -> dict[str, Any]:
@@ -100,25 +106,22 @@ def test_the_report_shows_its_metrics(run: Path) -> None:
     assert "success@3" in (run / "report.html").read_text(encoding="utf-8")
 
 
-def test_compare_and_explain_take_its_names(site: Path, run: Path) -> None:
-    compared = hopbench(site, "compare", "out", "--metric", "success@3")
-    assert (0, True) == (compared.returncode, "success@3" in compared.stdout), compared.stderr
-    explained = hopbench(site, "explain", "Who sends invoices?", "--run", "out", "--strategy", "bm25+overlap")
-    assert (0, True) == (explained.returncode, "Billing" in explained.stdout), explained.stderr
+@pytest.mark.parametrize(("command", "shown"), [("compare", "success@3"), ("explain", "Billing")])
+def test_compare_and_explain_take_its_names(done: dict[str, Done], command: str, shown: str) -> None:
+    assert (0, True) == (done[command].code, shown in done[command].out), done[command].err
 
 
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        (["strategies"], ["titles", "Reranker overlap"]),
-        (["metrics"], ["success@5", "success@1..100"]),
-        (["benchmarks"], ["format faq"]),
-        (["doctor"], ["titles", "overlap", "mine", "faq", "trigrams", "capitals"]),
+        ("strategies", ["titles", "Reranker overlap"]),
+        ("metrics", ["success@5", "success@1..100"]),
+        ("benchmarks", ["format faq"]),
+        ("doctor", ["titles", "overlap", "mine", "faq", "trigrams", "capitals"]),
     ],
 )
-def test_the_lists_name_it_with_its_package(site: Path, command: list[str], shown: list[str]) -> None:
-    told = hopbench(site, *command).stdout
-    assert [] == [name for name in [*shown, "hopbench-mine 1.0"] if name not in told]
+def test_the_lists_name_it_with_its_package(done: dict[str, Done], command: str, shown: list[str]) -> None:
+    assert [] == [name for name in [*shown, "hopbench-mine 1.0"] if name not in done[command].out]
 
 
 def test_a_shell_completes_its_names_without_importing_it(site: Path) -> None:
@@ -133,9 +136,8 @@ def test_a_shell_completes_its_names_without_importing_it(site: Path) -> None:
     assert "False False" == told[1]
 
 
-def test_an_exported_retriever_wants_the_code_it_was_exported_with(site: Path, run: Path) -> None:
-    done = hopbench(site, "export", "bm25+overlap[depth=2]", "--dataset", "faq.jsonl", "--out", "exported")
-    assert 0 == done.returncode, done.stderr
+def test_an_exported_retriever_wants_the_code_it_was_exported_with(site: Path, done: dict[str, Done]) -> None:
+    assert 0 == done["export"].code, done["export"].err
     program = "import hopbench; print(hopbench.load('exported').label)"
     command = [sys.executable, "-c", program]
     told: dict[bool, str] = {}
@@ -145,7 +147,7 @@ def test_an_exported_retriever_wants_the_code_it_was_exported_with(site: Path, r
         with (copy / "hopbench_mine" / "reranker.py").open("a", encoding="utf-8") as file:
             file.write("# touched\n" * changed)
         environment = {**os.environ, "PYTHONPATH": str(copy)}
-        done = subprocess.run(command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
-        told[changed] = done.stdout + done.stderr
+        loaded = subprocess.run(command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
+        told[changed] = loaded.stdout + loaded.stderr
     assert "bm25+overlap[depth=2]" == told[False].strip()
     assert "was exported with the plug-ins {'hopbench-mine': '1.0+" in told[True]

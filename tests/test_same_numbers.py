@@ -21,7 +21,7 @@ import pytest
 from tests.support.places import ROOT
 from tests.support.same_numbers import KERNELS
 
-QUESTIONS = 25
+QUESTIONS = 25  # half as many of the part
 NO_FMA = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
 
 pytestmark = pytest.mark.skipif(
@@ -72,16 +72,16 @@ def of_variants(dataset: Path, questions: int, names: Sequence[str]) -> dict[str
 
 
 def part_of_hopworld(folder: Path) -> Path:
-    """Its first questions with their gold, among every third of its passages."""
+    """Its first questions with their gold, among every fifth of its passages."""
     whole = ROOT / "datasets" / "hopworld"
     (folder / "qrels").mkdir(parents=True)
-    asked = (whole / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUESTIONS]
+    asked = (whole / "queries.jsonl").read_text(encoding="utf-8").splitlines()[: QUESTIONS // 2]
     known = {json.loads(line)["_id"] for line in asked}
     head, *rows = (whole / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()
     gold = [row for row in rows if row.split("\t")[0] in known]
     needed = {row.split("\t")[1] for row in gold}
     passages = (whole / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
-    kept = [line for row, line in enumerate(passages) if row % 3 == 0 or json.loads(line)["_id"] in needed]
+    kept = [line for row, line in enumerate(passages) if row % 5 == 0 or json.loads(line)["_id"] in needed]
     for name, lines in (("queries.jsonl", asked), ("corpus.jsonl", kept), ("qrels/test.tsv", [head, *gold])):
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
@@ -94,7 +94,8 @@ def check(found: Mapping[str, dict[str, Any]]) -> None:
     first = next(iter(found.values()))
     differing = {name: [part for part in first if first[part] != one[part]] for name, one in found.items()}
     assert {name: [] for name in found} == differing
-    assert len([part for part in first if isinstance(first[part], dict)]) >= 19
+    assert first["cosines"]["pairs"] > 100_000
+    assert len([part for part in first if isinstance(first[part], dict)]) > 19
 
 
 @pytest.mark.parametrize("between", [False, pytest.param(True, marks=pytest.mark.soak)])
@@ -109,28 +110,3 @@ def test_nothing_depends_on_the_kernels_on_hopworld(between: bool, tmp_path: Pat
 @pytest.mark.parametrize("questions", [30, 200])
 def test_nothing_depends_on_the_kernels_on_hotpotqa(questions: int, benchmarks_dir: Path) -> None:
     check(of_variants(benchmarks_dir / "hotpotqa-train200", questions, list(variants())))
-
-
-@pytest.mark.parametrize("between", [False, pytest.param(True, marks=pytest.mark.soak)])
-def test_edges_above_the_floor_do_not_depend_on_the_kernels(between: bool) -> None:
-    # Hundreds of thousands of cosines, of which a few lie within a float32's last bit of the sixth decimal's half.
-    program = (
-        "import hashlib, numpy as np;"
-        "from hopbench.retrieval.graph.build.all_pairs import exact_pairs;"
-        "from hopbench.retrieval.graph.build.cell_pairs import cell_pairs;"
-        "drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0;"
-        "drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:]);"
-        "found = exact_pairs(drawn.astype(np.float32), top_k=50, floor=0.5);"
-        "near, effort = cell_pairs(drawn.astype(np.float32), top_k=10, floor=0.5);"
-        "digests = [hashlib.sha256(part.tobytes()).hexdigest() for part in (*found, *near)];"
-        "print(len(found.first), *effort, *digests)"
-    )
-    printed = set()
-    for name in chosen(between):
-        settings, _ = variants()[name]
-        environment, command = {**os.environ, **settings}, [sys.executable, "-c", program]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert (0, "") == (done.returncode, done.stderr)
-        printed.add(done.stdout)
-    assert 1 == len(printed)
-    assert int(printed.pop().split()[0]) > 100_000

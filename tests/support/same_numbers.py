@@ -48,11 +48,27 @@ def numbers(dataset: str, questions: int, batch: int, home: Path) -> dict[str, A
         "fingerprint": record["fingerprint"],
         "vectors": _digest(index.vectors.tobytes()),
         KERNELS: _kernels(),
+        "cosines": _cosines(),
     }
     for label, strategy in plan.strategies.items():
         trial = run_trial(label, strategy, parts, plan.budget)
         found[label] = {"trial": plan.key_of(label)[:ID_LENGTH], **_ranked(trial)}
     return found
+
+
+def _cosines() -> dict[str, Any]:
+    """Hundreds of thousands of cosines, of which a few lie within a float32's last bit of the sixth decimal's half."""
+    import numpy as np
+
+    from hopbench.retrieval.graph.build.all_pairs import exact_pairs
+    from hopbench.retrieval.graph.build.cell_pairs import cell_pairs
+
+    drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0
+    drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:])
+    exact = exact_pairs(drawn.astype(np.float32), top_k=50, floor=0.5)
+    near, effort = cell_pairs(drawn.astype(np.float32), top_k=10, floor=0.5)
+    digests = [_digest(part.tobytes()) for part in (*exact, *near)]
+    return {"pairs": len(exact.first), "effort": [float(value) for value in effort], "digests": digests}
 
 
 def _kernels() -> list[str]:

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -202,19 +202,17 @@ def test_dry_run_estimates_and_asks_nothing(
 
 
 def test_dry_run_tells_of_summaries_that_only_a_built_graph_can_count(
-    server: ScriptedServer, home_with_graph: Callable[[Path, str], Path], tmp_path: Path
+    server: ScriptedServer, bench: Path, judged: tuple[Path, Path, Done, int], tmp_path: Path
 ) -> None:
-    flags = ["--limit", "5", "--strategies", "dual_level", "--out", tmp_path / "out", "--llm", f"m@{server.url}"]
-    command = ["run", "--dataset", "hopworld", *flags, "--dry-run"]
-    before = call(*command, home=tmp_path / "home")
-    home_with_graph(tmp_path / "home", "hopworld")
-    after = call(*command, home=tmp_path / "home")
+    flags = ["--strategies", "dual_level", "--out", tmp_path / "out", "--llm", f"m@{server.url}", "--dry-run"]
+    before = call("run", "--dataset", bench, *flags, home=tmp_path / "home")
+    after = call("run", "--dataset", bench, *flags, home=judged[0])
 
     assert (0, 0) == (before.code, after.code)
     assert "not counted: dual_level also has each community" in before.out
     assert "not counted" not in after.out
     (summaries,) = [line.split() for line in after.out.splitlines() if "summaries" in line]
-    assert int(summaries[2]) > 50
+    assert 0 < int(summaries[2]) < 12  # no more communities than passages
 
 
 def test_the_budget_ends_a_run_with_4_and_the_same_command_judges_the_finalists(

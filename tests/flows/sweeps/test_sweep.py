@@ -285,7 +285,9 @@ def test_two_processes_on_one_sweep_share_its_trials_and_one_may_be_killed(
     ended(second)
     if killed:
         assert not (tmp_path / "first" / "trials.parquet").exists()
-        assert "16 of 16 trials were finished before" in ended(started("first", 0))
+        out = ("--out", tmp_path / "first", "--no-prefect")
+        resumed = call("sweep", folder / "sweep.yaml", *out, home=tmp_path / "home")
+        assert (0, True) == (resumed.code, "16 of 16 trials were finished before" in resumed.out), resumed.err
     notes = (tmp_path / "notes").read_text().split()
     assert 16 == len(set(notes)) == len(notes) - killed  # only what was lost with its process is done again
     assert set(table(tmp_path / "first")["trial_id"]) == set(notes)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,10 +137,19 @@ def test_what_a_lost_worker_was_at_is_ranked_again(
     assert 1 == len(lost)
 
 
-@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.soak)])
-def cluster(request: pytest.FixtureRequest, stage: Stage, prefect_runtime: PrefectRuntime) -> Iterator[str]:
-    """A Dask scheduler and its workers, each a process of its own on loopback; its address."""
-    prefect_runtime.wait()
+@contextmanager
+def in_this_process() -> Iterator[str]:
+    """A scheduler and a worker that share this process but speak over TCP; its address."""
+    from distributed import LocalCluster
+
+    options = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": None}
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **options) as cluster:
+        yield cluster.scheduler_address.removeprefix("tcp://")
+
+
+@contextmanager
+def in_processes(workers: int, scratch: Path) -> Iterator[str]:
+    """A scheduler and its workers, each a process of its own on loopback; its address."""
     with ExitStack() as stack:
 
         def started(*arguments: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
@@ -150,30 +159,26 @@ def cluster(request: pytest.FixtureRequest, stage: Stage, prefect_runtime: Prefe
             stack.callback(process.terminate)
             return process
 
-        scheduler = started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", stderr=subprocess.PIPE)
+        loopback = ("--host", "127.0.0.1", "--no-dashboard")
+        scheduler = started("scheduler", *loopback, "--port", "0", stderr=subprocess.PIPE)
         assert scheduler.stderr is not None
         lines = iter(scheduler.stderr.readline, "")
         address = next(found[1] for line in lines if (found := re.search(r"tcp://(127\.0\.0\.1:\d+)", line)))
-        for _ in range(request.param):
-            place = str(stage.home.scratch)
-            started(
-                "worker",
-                address,
-                "--nthreads",
-                "1",
-                "--host",
-                "127.0.0.1",
-                "--no-dashboard",
-                "--local-directory",
-                place,
-            )
+        for _ in range(workers):
+            started("worker", address, *loopback, "--nthreads", "1", "--local-directory", str(scratch))
         yield address
 
 
+PROCESSES = [pytest.param(count, marks=pytest.mark.soak) for count in (1, 2)]  # each takes seconds to start
+
+
 @pytest.mark.prefect
-def test_a_cluster_is_taken_by_its_address(stage: Stage, cluster: str, prefect_runtime: PrefectRuntime) -> None:
-    with prefect_runtime.flow_settings():
-        spread = stage.on(f"dask:{cluster}")
+@pytest.mark.parametrize("processes", [0, *PROCESSES])
+def test_a_cluster_is_taken_by_its_address(processes: int, stage: Stage, prefect_runtime: PrefectRuntime) -> None:
+    prefect_runtime.wait()
+    cluster = in_processes(processes, stage.home.scratch) if processes else in_this_process()
+    with cluster as address, prefect_runtime.flow_settings():
+        spread = stage.on(f"dask:{address}")
     same(stage.alone(), spread)
 
 

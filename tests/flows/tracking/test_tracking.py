@@ -221,6 +221,7 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
         time.sleep(0.05)
 
 
+@pytest.mark.soak  # two processes that import mlflow and migrate a database
 @pytest.mark.usefixtures("writer_process")
 def test_two_first_starts_share_one_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
