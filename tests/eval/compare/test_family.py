@@ -66,16 +66,17 @@ def test_the_family_s_interval_is_bonferroni_s() -> None:
     assert mean_cis(difference, [0.05, 0.0125], seed) == [together.ci, together.ci_family]
 
 
-def test_intervals_of_a_family_cover_all_true_differences_together() -> None:
-    # 8 labels that are equal to the baseline but for fair coins: in 95% of the families, and of 100 here in at least 88
-    # (binomial sd 2.2), all eight intervals hold the true difference 0.
+@pytest.mark.parametrize(("families", "least"), [(40, 33), pytest.param(400, 366, marks=pytest.mark.soak)])
+def test_intervals_of_a_family_cover_all_true_differences_together(families: int, least: int) -> None:
+    # 8 labels that are equal to the baseline but for fair coins: in 95% of the families all eight intervals hold the
+    # true difference 0 (`least` is 3.2 standard deviations below it).
     rng = np.random.default_rng(1)
     covered = 0
-    for seed in range(100):
+    for seed in range(families):
         frames = {f"l{i}": rows(rng.random(150) < 0.5) for i in range(8)} | {"base": rows(rng.random(150) < 0.5)}
         pairs = compare(frames, "base", seed=seed, resamples=1_999).pairs
         covered += not any(pair.ci_family and pair.ci_family.excludes_zero() for pair in pairs)
-    assert covered >= 88
+    assert covered >= least
 
 
 @pytest.mark.parametrize(
