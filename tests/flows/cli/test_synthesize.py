@@ -252,6 +252,7 @@ def test_ragas_generator_asks_through_the_same_gate(
     world: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "outside"))
+
     def says(body: Body) -> str:
         schema = body["response_format"]["json_schema"]["schema"]
         value = filled(schema, schema.get("$defs", {}))
