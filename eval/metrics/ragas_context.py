@@ -1,7 +1,7 @@
 """RAGAS's context metrics that need no LLM, computed by RAGAS's own classes over the budgeted context.
 
 The classes are awaited at the method that each of them defines (`_single_turn_ascore`): the public call one level
-above adds a tracer and a usage counter, which keeps a user id in the home folder even when it sends nothing. The
+above adds a tracer and a usage counter. The
 similarity metrics get RAGAS's string distance with a cutoff at their threshold, as Levenshtein is quadratic in the
 texts' lengths, and similarities are cached: the trials of a sweep read much the same passages. The numbers
 are RAGAS's, to the last digit; a test compares them with the public call.
@@ -9,7 +9,6 @@ are RAGAS's, to the last digit; a test compares them with the public call.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
+from hopbench.eval.ragas_untracked import import_untracked
 
 CITATION = "RAGAS 0.4 (Es et al., EACL 2024, arXiv 2309.15217), https://docs.ragas.io, context metrics without LLM"
 THRESHOLD = 0.5
@@ -41,7 +41,7 @@ def _similarity(first: str, second: str) -> float:
 @cache
 def _scorers() -> Mapping[str, Any]:
     """RAGAS metric name → its object; importing RAGAS takes 3-15 s, so it happens on first use."""
-    os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
+    import_untracked()
     # The public names in ragas.metrics warn that collections will replace them; collections has none of these four.
     from ragas.metrics._context_precision import (
         IDBasedContextPrecision,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from hopbench.eval.answering.judge.asker import LIMITS, ModelAsker
 from hopbench.eval.answering.judge.full import ragas_embeddings, ragas_llm
+from hopbench.eval.ragas_untracked import import_untracked
 from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.types import BenchmarkQuestion
@@ -33,8 +37,8 @@ def ragas_questions(
     """
     rows = dict.fromkeys(chunk for each in drafts for chunk in each.wording.draft.gold)
     chunks = [evidence.chunks[row] for row in rows]
-    random.seed(seed)  # RAGAS draws from the module's generator
-    with calling(purpose=PURPOSE, version=f"seed {seed}"):
+    import_untracked()
+    with calling(purpose=PURPOSE, version=f"seed {seed}"), _quiet(), _seeded(seed):
         try:
             samples = _generated(llm, embedder, chunks, count)
         except Exception as error:  # RAGAS raises whatever its parts do
@@ -45,9 +49,36 @@ def ragas_questions(
     return _questions(samples, chunks, count)
 
 
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """RAGAS draws from the generators of `random` and NumPy that the whole process shares: they go on as before."""
+    states = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No bars beside HopBench's own progress, no line for each passage too short for a summary; errors are shown."""
+    from ragas import utils
+
+    logger, bar = logging.getLogger("ragas"), utils.tqdm
+    level = logger.level
+    utils.tqdm = lambda **given: bar(**{**given, "disable": True})
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        utils.tqdm = bar
+        logger.setLevel(level)
+
+
 def _generated(llm: LLM, embedder: Embedder, chunks: Sequence[Chunk], count: int) -> list[Any]:
-    os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
-    os.environ.setdefault("TQDM_DISABLE", "1")  # HopBench shows its own progress
     from ragas.testset import TestsetGenerator
 
     model, embeddings = ragas_llm(ModelAsker(llm, LIMITS["full"])), ragas_embeddings(embedder)

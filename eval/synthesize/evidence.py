@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from hopbench.eval.synthesize.kinds import Kinds
 from hopbench.retrieval.index import Batch, Index, Linker
 from hopbench.retrieval.index.memo import Memo
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
@@ -19,15 +18,7 @@ from hopbench.retrieval.strategies.hoprank.words import Numbers
 from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens
 from hopbench.retrieval.types import Chunk, Counters
 
-HEAD = 400  # characters of a text in which its kind is looked for
 SHARED_LIMIT = 20  # chunks that may mention an entity over which two of them are joined
-KIND_LIMIT = 3  # passages of a kind, below which the word is taken for an accident of the sentence
-ONE_KIND = 0.4  # share of chunks with a kind, from which on things are described by it and compared
-_KIND = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^,.;:()]{3,80})")
-_KIND_ENDS = frozenset(
-    """by of in from for who which that whose based located to at on with directed written produced and set about
-    starring released born known as is was near along between recorded performed""".split()
-)
 
 
 class Mention(NamedTuple):
@@ -173,32 +164,6 @@ class Evidence:
         return float(np.median(np.diff(starts)))
 
     @cached_property
-    def kinds(self) -> Mapping[int, str]:
-        """Chunk → what its first sentence says it is about ("film", "village"), for words that return."""
-        found = {row: kind for row, chunk in enumerate(self.chunks) if chunk.title and (kind := _kind(chunk.text))}
-        counts = Counter(found.values())
-        return {row: kind for row, kind in found.items() if counts[kind] >= KIND_LIMIT}
-
-    @property
-    def alike(self) -> float:
-        """The share of chunks with a kind beyond `ONE_KIND`: how far the corpus is of things that can be compared."""
-        return max(len(self.kinds) / len(self.chunks) - ONE_KIND, 0.0)
-
-    @cached_property
-    def of_kind(self) -> Mapping[str, Sequence[int]]:
-        """Kind → its chunks."""
-        result: dict[str, list[int]] = {}
-        for row, kind in self.kinds.items():
-            result.setdefault(kind, []).append(row)
-        return result
-
-
-def _kind(text: str) -> str:
-    """The last word of what follows the first "is a": "X is a 1999 American film by Y" is a film; empty without."""
-    match = _KIND.search(text[:HEAD])
-    phrase: list[str] = []
-    for word in match.group(1).split() if match else ():
-        if word.lower() in _KIND_ENDS:
-            break
-        phrase.append(word.lower())
-    return phrase[-1] if phrase and phrase[-1].isalpha() and len(phrase[-1]) > 2 else ""
+    def kinds(self) -> Kinds:
+        """What the chunks say they are about."""
+        return Kinds.of(self.chunks)

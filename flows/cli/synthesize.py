@@ -2,101 +2,63 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.declare import DATA, EXECUTION, MODELS, OUTPUT, STRATEGIES, Config, option, with_flags
+from hopbench.flows.cli.flags.declare import Config, with_flags
 from hopbench.flows.cli.flags.shared import BudgetUsd, DryRun
 from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.setting import declared
+from hopbench.flows.studies.synthesize.options import SynthesizeOptions
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.flows.studies.synthesize.check import CheckOutcome
     from hopbench.flows.studies.synthesize.make import Written
 
 
-@with_flags(GraphOptions, without=("dataset", "questions", "limit"))
-def synthesize_command(
-    dataset: Annotated[
-        str | None,
-        option(DATA, help="The corpus: a folder of documents or tables, a file, a name.", complete=complete.datasets),
-    ] = None,
-    out: Annotated[Path | None, option(OUTPUT, help="The folder to write; with --check, a JSON file.")] = None,
-    questions: Annotated[int, option(DATA, min=1, help="How many questions.")] = 300,
-    types: Annotated[
-        str,
-        option(DATA, help="Types of questions: bridge,compositional,intersection,comparison,bridge-comparison."),
-    ] = "all",
-    role: Annotated[
-        str,
-        option(
-            DATA,
-            help="What the set is for: tune, report, or halves: one for each, which share no evidence.",
-            complete=complete.one_of("tune", "report", "halves"),
-        ),
-    ] = "report",
-    seed: Annotated[int, option(DATA, min=0, help="Equal seeds give equal questions.")] = 0,
-    check: Annotated[
-        str | None,
-        option(
-            DATA,
-            help="A labelled set: compare what synthetic and its own questions say of the labels.",
-            complete=complete.datasets,
-        ),
-    ] = None,
-    seeds: Annotated[int, option(EXECUTION, min=1, help="With --check: how many synthetic sets.")] = 3,
-    strategies: Annotated[
-        str, option(STRATEGIES, help="With --check: the labels to compare.", complete=complete.label)
-    ] = "all,all:tuned",
-    by: Annotated[
-        str,
-        option(
-            MODELS,
-            help="Who writes: rules (with --llm, a model words the rules' paths), or ragas: its generator, with --llm.",
-            complete=complete.one_of("rules", "ragas"),
-        ),
-    ] = "rules",
-    budget: BudgetUsd = None,
-    dry_run: DryRun = False,
-    config: Config = None,
-    **flags: Any,
-) -> None:
+@with_flags(SynthesizeOptions, GraphOptions, without=("dataset", "questions", "limit"))
+def synthesize_command(budget: BudgetUsd = None, dry_run: DryRun = False, config: Config = None, **flags: Any) -> None:
     """Make a benchmark from a corpus alone: multi-hop questions whose evidence is known, by rules.
 
     The folder is a data set like any other: run, sweep, train and explain take it. docs/synthesize.md says how far to
     trust it; --check measures that on a labelled set of yours.
     """
-    from hopbench.eval.synthesize.generate import TYPES, Recipe
+    options = SynthesizeOptions(**{one.name: flags.pop(one.name) for one in declared(SynthesizeOptions)})
+    graph = GraphOptions(dataset=options.dataset, **flags)
+    if options.check is not None:
+        _check(options, graph)
+    else:
+        _make(options, graph, budget, dry_run)
+
+
+def _check(options: SynthesizeOptions, graph: GraphOptions) -> None:
+    recipe = options.recipe()
     from hopbench.flows.cli.printing.progress import terminal_progress
-    from hopbench.retrieval.support.errors import InputError
+    from hopbench.flows.studies.synthesize.check import check
 
-    named = TYPES if types == "all" else tuple(name.strip() for name in types.split(",") if name.strip())
-    recipe = Recipe(questions=questions, types=named, seed=seed)
-    if (dataset is None) == (check is None):
-        raise InputError("name a corpus with --dataset, or a labelled set with --check (one of the two)")
-    if check is not None:
-        from hopbench.flows.studies.synthesize.check import check as run_check
+    with terminal_progress() as progress:
+        outcome = check(graph, recipe, options.seeds, options.strategies, options.out, progress)
+    _print_check(outcome)
 
-        with terminal_progress() as progress:
-            outcome = run_check(GraphOptions(dataset=check, **flags), recipe, seeds, strategies, out, progress)
-        _print_check(outcome)
-        return
-    if out is None:
+
+def _make(options: SynthesizeOptions, graph: GraphOptions, budget: float | None, dry_run: bool) -> None:
+    recipe = options.recipe()
+    if options.out is None:
         raise InputError("--out is missing: name the folder to write")
+    from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.studies.synthesize.make import MakeOptions, synthesize
 
-    graph = GraphOptions(dataset=str(dataset), **flags)
-    options = MakeOptions(graph=graph, recipe=recipe, out=out, role=role, by=by, budget=budget)
+    making = MakeOptions(graph=graph, recipe=recipe, out=options.out, role=options.role, by=options.by, budget=budget)
     if dry_run:
         from hopbench.flows.cli.printing.estimate import print_estimate
         from hopbench.flows.studies.synthesize.estimate import ASSUMED, estimate
 
-        print_estimate(estimate(options), ASSUMED)
+        print_estimate(estimate(making), ASSUMED)
         return
     with terminal_progress() as progress:
-        written = synthesize(options, progress)
+        written = synthesize(making, progress)
     for each in written:
         _print(each)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import cached_property
 from importlib.metadata import version
@@ -10,6 +9,7 @@ from typing import Any
 
 from hopbench.eval.answering.judge.asker import Asker
 from hopbench.eval.answering.judge.sample import Sample
+from hopbench.eval.ragas_untracked import import_untracked
 from hopbench.retrieval.embedding.base import Embedder
 
 RAGAS_NAMES = {"question": "user_input", "contexts": "retrieved_contexts"}  # the others are called alike
@@ -41,7 +41,7 @@ class FullJudge:
     @cached_property
     def _metrics(self) -> Mapping[str, Any]:
         """Made on first use: importing RAGAS takes 3-15 s."""
-        os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
+        import_untracked()
         from ragas.metrics import collections
 
         llm, embeddings = ragas_llm(self._asker), ragas_embeddings(self._embedder)
@@ -58,7 +58,7 @@ class FullJudge:
 
 
 def ragas_llm(asker: Asker) -> Any:
-    """The asker as RAGAS's classes want a model: their own wrapper would write a user id into the home folder."""
+    """The asker as RAGAS's classes want a model."""
     from ragas.llms.base import InstructorBaseRagasLLM
 
     class AskerLLM(InstructorBaseRagasLLM):  # type: ignore[misc] # ragas has no usable types

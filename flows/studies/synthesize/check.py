@@ -14,7 +14,7 @@ from hopbench.flows.studies.synthesize.make import opened
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize.generate import Recipe
+    from hopbench.eval.synthesize.recipe import Recipe
     from hopbench.eval.synthesize.trust import Agreement, Floats
     from hopbench.eval.types import BenchmarkQuestion
 

@@ -16,7 +16,8 @@ from hopbench.flows.settings.models import ModelOptions, open_models
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize.generate import Generator, Recipe
+    from hopbench.eval.synthesize.generate import Generator
+    from hopbench.eval.synthesize.recipe import Recipe
     from hopbench.eval.types import Benchmark, Role
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.llm import LLM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import zlib
 from collections.abc import Iterator
@@ -247,7 +248,11 @@ def filled(schema: Body, types: Body) -> object:
 
 
 @pytest.mark.soak
-def test_ragas_generator_asks_through_the_same_gate(world: Path, home: Path, tmp_path: Path) -> None:
+def test_ragas_generator_asks_through_the_same_gate(
+    world: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "outside"))
+
     def says(body: Body) -> str:
         schema = body["response_format"]["json_schema"]["schema"]
         value = filled(schema, schema.get("$defs", {}))
@@ -256,9 +261,13 @@ def test_ragas_generator_asks_through_the_same_gate(world: Path, home: Path, tmp
             value["query"] = f"Who is number {zlib.crc32(str(body['messages']).encode())}?"
         return json.dumps(value)
 
+    draws = random.getstate()
     with ScriptedServer(says).running() as running:
         done = made(running.url, world, home, tmp_path / "made", "--by", "ragas", model="ragas")
     assert 0 == done.code, done.err
+    assert not (tmp_path / "outside").exists()  # RAGAS would keep a user id there
+    assert ("", []) == (done.err, [each for each in caplog.records if each.name.startswith("ragas")])
+    assert draws == random.getstate()
     benchmark = load_benchmark(tmp_path / "made")
     assert benchmark.questions
     assert all(question.gold and "synthesizer" in question.type for question in benchmark.questions)
