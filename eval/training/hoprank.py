@@ -14,7 +14,8 @@ from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.contributions import Scores
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
-from hopbench.retrieval.strategies.hoprank.list_features import list_facts, tree_features, tree_names
+from hopbench.retrieval.strategies.hoprank.list_facts import list_facts
+from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.scoring import passes, pool_ranking, reordered, with_paths
 from hopbench.retrieval.strategies.hoprank.trees import Trees

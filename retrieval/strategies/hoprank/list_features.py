@@ -6,212 +6,22 @@ question alone: such features told apart data sets, not passages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
-from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
+from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, sigmoid
+from hopbench.retrieval.strategies.hoprank.paths import sigmoid
+from hopbench.retrieval.strategies.hoprank.standing import STANDING, lead_over
 from hopbench.retrieval.strategies.hoprank.trees import FEATURE_DECIMALS
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, columns
 
-LISTED = 100  # candidates that trees put in order: as many as a ranking keeps
-TOP = 4
-PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
 TELLING_EDGE = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class ListFacts:
-    """Facts about the k best candidates of the last pass, best first.
-
-    `score`, `first_score` and `pool_score` (k,) are those of the last pass, of the first and of the pool.
-    `base` (k, 12) and `paths` (k, 6) are features of the linear score, `covers` (k, w) the question's words in each.
-    `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
-    into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none.
-    """
-
-    candidates: Candidates
-    chunks: Numbers
-    score: Floats
-    first_score: Floats
-    pool_score: Floats
-    base: Floats
-    paths: Floats
-    covers: Flags
-    edge: Floats
-    anchor: Flags
-    best: Floats
-    best_anchor: Floats
-    best_edge: Floats
-
-    @property
-    def above(self) -> Flags:
-        """Whether the column's candidate stands above the row's, (k, k)."""
-        return np.tri(len(self.chunks), k=-1, dtype=bool)
-
-    @property
-    def top_above(self) -> Flags:
-        """The same for columns of the first four, (k, TOP)."""
-        return self.above[:, :TOP]
-
-
-def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]]) -> ListFacts:
-    """The facts after the last of the passes, which must have followed paths."""
-    (pool, _), (first, _), (last, paths) = passed[0], passed[1], passed[-1]
-    if paths is None:
-        raise ValueError("trees order candidates of a pass over paths; this one followed none")
-    order = np.argsort(-last.scores, kind="stable")[:LISTED]
-    chunks = last.chunks[order]
-    into = paths.best[order]
-    reached = into != NOWHERE
-    best = np.zeros((len(chunks), len(EDGE_FEATURES)))
-    best[reached] = paths.edge_features[into[reached], : len(EDGE_FEATURES)]
-    place = np.full(candidates.corpus.chunks, NOWHERE, np.int64)
-    place[chunks] = np.arange(len(chunks))
-    source, target = place[paths.edges.anchor], place[paths.edges.target]
-    inside = np.flatnonzero((source != NOWHERE) & (target != NOWHERE))
-    edge = np.zeros((len(chunks), len(chunks)))
-    np.maximum.at(edge, (source[inside], target[inside]), paths.probability[inside])
-    anchor = np.zeros(len(chunks), bool)
-    anchor[source[source != NOWHERE]] = True
-    rows = candidates.rows(chunks)
-    return ListFacts(
-        candidates=candidates,
-        chunks=chunks,
-        score=last.scores[order],
-        first_score=_aligned(first, chunks),
-        pool_score=_aligned(pool, chunks),
-        base=candidates.base[rows],
-        paths=paths.features[order, : len(PATHS)],
-        covers=candidates.covered[rows],
-        edge=edge,
-        anchor=anchor,
-        best=best,
-        best_anchor=_of_best(paths.anchor_probability, into),
-        best_edge=_of_best(paths.probability, into),
-    )
-
-
-def _of_best(values: Floats, into: Numbers) -> Floats:
-    """The values of edges, 0 where there is none."""
-    found = np.zeros(len(into))
-    found[into != NOWHERE] = values[into[into != NOWHERE]]
-    return found
-
-
-def _aligned(ranked: Ranked, chunks: Numbers) -> Floats:
-    """The scores of chunks in another ranking; one below its last for those that it lacks."""
-    place = np.minimum(ranked.chunks.searchsorted(chunks), len(ranked.chunks) - 1)
-    return np.where(ranked.chunks[place] == chunks, ranked.scores[place], ranked.scores.min() - 1.0)
-
-
-def _rank(values: Floats) -> Floats:
-    """Each value's rank from 0, equal ones in their order here."""
-    ranks = np.empty(len(values))
-    ranks[(-values).argsort(kind="stable")] = np.arange(len(values))
-    return ranks
-
-
-def _lead_over(facts: ListFacts, rank: int) -> Floats:
-    return np.asarray(facts.score - facts.score[min(rank, len(facts.score) - 1)])
-
-
-def lead_1(facts: ListFacts) -> Floats:
-    """The linear score minus the best."""
-    return _lead_over(facts, 0)
-
-
-def lead_2(facts: ListFacts) -> Floats:
-    """The linear score minus the second best."""
-    return _lead_over(facts, 1)
-
-
-def lead_3(facts: ListFacts) -> Floats:
-    """The linear score minus the third best."""
-    return _lead_over(facts, 2)
-
-
-def lead_4(facts: ListFacts) -> Floats:
-    """The linear score minus the fourth best."""
-    return _lead_over(facts, 3)
-
-
-def lead_5(facts: ListFacts) -> Floats:
-    """The linear score minus the fifth best."""
-    return _lead_over(facts, 4)
-
-
-def gap_above(facts: ListFacts) -> Floats:
-    """The linear score of the next one above minus its own, 0 for the best."""
-    return np.asarray(-np.diff(facts.score, prepend=facts.score[:1]))
-
-
-def gap_below(facts: ListFacts) -> Floats:
-    """Its own linear score minus that of the next one below, 0 for the last."""
-    return np.asarray(-np.diff(facts.score, append=facts.score[-1:]))
-
-
-def rank(facts: ListFacts) -> Floats:
-    """Its rank by the linear score, from 0."""
-    return np.arange(len(facts.score), dtype=np.float64)
-
-
-def first_lead(facts: ListFacts) -> Floats:
-    """The score of the first pass minus the best."""
-    return np.asarray(facts.first_score - facts.first_score.max())
-
-
-def first_rank(facts: ListFacts) -> Floats:
-    """Its rank in the first pass."""
-    return _rank(facts.first_score)
-
-
-def pool_lead(facts: ListFacts) -> Floats:
-    """The pool's score minus the best."""
-    return np.asarray(facts.pool_score - facts.pool_score.max())
-
-
-def pool_rank(facts: ListFacts) -> Floats:
-    """Its rank in the pool."""
-    return _rank(facts.pool_score)
-
-
-def bm25_rank(facts: ListFacts) -> Floats:
-    """Its rank by `bm25`."""
-    return _rank(facts.base[:, 0])
-
-
-def dense_rank(facts: ListFacts) -> Floats:
-    """Its rank by `dense`."""
-    return _rank(facts.base[:, 1])
-
-
-def coverage_rank(facts: ListFacts) -> Floats:
-    """Its rank by `coverage`."""
-    return _rank(facts.base[:, 4])
-
-
-def sentence_rank(facts: ListFacts) -> Floats:
-    """Its rank by `sentence`."""
-    return _rank(facts.base[:, 5])
-
-
-def walk_rank(facts: ListFacts) -> Floats:
-    """Its rank by `walk`."""
-    return _rank(facts.base[:, 6])
-
-
-def path_rank(facts: ListFacts) -> Floats:
-    """Its rank by `path_any`."""
-    return _rank(facts.paths[:, 4])
 
 
 def best_anchor(facts: ListFacts) -> Floats:
@@ -256,7 +66,7 @@ def leads_to_best(facts: ListFacts) -> Floats:
 
 def leads_on(facts: ListFacts) -> Floats:
     """The largest P(edge) · σ(score − fifth best score) of those that it leads to."""
-    return np.asarray(np.max(facts.edge * sigmoid(_lead_over(facts, 4)), axis=1, initial=0.0))
+    return np.asarray(np.max(facts.edge * sigmoid(lead_over(facts, 4)), axis=1, initial=0.0))
 
 
 def adds_open(facts: ListFacts) -> Floats:
@@ -296,24 +106,7 @@ def like_best(facts: ListFacts) -> Floats:
 
 
 LIST_FEATURES: tuple[Callable[[ListFacts], Floats], ...] = (
-    lead_1,
-    lead_2,
-    lead_3,
-    lead_4,
-    lead_5,
-    gap_above,
-    gap_below,
-    rank,
-    first_lead,
-    first_rank,
-    pool_lead,
-    pool_rank,
-    bm25_rank,
-    dense_rank,
-    coverage_rank,
-    sentence_rank,
-    walk_rank,
-    path_rank,
+    *STANDING,
     best_anchor,
     best_edge,
     edges_in,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.list_features import list_facts, tree_features
+from hopbench.retrieval.strategies.hoprank.list_facts import list_facts
+from hopbench.retrieval.strategies.hoprank.list_features import tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights

@@ -9,9 +9,10 @@ import pytest
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank import HopRank, standing
 from hopbench.retrieval.strategies.hoprank import list_features as features
-from hopbench.retrieval.strategies.hoprank.list_features import LISTED, ListFacts, list_facts, tree_features, tree_names
+from hopbench.retrieval.strategies.hoprank.list_facts import LISTED, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
 from hopbench.retrieval.types import Counters
@@ -43,13 +44,13 @@ def facts(index: Index) -> ListFacts:
 
 
 def test_leads_and_ranks(facts: ListFacts) -> None:
-    assert [0.0, -2.0, -2.5] == features.lead_1(facts).tolist()
-    assert [2.5, 0.5, 0.0] == features.lead_5(facts).tolist()  # of three the third is the last
-    assert [0.0, 2.0, 0.5] == features.gap_above(facts).tolist()
-    assert [2.0, 0.5, 0.0] == features.gap_below(facts).tolist()
-    assert [2.0, 0.0, 1.0] == features.first_rank(facts).tolist()  # equal ones in their order
-    assert [2.0, 1.0, 0.0] == features.pool_rank(facts).tolist()
-    assert [-3.0, 0.0, 0.0] == features.first_lead(facts).tolist()
+    assert [0.0, -2.0, -2.5] == standing.lead_1(facts).tolist()
+    assert [2.5, 0.5, 0.0] == standing.lead_5(facts).tolist()  # of three the third is the last
+    assert [0.0, 2.0, 0.5] == standing.gap_above(facts).tolist()
+    assert [2.0, 0.5, 0.0] == standing.gap_below(facts).tolist()
+    assert [2.0, 0.0, 1.0] == standing.first_rank(facts).tolist()  # equal ones in their order
+    assert [2.0, 1.0, 0.0] == standing.pool_rank(facts).tolist()
+    assert [-3.0, 0.0, 0.0] == standing.first_lead(facts).tolist()
 
 
 def test_edges_between_candidates(facts: ListFacts) -> None:

@@ -1,0 +1,104 @@
+"""Facts about the best candidates of the last pass side by side, from which the features of trees are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
+from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+
+LISTED = 100  # candidates that trees put in order: as many as a ranking keeps
+TOP = 4
+PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
+
+
+@dataclass(frozen=True, eq=False)
+class ListFacts:
+    """Facts about the k best candidates of the last pass, best first.
+
+    `score`, `first_score` and `pool_score` (k,) are those of the last pass, of the first and of the pool.
+    `base` (k, 12) and `paths` (k, 6) are features of the linear score, `covers` (k, w) the question's words in each.
+    `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
+    into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none.
+    """
+
+    candidates: Candidates
+    chunks: Numbers
+    score: Floats
+    first_score: Floats
+    pool_score: Floats
+    base: Floats
+    paths: Floats
+    covers: Flags
+    edge: Floats
+    anchor: Flags
+    best: Floats
+    best_anchor: Floats
+    best_edge: Floats
+
+    @property
+    def above(self) -> Flags:
+        """Whether the column's candidate stands above the row's, (k, k)."""
+        return np.tri(len(self.chunks), k=-1, dtype=bool)
+
+    @property
+    def top_above(self) -> Flags:
+        """The same for columns of the first four, (k, TOP)."""
+        return self.above[:, :TOP]
+
+
+def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]]) -> ListFacts:
+    """The facts after the last of the passes, which must have followed paths."""
+    (pool, _), (first, _), (last, paths) = passed[0], passed[1], passed[-1]
+    if paths is None:
+        raise ValueError("trees order candidates of a pass over paths; this one followed none")
+    order = np.argsort(-last.scores, kind="stable")[:LISTED]
+    chunks = last.chunks[order]
+    into = paths.best[order]
+    reached = into != NOWHERE
+    best = np.zeros((len(chunks), len(EDGE_FEATURES)))
+    best[reached] = paths.edge_features[into[reached], : len(EDGE_FEATURES)]
+    place = np.full(candidates.corpus.chunks, NOWHERE, np.int64)
+    place[chunks] = np.arange(len(chunks))
+    source, target = place[paths.edges.anchor], place[paths.edges.target]
+    inside = np.flatnonzero((source != NOWHERE) & (target != NOWHERE))
+    edge = np.zeros((len(chunks), len(chunks)))
+    np.maximum.at(edge, (source[inside], target[inside]), paths.probability[inside])
+    anchor = np.zeros(len(chunks), bool)
+    anchor[source[source != NOWHERE]] = True
+    rows = candidates.rows(chunks)
+    return ListFacts(
+        candidates=candidates,
+        chunks=chunks,
+        score=last.scores[order],
+        first_score=_aligned(first, chunks),
+        pool_score=_aligned(pool, chunks),
+        base=candidates.base[rows],
+        paths=paths.features[order, : len(PATHS)],
+        covers=candidates.covered[rows],
+        edge=edge,
+        anchor=anchor,
+        best=best,
+        best_anchor=_of_best(paths.anchor_probability, into),
+        best_edge=_of_best(paths.probability, into),
+    )
+
+
+def _of_best(values: Floats, into: Numbers) -> Floats:
+    """The values of edges, 0 where there is none."""
+    found = np.zeros(len(into))
+    found[into != NOWHERE] = values[into[into != NOWHERE]]
+    return found
+
+
+def _aligned(ranked: Ranked, chunks: Numbers) -> Floats:
+    """The scores of chunks in another ranking; one below its last for those that it lacks."""
+    place = np.minimum(ranked.chunks.searchsorted(chunks), len(ranked.chunks) - 1)
+    return np.where(ranked.chunks[place] == chunks, ranked.scores[place], ranked.scores.min() - 1.0)
