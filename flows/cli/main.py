@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import re
 import sys
@@ -76,6 +77,7 @@ def hopbench(
 def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     gc.set_threshold(COLLECT_AFTER)
+    atexit.register(gc.freeze)  # collecting a last time takes a night over a second, of memory that goes anyway
     escape_unprintable()
     try:
         refuse_undecodable_arguments(sys.argv[1:])

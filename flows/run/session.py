@@ -201,20 +201,20 @@ class RunSession:
         return [*(registry().broken.values() if every else ()), *catalogue().registry.broken.values()]
 
     def _record(self, finished: Finished, annotations: Annotations, steps: ProgressSteps) -> None:
-        """Write the run's files and hand them to the tracker."""
+        """Write the run's files and hand them to the tracker, which writes the labels while the files are written."""
         from hopbench.eval.report import write_run
         from hopbench.flows.run.label_payloads import tracked_trials
         from hopbench.flows.run.payloads import run_facts, tracked_run
 
         evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
+        for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags, self.tables):
+            self.tracker.log(payload)
         facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)
         files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **annotations.facts}))
         if self.runtime is not None:
             from hopbench.flows.run.leaderboard import leave_leaderboard
 
             leave_leaderboard(evaluation, options.out, self.home)
-        for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags, self.tables):
-            self.tracker.log(payload)
         self.tracker.log(tracked_run(evaluation, options, self.started_at, files, annotations.tags, calls))
         for key in annotations.expired:
             self.tracker.drop_artifacts(key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hopbench.flows.tracking.names import Param
@@ -40,19 +41,20 @@ def experiment_id(client: MlflowClient, name: str, uri: str, artifacts: str, met
         made, known = str(found.experiment_id), dict(found.tags)
     for tag, value in _tags(name, made, metric).items():
         if tag not in known:
-            client.set_experiment_tag(made, tag, value)
+            client.set_experiment_tag(made, tag, value())
     return made
 
 
-def _tags(name: str, experiment: str, metric: str | None) -> dict[str, str]:
+def _tags(name: str, experiment: str, metric: str | None) -> dict[str, Callable[[], str]]:
+    """The tags of an experiment; a value is computed only where it is missing."""
+    kind = {KIND: lambda: MODEL_TRAINING}
     if metric is None:
-        return {KIND: MODEL_TRAINING}
+        return kind
     link = runs_page("", experiment, metric)
-    return {
-        KIND: MODEL_TRAINING,
-        PRIMARY_TAG: mlflow_name(metric),
-        NOTE: f"HopBench's runs of {name}. [The runs by {metric}, best first]({link})",
-        f"{VIEW_TAG}{view_id(metric)}": saved_view(metric),
+    return kind | {
+        PRIMARY_TAG: lambda: mlflow_name(metric),
+        NOTE: lambda: f"HopBench's runs of {name}. [The runs by {metric}, best first]({link})",
+        f"{VIEW_TAG}{view_id(metric)}": lambda: saved_view(metric),
     }
 
 

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from hopbench.flows.tracking import experiments
+from hopbench.flows.tracking.files import folder_in, refuse_secrets, store_file
 from hopbench.flows.tracking.names import Tag
 from hopbench.flows.tracking.pages import comparison_page
 from hopbench.flows.tracking.payload import redact, secrets
@@ -55,10 +56,13 @@ class Writer:
         self.note: str | None = None
         self._experiment = experiment
         self._artifacts = artifacts
+        self._ours = Path(url2pathname(urlsplit(artifacts).path))
         self._metric = metric
         self._lock = lock
         self._hidden = secrets()
         self._run_ids: dict[str, str] = {}
+        self._places: dict[str, str] = {}  # run id → artifact URI
+        self._made: set[str] = set()  # keys whose runs were created here
         self._open: set[str] = set()
 
     @cached_property
@@ -94,19 +98,21 @@ class Writer:
     def write(self, message: dict[str, Any]) -> str:
         """Create or update one run; returns its MLflow id."""
         with exclusive(self._lock):
-            known = self._find(message["key"])
+            known = None if self._is_new(message) else self._find(message["key"])
             if known is not None and message["once"] and self.client.get_run(known).info.status == "FINISHED":
                 return known
+            if Tag.CHAMPION in message["tags"]:
+                self._dethrone(message["tags"][Tag.CHAMPION])
             run_id = known or self._create(message)
         self._run_ids[message["key"]] = run_id
         self._open.add(run_id)
-        if Tag.CHAMPION in message["tags"]:
-            self._dethrone(message["tags"][Tag.CHAMPION])
-        log_values(self.client, run_id, message, self._comparison(message["compared"]))
+        # A new run was created with its tags: each kind of value is a transaction.
+        tags = message["tags"] if known is not None or message["compared"] else {}
+        log_values(self.client, run_id, {**message, "tags": tags}, self._comparison(message["compared"]))
         if message["dataset"] is not None:
             log_dataset(self.client, run_id, message["dataset"])
         for path, folder in message["artifacts"]:
-            self._log_artifact(run_id, Path(path), folder)
+            self._store(run_id, Path(path), folder)
         if message["judged"] is not None:
             self._log_traces(run_id, Path(message["judged"]), message["started_ms"] or message["ended_ms"])
         if message["status"] != "RUNNING":
@@ -114,15 +120,19 @@ class Writer:
             self._open.discard(run_id)
         return run_id
 
+    def _is_new(self, message: dict[str, Any]) -> bool:
+        """Whether a run of that key cannot exist yet: its parent was created here, and the key begins with it."""
+        parent, key = message["parent_key"], message["key"]
+        return parent in self._made and key not in self._run_ids and key.startswith(f"{parent}/")
+
     def drop_artifacts(self, key: str) -> str | None:
         """Remove the files of a run, where they are in the home, and record that in a tag; None for an unknown key."""
         run_id = self._find(key)
         if run_id is None:
             return None
-        folder = urlsplit(str(self.client.get_run(run_id).info.artifact_uri))
-        ours = Path(url2pathname(urlsplit(self._artifacts).path))
-        if folder.scheme in ("", "file") and Path(url2pathname(folder.path)).is_relative_to(ours):
-            shutil.rmtree(url2pathname(folder.path), ignore_errors=True)
+        folder = folder_in(self._place(run_id), self._ours)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
             self.client.set_tag(run_id, Tag.ARTIFACTS, "removed by --keep")
         return run_id
 
@@ -164,8 +174,13 @@ class Writer:
             if parent is None:
                 raise LookupError(f"its parent {message['parent_key']!r} has not been written")
             tags[Tag.PARENT] = parent
-        run = self.client.create_run(self.experiment_id, message["started_ms"], tags, message["name"])
-        return str(run.info.run_id)
+        run = self.client.create_run(
+            self.experiment_id, message["started_ms"], {**message["tags"], **tags}, message["name"]
+        )
+        run_id = str(run.info.run_id)
+        self._made.add(message["key"])
+        self._places[run_id] = str(run.info.artifact_uri)
+        return run_id
 
     def _comparison(self, keys: list[str]) -> str:
         """A link to MLflow's comparison of the runs of these keys, as a paragraph; empty for fewer than two."""
@@ -177,17 +192,17 @@ class Writer:
     def _log_traces(self, run_id: str, path: Path, at_ms: int | None) -> None:
         from hopbench.flows.tracking.traces import log_traces
 
-        self._refuse_secrets(path)
+        refuse_secrets(path, self._hidden)
         log_traces(self._uri, self.experiment_id, run_id, path, at_ms or round(time.time() * 1000))
 
-    def _refuse_secrets(self, path: Path) -> None:
-        content = path.read_bytes()
-        if any(value.encode() in content for value in self._hidden):
-            raise ValueError(f"{path.name} contains the value of a secret environment variable; it was not stored")
+    def _place(self, run_id: str) -> str:
+        if run_id not in self._places:
+            self._places[run_id] = str(self.client.get_run(run_id).info.artifact_uri)
+        return self._places[run_id]
 
-    def _log_artifact(self, run_id: str, path: Path, folder: str) -> None:
-        self._refuse_secrets(path)
-        self.client.log_artifact(run_id, str(path), folder or None)
+    def _store(self, run_id: str, path: Path, folder: str) -> None:
+        refuse_secrets(path, self._hidden)
+        store_file(self.client, run_id, self._place(run_id), self._ours, path, folder)
 
 
 def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
@@ -241,6 +256,8 @@ def main(experiment: str, artifacts: str, lock: str, own: str, metric: str = "")
     os.dup2(2, 1)  # what a library prints must not look like an answer
     writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock), Path(own), metric or None)
     serve(writer, sys.stdin, answers)
+    sys.stderr.flush()
+    os._exit(0)  # all is written: taking down what `import mlflow` made would cost the waiting process a second
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""What Prefect and MLflow add to a night: `python -m tests.support.nightly_overhead [--nights N] [--strategies …]`.
+"""What Prefect and MLflow add to a night: `python -m tests.support.nightly_overhead`.
 
 Nights of hopworld by turns without either, with MLflow (`--no-prefect`), and with both, each in a home of its own whose
 graph is built; and Prefect's server alone, started, awaited and stopped. Seconds on the clock depend on what else the
-machine does; seconds of processors, of the command and all processes that it started, hardly do.
+machine does; seconds of processors, of the command and all processes that it started, hardly do. `--limit` takes the
+first N questions of the night: what Prefect and MLflow do hardly depends on their number.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ def measured(command: Sequence[str], home: Path) -> tuple[float, float]:
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def main(nights: int, strategies: str) -> None:
+def main(nights: int, strategies: str, limit: int | None) -> None:
     """Measure and print medians."""
-    night = ("nightly", "--strategies", strategies)
+    night = ("nightly", "--strategies", strategies, *(() if limit is None else ("--limit", str(limit))))
     ways: Mapping[str, Sequence[str]] = {
         "neither": (sys.executable, "-m", "tests.support.untracked", *night, "--no-prefect"),
         "MLflow (--no-prefect)": (*COMMAND, *night, "--no-prefect"),
@@ -76,5 +77,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nights", type=int, default=3)
     parser.add_argument("--strategies", default="all,all:tuned")
+    parser.add_argument("--limit", type=int)
     given = parser.parse_args()
-    main(given.nights, given.strategies)
+    main(given.nights, given.strategies, given.limit)
