@@ -48,7 +48,12 @@ class NearWords:
         return [round(float(self._vector(word) @ about), DECIMALS) for word in words]
 
     def _vector(self, word: str) -> Vectors64:
-        return self._known.get(("word", word), lambda: self._embedded([word])[0])
+        row = self._row.get(word)
+        return (
+            self._vectors[row]
+            if row is not None
+            else self._known.get(("word", word), lambda: self._embedded([word])[0])
+        )
 
     def _embedded(self, texts: Sequence[str]) -> Vectors64:
         return on_grid(self._embedder.embed(texts)).astype(np.float64)
