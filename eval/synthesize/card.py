@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ STATEMENT = (
 )
 _CARD = """\
 ---
-pretty_name: {name}
+pretty_name: {quoted_name}
 task_categories:
 - text-retrieval
 tags:
@@ -29,10 +30,10 @@ tags:
 hopbench:
   role: {role}
 {field}:
-  by: {by}
+  by: {quoted_by}
   seed: {seed}
-  corpus: {corpus}
-  corpus_digest: {digest}
+  corpus: {quoted_corpus}
+  corpus_digest: {quoted_digest}
 ---
 # {name}
 
@@ -67,14 +68,14 @@ class Origin:
 def card(name: str, passages: int, types: Mapping[str, int], origin: Origin) -> str:
     """The text of README.md."""
     dropped = "; ".join(f"{reason}: {count:,}" for reason, count in sorted(origin.dropped.items()) if count)
+    # A folder may be called "notes: 2024": in quotation marks, JSON's texts are YAML's.
+    texts = {"name": name, "by": origin.by, "corpus": origin.corpus, "digest": origin.corpus_digest}
     return _CARD.format(
-        name=name,
+        **texts,
+        **{f"quoted_{field}": json.dumps(text, ensure_ascii=False) for field, text in texts.items()},
         field=FIELD,
         role=origin.role,
-        by=origin.by,
         seed=origin.seed,
-        corpus=origin.corpus,
-        digest=origin.corpus_digest,
         statement=STATEMENT,
         passages=passages,
         questions=sum(types.values()),

@@ -22,7 +22,7 @@ def serve_command(
     ] = ["0 2 * * *"],  # noqa: B006 - Typer reads it
     timezone: Annotated[str, option(EXECUTION, help="The time zone of --cron.")] = "UTC",
     paused: Annotated[
-        bool, option(EXECUTION, "--paused", help="Begin with paused schedules, to be resumed on the pages.")
+        bool, option(EXECUTION, "--paused", help="Begin with new schedules paused, to be resumed on the pages.")
     ] = False,
     limit: Annotated[int, option(EXECUTION, "--at-once", min=1, help="Flow runs at a time; others wait.")] = 2,
     port: Annotated[

@@ -89,7 +89,9 @@ class PrefectRuntime:
                     *(str(listener.fileno()), str(self._home.prefect / "start.lock")),
                     *(() if self._serving_port is None else (str(self._home.root),)),
                 ],
-                env=os.environ | (_SERVER_ENVIRONMENT if self._serving_port is None else self._pages()),
+                env=self._own_origin()
+                | os.environ
+                | (_SERVER_ENVIRONMENT if self._serving_port is None else self._pages()),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -97,6 +99,10 @@ class PrefectRuntime:
                 start_new_session=True,  # Ctrl-C is for the main process, which still wants to record the failure
             )
         os.environ.update({"PREFECT_API_URL": self.api_url, OURS: "1"})
+
+    def _own_origin(self) -> dict[str, str]:
+        """Prefect allows every origin: any site open in a browser here could read Secret blocks and start flows."""
+        return {"PREFECT_SERVER_CORS_ALLOWED_ORIGINS": self.api_url.removesuffix("/api")}
 
     def _pages(self) -> dict[str, str]:
         """Settings of a server with pages, which otherwise ask port 4200 for everything.

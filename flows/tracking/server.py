@@ -65,13 +65,12 @@ def mlflow_server(home: Home, port: int) -> Iterator[str]:
         yield uri
         return
     port = _free(port)
-    stores = ["--backend-store-uri", uri, "--default-artifact-root", home.mlartifacts.as_uri()]
-    place = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     log = home.logs / "mlflow-server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", "server", *stores, *place],
-            env={**os.environ, **home.environment(os.environ)},
+            command(home, port),
+            # In the environment, not the arguments, which all users of the machine can read: a URI may hold a password.
+            env={**os.environ, **home.environment(os.environ), "MLFLOW_BACKEND_STORE_URI": uri},
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # it has processes of its own, which end together
@@ -82,6 +81,12 @@ def mlflow_server(home: Home, port: int) -> Iterator[str]:
             yield address
         finally:
             _stop(server)
+
+
+def command(home: Home, port: int) -> list[str]:
+    """The command of MLflow's server; its store is named in the environment."""
+    place = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    return [sys.executable, "-m", "mlflow", "server", "--default-artifact-root", home.mlartifacts.as_uri(), *place]
 
 
 def _free(port: int) -> int:

@@ -29,7 +29,8 @@ def log_traces(uri: str, experiment: str, run_id: str, file: Path, at_ms: int) -
     from mlflow.tracing.client import TracingClient
 
     client = TracingClient(uri)
-    questions = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    # Not by splitlines, which also cuts at U+2028 and the like, which JSON leaves in texts as they are.
+    questions = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
     known = _known(client, experiment, run_id) if questions else set()
     spans: list[Span] = []
     for question in questions:

@@ -65,7 +65,7 @@ class Schedules:
         result = []
         for cron in dict.fromkeys(self.crons):
             slug = OURS + sha256(f"{cron} {self.timezone}".encode()).hexdigest()[:8]
-            active = known[slug].active if slug in known and not self.paused else not self.paused
+            active = known[slug].active if slug in known else not self.paused
             schedule = CronSchedule(cron=cron, timezone=self.timezone)
             result.append(DeploymentScheduleCreate(schedule=schedule, active=active, slug=slug))
         added = [one for one in present if not (one.slug or "").startswith(OURS)]

@@ -16,6 +16,8 @@ import yaml
 from tests.flows.cli.conftest import call
 from tests.support.places import ROOT
 
+from hopbench.flows.api.deployable.serving import Schedules
+
 if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
 
@@ -42,6 +44,14 @@ def test_what_would_fail_at_night_is_refused_now(tmp_path: Path, arguments: list
     assert done.code == 2
     assert word in done.err
     assert "T0KEN" not in done.err
+
+
+def test_only_new_schedules_begin_paused() -> None:
+    first = Schedules([CRON], paused=True).beside([])
+    assert [(CRON, False)] == [(one.schedule.cron, one.active) for one in first]
+    resumed = [one.model_copy(update={"active": True}) for one in first]  # on the pages
+    again = Schedules([CRON, SECOND], paused=True).beside(resumed)
+    assert [(CRON, True), (SECOND, False)] == [(one.schedule.cron, one.active) for one in again]
 
 
 @pytest.mark.prefect

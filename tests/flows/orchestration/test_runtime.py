@@ -9,6 +9,8 @@ import sys
 import textwrap
 import time
 import tracemalloc
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -128,6 +130,21 @@ def test_an_exception_is_the_same_object_and_the_run_failed(
     assert run.state is not None
     assert run.state.is_failed()
     assert capfd.readouterr() == ("", "")
+
+
+@on_prefect
+def test_the_page_of_another_site_may_not_ask_the_server(prefect_runtime: PrefectRuntime) -> None:
+    def allowed(origin: str) -> str | None:
+        asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        request = urllib.request.Request(f"{prefect_runtime.api_url}/flow_runs/filter", headers=asked, method="OPTIONS")
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.headers["Access-Control-Allow-Origin"]
+        except urllib.error.HTTPError as error:
+            return error.headers["Access-Control-Allow-Origin"]
+
+    own = prefect_runtime.api_url.removesuffix("/api")
+    assert [own, None, None] == [allowed(origin) for origin in (own, "https://other.example", "null")]
 
 
 @on_prefect

@@ -16,7 +16,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import RunPayload, Tracker, tracking_uri
 from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT
 from hopbench.flows.tracking.pages import comparison_page, runs_page
-from hopbench.flows.tracking.server import experiment_pages, mlflow_server
+from hopbench.flows.tracking.server import command, experiment_pages, mlflow_server
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,6 +70,13 @@ def test_a_server_of_ones_own_is_used_as_it_is(home: Home, monkeypatch: pytest.M
     with mlflow_server(home, 5000) as address:
         assert address == "http://mlflow.example.org"
     assert not (home.logs / "mlflow-server.log").exists()
+
+
+def test_a_password_in_the_stores_address_is_no_argument_of_the_server(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://me:Pa55word@db.example.org/mlflow")
+    assert "Pa55word" not in " ".join(command(home, 5000))
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ QUESTION = {
         {"id": "p1", "title": "School", "text": "…"},
     ],
     "reader": "reader@http://localhost",
-    "answer": "Jane Doe founded it.",
+    "answer": "Jane Doe\u2028founded it.",
     "failure": None,
     "scores": {"faithfulness": 0.75, "context_recall": None},
     "judge": "judge@http://localhost",
@@ -49,7 +49,7 @@ def home(tmp_path: Path, home_with_database: Callable[[Path], Path], monkeypatch
 
 def judged(folder: Path, *questions: object) -> RunPayload:
     file = folder / "judged.jsonl"
-    file.write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
+    file.write_text("\n".join(json.dumps(one, ensure_ascii=False) for one in questions), encoding="utf-8")
     return RunPayload("night/pagerank", "pagerank", judged=file, started_at=1000.0, ended_at=1002.0)
 
 
@@ -75,7 +75,7 @@ def test_a_judged_question_is_a_trace_of_its_label_once(home: Home, tmp_path: Pa
         ("answer", "LLM"),
     ]
     root, retrieve, answer = first.data.spans
-    assert (root.outputs, root.parent_id, answer.parent_id) == ("Jane Doe founded it.", None, root.span_id)
+    assert (root.outputs, root.parent_id, answer.parent_id) == ("Jane Doe\u2028founded it.", None, root.span_id)
     assert [passage["metadata"]["doc_uri"] for passage in retrieve.outputs] == ["graph", "p1"]
     said = {one.name: (one.value, one.source.source_type) for one in first.info.assessments}
     assert said == {
