@@ -13,9 +13,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
@@ -59,6 +61,14 @@ EXPORTS: Mapping[str, Callable[[ArrayGraph], Iterator[list[Record]]]] = {
 }
 
 
+class EdgeRows(NamedTuple):
+    """Edges by the rows of their ends, with their weights, (e,) each."""
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    weight: NDArray[np.float64]
+
+
 class ArrayStore:
     """A graph in the folder `folder/NAMESPACE.arrays`, mapped on first use."""
 
@@ -85,6 +95,16 @@ class ArrayStore:
     def read_parts(self, query: str) -> Iterator[list[Record]]:
         """See `GraphStore.read_parts`."""
         yield from EXPORTS[query](self.graph) if query in EXPORTS else (self.read(query),)
+
+    def edge_rows(self, kind: str) -> EdgeRows:
+        """The edges of a type by the rows of their ends."""
+        edges = self.graph.edges[kind]
+        return EdgeRows(edges.source, edges.target, edges.weights)
+
+    def node_ids(self, label: str, rows: NDArray[Any] | None = None) -> list[str]:
+        """The ids of a label's nodes, or of some rows of them."""
+        every = np.arange(len(self.graph.nodes[label])) if rows is None else rows
+        return self.graph.ids(label, every)
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`: beside its place and renamed. Vectors are not kept: they are in the cache."""
