@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
 from hopbench.retrieval.graph.stores.arrays import activation, hops, whole, wording
 from hopbench.retrieval.graph.stores.arrays.graph import (
     ArrayGraph,
@@ -30,12 +31,16 @@ from hopbench.retrieval.graph.stores.arrays.graph import (
     write_index,
     write_sides,
 )
+from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
 from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.types import Chunk
 
 FORMAT = 1
 SUFFIX = ".arrays"
+VECTORS = ".vectors.npy"
 ABOUT = "graph.json"  # written last: a folder without it is no graph
 
 QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
@@ -106,8 +111,20 @@ class ArrayStore:
         every = np.arange(len(self.graph.nodes[label])) if rows is None else rows
         return self.graph.ids(label, every)
 
+    def chunk_vectors(self, chunks: Sequence[Chunk]) -> NDArray[np.float32] | None:
+        """The vectors of chunks, mapped, shape (n, d); None unless the graph has them of just these, in this order."""
+        if not (self.path / ABOUT).exists():
+            return None
+        nodes = self.graph.nodes[CHUNK]
+        file = self.path / f"{CHUNK}{VECTORS}"
+        if not file.is_file() or len(nodes) != len(chunks):
+            return None
+        if any(nodes.ids[row] != chunk.id for row, chunk in enumerate(chunks)):
+            return None
+        return np.asarray(np.load(file, mmap_mode="r"))
+
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
-        """See `GraphStore.write`: beside its place and renamed. Vectors are not kept: they are in the cache."""
+        """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept."""
         partial_folder = self.path.with_name(f"{self.path.name}.partial")
         try:
             shutil.rmtree(partial_folder, ignore_errors=True)
@@ -186,7 +203,10 @@ class ArrayStore:
 
 
 def _write(folder: Path, tables: Tables) -> None:
-    """The tables as arrays, read part by part: nodes first, since edges are kept as rows of their ends."""
+    """The tables as arrays, read part by part: nodes first, since edges are kept as rows of their ends.
+
+    Of the vectors only the chunks' are kept, which every search reads.
+    """
     counts = {}
     for label, names in NODE_COLUMNS.items():
         with node_writer(folder, label) as nodes:
@@ -201,6 +221,23 @@ def _write(folder: Path, tables: Tables) -> None:
                 known = ends.add(part["source"].tolist(), part["target"].tolist())
                 edges.add(_columns(part[known], names[2:]))
         write_sides(folder, kind, *(counts[label] for label in EDGE_ENDS[kind]))
+    _write_vectors(folder, counts[CHUNK], tables)
+
+
+def _write_vectors(folder: Path, chunks: int, tables: Tables) -> None:
+    nodes, written = Nodes(folder, CHUNK), 0
+    file: np.memmap[Any, np.dtype[np.float32]] | None = None
+    for label, ids, vectors in tables.vector_parts():
+        if label == CHUNK:
+            if file is None:
+                place, shape = folder / f"{CHUNK}{VECTORS}", (chunks, vectors.shape[1])
+                file = open_memmap(place, mode="w+", dtype=np.float32, shape=shape)
+            file[nodes.rows(ids)] = on_grid(vectors)
+            written += len(ids)
+        if written == chunks:
+            break  # names are embedded as their part is asked for: no next one is
+    if file is not None:
+        file.flush()
 
 
 def _columns(part: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:

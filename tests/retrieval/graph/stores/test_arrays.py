@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.support.graphs import built_index, graph_tables, plan_of
+from tests.support.graphs import WordEmbedder, built_index, graph_tables, plain, plan_of
 
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
 from hopbench.retrieval.graph.stores.arrays.store import EXPORTS, QUERIES, ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
@@ -50,7 +54,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[GraphStore, ArraySto
     return embedded, arrays
 
 
-def plain(value: Any) -> Any:
+def as_text(value: Any) -> Any:
     return sorted(map(repr, value)) if isinstance(value, list) else value
 
 
@@ -61,7 +65,7 @@ def canonical(records: list[Record]) -> list[str]:
         lists = {name: value for name, value in record.items() if isinstance(value, list)}
         alone = {name: value for name, value in record.items() if name not in lists}
         full = {name: value for name, value in lists.items() if value}
-        cells = [sorted(zip(full, map(plain, row), strict=True)) for row in zip(*full.values(), strict=True)]
+        cells = [sorted(zip(full, map(as_text, row), strict=True)) for row in zip(*full.values(), strict=True)]
         rows.append(repr((sorted(alone.items()), sorted(map(repr, cells)), sorted(set(lists) - set(full)))))
     return sorted(rows)
 
@@ -231,3 +235,22 @@ def test_other_queries_are_refused_with_the_stores_that_answer_them(tmp_path: Pa
     with pytest.raises(StoreError, match=r"'MATCH \(n\) RETURN n'.*--store kglite or neo4j"):
         store.read("MATCH (n)\n RETURN n")
     assert {"k"} == {json.loads((store.path / "graph.json").read_text())["record"]["build_key"]}
+
+
+def test_an_index_maps_the_vectors_of_its_chunks_and_of_no_others(tmp_path: Path) -> None:
+    plan = plan_of(PASSAGES, name="mapped")
+    store = ArrayStore(tmp_path / "graphs", plan.namespace)
+    build_graph(plan, store, tmp_path / "staging", plain)
+    chunks = chunk_passages(plan.passages)
+
+    class Unasked(WordEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            raise AssertionError(f"{len(texts)} texts are embedded again")
+
+    index = Index.build(chunks, store, Unasked())
+
+    expected = plan.embedder.embed([chunk.content for chunk in chunks])
+    assert np.allclose(expected, index.vectors, atol=1e-7)
+    assert store.chunk_vectors(chunks[1:]) is None
+    assert store.chunk_vectors(chunks[::-1]) is None
+    assert ArrayStore(tmp_path, "nothing").chunk_vectors(chunks) is None
