@@ -15,6 +15,7 @@ from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import ParameterSchema
 
 from hopbench.flows.orchestration.flow_run import inside_flow_run
+from hopbench.flows.orchestration.runtime import START_SECONDS
 from hopbench.flows.settings.parameters import Described, docstring
 from hopbench.flows.settings.refusals import refusal
 from hopbench.flows.settings.secrets import load_secrets
@@ -63,6 +64,16 @@ class CheckedFlow(Flow[..., T]):
     """A flow that refuses what does not fit its parameters with an InputError, which is the failed run's message."""
 
     described: Sequence[Described] = ()
+
+    def __call__(self, *arguments: Any, **parameters: Any) -> Any:
+        """See `Flow.__call__`. Prefect gives a server of its own 20 s to start, which a busy machine exceeds."""
+        from prefect.settings import PREFECT_API_URL, temporary_settings
+        from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS as PATIENCE
+
+        if PREFECT_API_URL.value():
+            return super().__call__(*arguments, **parameters)
+        with temporary_settings({PATIENCE: max(PATIENCE.value(), START_SECONDS)}):
+            return super().__call__(*arguments, **parameters)
 
     def with_options(self, **options: Any) -> Flow[..., T]:
         """See `Flow.with_options`; the copy refuses the same."""
