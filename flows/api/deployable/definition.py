@@ -66,13 +66,14 @@ class CheckedFlow(Flow[..., T]):
     described: Sequence[Described] = ()
 
     def __call__(self, *arguments: Any, **parameters: Any) -> Any:
-        """See `Flow.__call__`. Prefect gives a server of its own 20 s to start, which a busy machine exceeds."""
-        from prefect.settings import PREFECT_API_URL, temporary_settings
+        """See `Flow.__call__`. A server that Prefect starts for it may take longer than 20 s, and reports to no one."""
+        from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_ANALYTICS_ENABLED, temporary_settings
         from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS as PATIENCE
 
         if PREFECT_API_URL.value():
             return super().__call__(*arguments, **parameters)
-        with temporary_settings({PATIENCE: max(PATIENCE.value(), START_SECONDS)}):
+        own = {PATIENCE: max(PATIENCE.value(), START_SECONDS), PREFECT_SERVER_ANALYTICS_ENABLED: False}
+        with temporary_settings(own):
             return super().__call__(*arguments, **parameters)
 
     def with_options(self, **options: Any) -> Flow[..., T]:

@@ -217,20 +217,21 @@ def test_the_same_parameters_have_the_same_folder_and_a_finished_run_is_left_alo
     assert unfinished_folder(tmp_path, "a/b c", {"seed": 1}, "report.html") == first.with_name(f"{first.name}-2")
 
 
-@pytest.mark.parametrize(("url", "patience"), [(None, 300), ("http://127.0.0.1:4200/api", 20)])
-def test_a_server_that_prefect_starts_for_a_flow_may_take_its_time(
-    url: str | None, patience: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("url", "expected"), [(None, (300, False)), ("http://127.0.0.1:4200/api", (20, True))])
+def test_a_server_that_prefect_starts_for_a_flow_may_take_its_time_and_sends_nothing_home(
+    url: str | None, expected: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Prefect's own 20 s pass on a machine with other work; a server that is there needs none."""
     from prefect import Flow
     from prefect.settings import PREFECT_API_URL, temporary_settings
+    from prefect.settings import PREFECT_SERVER_ANALYTICS_ENABLED as ANALYTICS
     from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS as PATIENCE
 
-    monkeypatch.setattr(Flow, "__call__", lambda _, **parameters: (PATIENCE.value(), parameters))
+    monkeypatch.setattr(Flow, "__call__", lambda _, **sent: ((PATIENCE.value(), ANALYTICS.value()), sent))
     flow: Any = hopbench.flows.evaluate
-    changed = {PREFECT_API_URL: url, PATIENCE: 20}
+    changed = {PREFECT_API_URL: url, PATIENCE: 20, ANALYTICS: True}
     with temporary_settings(changed, restore_defaults=() if url else {PREFECT_API_URL}):
-        assert (patience, {"dataset": "hopworld"}) == flow(dataset="hopworld")
+        assert (expected, {"dataset": "hopworld"}) == flow(dataset="hopworld")
 
 
 @pytest.mark.prefect
