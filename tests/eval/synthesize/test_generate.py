@@ -122,7 +122,10 @@ def test_passages_without_titles_are_joined_by_what_both_mention(tmp_path: Path)
         for number, place in enumerate(places)
         for side, text in enumerate(told)
     ]
-    made = Generator(built_index(plan_of(passages, embedder=WordLlamaEmbedder()), tmp_path)).make(Recipe(questions=4))
+    generator = Generator(built_index(plan_of(passages, embedder=WordLlamaEmbedder()), tmp_path))
+    with pytest.raises(InputError, match="yields none of these: name some of bridge, intersection"):
+        generator.make(Recipe(types=("comparison",)))
+    made = generator.make(Recipe(questions=4))
     assert made.questions
     assert not Counter(each.wording.draft.type for each in made.questions).keys() - {"bridge", "intersection"}
 
