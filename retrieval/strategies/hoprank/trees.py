@@ -6,7 +6,7 @@ say must not depend on a processor. Comparisons and additions in a fixed order a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,15 +42,12 @@ class Trees:
         """Which leaf, from the left, each row reaches in each tree, (t, k).
 
         A row that goes right at a split cannot reach the leaves on its left. What is left over begins with its leaf
-        (Lucchese et al., QuickScorer, SIGIR 2015). Each value is counted in its feature's thresholds below it.
+        (Lucchese et al., QuickScorer, SIGIR 2015).
         """
-        splits = self._splits
-        below = np.zeros((len(self.names), len(features)), np.uint16)
-        for feature, thresholds in splits.thresholds.items():
-            below[feature] = thresholds.searchsorted(features[:, feature])
+        splits, by_feature = self._splits, np.ascontiguousarray(features.T)
         out = np.zeros((len(self.trees), len(features)), np.uint16)
-        for feature, place, on_the_left in zip(splits.feature, splits.place, splits.on_the_left, strict=True):
-            out |= (below[feature] > place[:, None]) * on_the_left[:, None]
+        for feature, threshold, on_the_left in zip(*splits.by_number, strict=True):
+            out |= (by_feature[feature] > threshold[:, None]) * on_the_left[:, None]
         return _FIRST_LEFT[out]
 
     @cached_property
@@ -84,15 +81,19 @@ class Trees:
 
 @dataclass(frozen=True, eq=False)
 class _Splits:
-    """The splits of t trees by their number, (s, t): feature, place of the threshold, bits of leaves on the left.
+    """The splits of t trees by their number, (s, t): feature, threshold, bits of leaves on the left.
 
-    `thresholds` has the sorted ones of each feature. No leaf is on the left where a tree has no such split.
+    No leaf is on the left where a tree has no such split.
     """
 
-    thresholds: Mapping[int, Floats]
     feature: Numbers
-    place: NDArray[np.uint16]
+    threshold: Floats
     on_the_left: NDArray[np.uint16]
+
+    @property
+    def by_number(self) -> tuple[Numbers, Floats, NDArray[np.uint16]]:
+        """All of them, a row for the splits of one number."""
+        return self.feature, self.threshold, self.on_the_left
 
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> _Splits:
@@ -106,10 +107,4 @@ class _Splits:
             for leaf, (_, way) in enumerate(tree.leaves()):
                 for split, right in way:
                     on_the_left[split, number] |= 0 if right else 1 << leaf
-        asked = on_the_left > 0
-        thresholds = {int(one): np.unique(threshold[asked & (feature == one)]) for one in np.unique(feature[asked])}
-        place = np.zeros(size, np.uint16)
-        for one, values in thresholds.items():
-            mine = asked & (feature == one)
-            place[mine] = values.searchsorted(threshold[mine])
-        return cls(thresholds, feature, place, on_the_left)
+        return cls(feature, threshold, on_the_left)
