@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.lib.format import open_memmap
+from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
@@ -225,19 +225,20 @@ def _write(folder: Path, tables: Tables) -> None:
 
 
 def _write_vectors(folder: Path, chunks: int, tables: Tables) -> None:
-    nodes, written = Nodes(folder, CHUNK), 0
-    file: np.memmap[Any, np.dtype[np.float32]] | None = None
-    for label, ids, vectors in tables.vector_parts():
-        if label == CHUNK:
-            if file is None:
-                place, shape = folder / f"{CHUNK}{VECTORS}", (chunks, vectors.shape[1])
-                file = open_memmap(place, mode="w+", dtype=np.float32, shape=shape)
-            file[nodes.rows(ids)] = on_grid(vectors)
-            written += len(ids)
-        if written == chunks:
-            break  # names are embedded as their part is asked for: no next one is
-    if file is not None:
-        file.flush()
+    """The chunks' vectors, where they come in the order of the nodes; a mapped file would crash on a full disk."""
+    nodes, place, written = Nodes(folder, CHUNK), folder / f"{CHUNK}{VECTORS}", 0
+    with place.open("wb") as file:
+        for label, ids, vectors in tables.vector_parts():
+            if label == CHUNK and np.array_equal(nodes.rows(ids), np.arange(written, written + len(ids))):
+                if not written:
+                    header = {"descr": "<f4", "fortran_order": False, "shape": (chunks, vectors.shape[1])}
+                    write_array_header_1_0(file, header)
+                file.write(np.ascontiguousarray(on_grid(vectors)).tobytes())
+                written += len(ids)
+            if written == chunks:
+                break  # names are embedded as their part is asked for: no next one is
+    if not chunks or written < chunks:
+        place.unlink()
 
 
 def _columns(part: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
