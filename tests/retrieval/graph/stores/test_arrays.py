@@ -186,8 +186,9 @@ def test_a_damaged_file_names_itself_and_the_remedy(tmp_path: Path, name: str, c
     else:
         file.unlink()
 
-    with pytest.raises(StoreError, match=rf"one\.arrays.*{name} is not as it was written.*hopbench graph build"):
-        store.read(cypher.NAMES)
+    for reading in (lambda: store.read(cypher.NAMES), store.record):
+        with pytest.raises(StoreError, match=rf"one\.arrays.*{name} is not as it was written.*hopbench graph build"):
+            reading()
 
     assert fingerprint(SMALL) == fingerprint(StoredTables(written(tmp_path)))
 
@@ -254,6 +255,12 @@ def test_an_index_maps_the_vectors_of_its_chunks_and_of_no_others(tmp_path: Path
     expected = plan.embedder.embed([chunk.content for chunk in chunks])
     assert np.allclose(expected, index.vectors, atol=1e-7)
     assert store.chunk_vectors(chunks[1:]) is None
+    (store.path / "Entity.id.utf8.bin").write_bytes(b"cut")
+    damaged = ArrayStore(tmp_path / "graphs", plan.namespace)
+    assert damaged.chunk_vectors(chunks) is None
+    build_graph(plan, damaged, tmp_path / "staging", plain)
+    assert damaged.chunk_vectors(chunks) is not None
+    store = damaged
     assert store.chunk_vectors(chunks[::-1]) is None
     assert ArrayStore(tmp_path, "nothing").chunk_vectors(chunks) is None
 
