@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Self
 
 STOP_WORDS = frozenset(
     """a an the and or but if of to in on at by for with from as is are was were be been being am do does did done has
@@ -141,6 +143,19 @@ class Tagger:
         for text in texts:
             self._frequency.update(set(self.stem_words(set(folded_words(text)))))
             self._texts += 1
+
+    def save(self, file: Path) -> None:
+        """Write what the tagger was fitted on."""
+        fitted = {"texts": self._texts, "frequency": self._frequency}
+        file.write_text(json.dumps(fitted, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """The tagger that was saved."""
+        fitted = json.loads(file.read_text(encoding="utf-8"))
+        tagger = cls()
+        tagger._texts, tagger._frequency = fitted["texts"], Counter(fitted["frequency"])
+        return tagger
 
     def stems(self, text: str) -> list[str]:
         """The stems of a text's content words, in order, with repetitions."""

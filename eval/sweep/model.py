@@ -84,7 +84,7 @@ class SweepFile(ModelFields):
     report_on: str | None = Field(default=None, description="a data set on which the winner is scored once, at the end")
     embedder: str = Field(default="wordllama", description="the embedder, unless build varies it")
     extractor: str = Field(default="rules", description="the extractor, unless build varies it")
-    store: str = Field(default="kglite", description="where graphs are kept: kglite or neo4j")
+    store: str = Field(default="kglite", description="where graphs are kept: kglite, arrays or neo4j")
     write_preset: str | None = Field(default=None, description="file for the winner's parameters with provenance")
 
     @model_validator(mode="before")

@@ -39,7 +39,7 @@ def asked_of(evidence: Evidence, step: Step, banned: frozenset[str], rng: Random
             sentences.sort(key=lambda number: number > 1)
     for number in sentences:
         words = evidence.words(step.target, number)
-        spans = [span for span in _names(words) if not {word.folded for word in words[slice(*span)]} & banned]
+        spans = [span for span in name_spans(words) if not {word.folded for word in words[slice(*span)]} & banned]
         if not spans:
             continue
         start, end = rng.choice(spans)
@@ -56,7 +56,7 @@ def asked_of(evidence: Evidence, step: Step, banned: frozenset[str], rng: Random
     return None
 
 
-def _names(words: Sequence[Token]) -> list[tuple[int, int]]:
+def name_spans(words: Sequence[Token]) -> list[tuple[int, int]]:
     """Where capitalised words and numbers stand that do not begin the sentence, as (start, end)."""
     spans: list[tuple[int, int]] = []
     start = 1

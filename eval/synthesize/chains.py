@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from random import Random
 
 from hopbench.eval.synthesize.asked import asked_of
+from hopbench.eval.synthesize.context import Context
 from hopbench.eval.synthesize.draft import Clue, Draft, Step, around, content, lower_case
 from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.steps import Steps, hidden
-from hopbench.retrieval.text import Token
+from hopbench.retrieval.text import Token, tokens
 
 DESCRIBED = 0.55  # per share of chunks with a kind beyond `ONE_KIND`: how often a first passage is described, not named
 KIND_NAMED = 0.4  # how often a name follows its kind: "the film X"
 BRIDGE_KIND = 0.5  # how often a bridge is called by its kind: "the actor … of X"
-NAMES_QUOTED = 0.4  # how often a description has a name of its sentence
+NAMES_QUOTED = 0.4  # how often a description has a name of its sentence; always where the passage has none itself
 
 
 class Chains:
@@ -22,6 +23,7 @@ class Chains:
 
     def __init__(self, evidence: Evidence, steps: Steps, rng: Random) -> None:
         self._evidence, self._steps, self._rng = evidence, steps, rng
+        self._context = Context(evidence, rng)
 
     def draw(self, type: str, hops: int) -> Draft | None:
         """A question about the end of a path of so many steps."""
@@ -43,7 +45,11 @@ class Chains:
         if asked is None or start is None:
             return None
         relations = [part for step in reversed(path) for part in self._relation(step, banned)]
-        parts = (asked.opening, asked.clue, asked.name, *relations, *start)
+        places = [(gold[0], path[0].source.sentence), (gold[0], 1), (asked.clue.chunk, asked.clue.sentence)]
+        places += [(step.target, 1) for step in path]
+        answer = frozenset(word.folded for word in tokens(asked.answer))
+        context = self._context.names(places, banned | answer)
+        parts = (asked.opening, asked.clue, asked.name, *relations, *start, *context)
         answered = (asked.clue.chunk, asked.clue.sentence)
         return Draft(type, gold, tuple(path), parts, unsaid, asked.answer, answered)
 
@@ -76,11 +82,12 @@ class Chains:
         common = lower_case(words, banned)
         if len(common) < 2:
             return []
-        return [Clue("description", chunk, number, common), *self._quoted_name(content(words, banned))]
+        often = NAMES_QUOTED if self._evidence.title(chunk) else 1.0
+        return [Clue("description", chunk, number, common), *self._quoted_name(content(words, banned), often)]
 
-    def _quoted_name(self, words: Sequence[Token]) -> list[str]:
+    def _quoted_name(self, words: Sequence[Token], often: float) -> list[str]:
         names = [index for index, word in enumerate(words) if word.capital]
-        if not names or self._rng.random() >= NAMES_QUOTED:
+        if not names or self._rng.random() >= often:
             return []
         chosen = self._rng.choice(names)
         return [" ".join(word.text for word in words[chosen : chosen + 2] if word.capital)]

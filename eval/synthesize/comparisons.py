@@ -7,9 +7,9 @@ from functools import cached_property
 from random import Random
 
 from hopbench.eval.synthesize.chains import BRIDGE_KIND
-from hopbench.eval.synthesize.draft import Clue, Draft, around, content, lower_case
+from hopbench.eval.synthesize.draft import Clue, Draft, Step, around, content, lower_case
 from hopbench.eval.synthesize.evidence import Evidence
-from hopbench.eval.synthesize.steps import hidden, over_title
+from hopbench.eval.synthesize.steps import hidden
 from hopbench.retrieval.text import Token
 
 
@@ -32,7 +32,7 @@ class Comparisons:
         kind = evidence.kinds.of_chunk[first]
         second = rng.choice(evidence.kinds.groups[kind])
         names = evidence.title(first), evidence.title(second)
-        if names[0] == names[1]:
+        if not all(names) or names[0] == names[1]:
             return None
         common = self._common(first, second, evidence.title_words(first) | evidence.title_words(second) | {kind})
         parts = self._compare(kind, common, names)
@@ -62,8 +62,9 @@ class Comparisons:
         kinds = self._evidence.kinds.of_chunk
         for number in map(int, self._evidence.links):
             link = self._evidence.link(number)
-            if link.source in kinds and link.target in kinds:
-                groups.setdefault((kinds[link.source], kinds[link.target]), []).append(number)
+            target = link.targets[0]
+            if link.source in kinds and target in kinds and len(link.targets) == 1:
+                groups.setdefault((kinds[link.source], kinds[target]), []).append(number)
         return {pair: numbers for pair, numbers in groups.items() if len(numbers) > 1}
 
     def draw_by_bridges(self) -> Draft | None:
@@ -72,7 +73,8 @@ class Comparisons:
         if not self._by_kinds:
             return None
         kinds = rng.choices(list(self._by_kinds), [len(group) for group in self._by_kinds.values()])[0]
-        steps = tuple(over_title(evidence.link(number)) for number in rng.sample(self._by_kinds[kinds], 2))
+        links = [evidence.link(number) for number in rng.sample(self._by_kinds[kinds], 2)]
+        steps = tuple(Step(link.mention, link.targets[0]) for link in links)
         sources = [step.source.chunk for step in steps]
         gold = (*sources, *(step.target for step in steps))
         unsaid = hidden(evidence, steps[0]) | hidden(evidence, steps[1])
@@ -83,6 +85,8 @@ class Comparisons:
         relation = around(evidence, steps[0].source, banned)
         common = self._common(steps[0].target, steps[1].target, banned)
         first, second = evidence.title(sources[0]), evidence.title(sources[1])
+        if not first or not second:
+            return None
         bridge = kinds[1] if rng.random() < BRIDGE_KIND and kinds[1] not in banned else ""
         forms: Sequence[tuple[str | Clue, ...]] = (
             (f"Which {kinds[0]} has the", bridge, relation, "who is", common, f"first, {first} or {second}"),

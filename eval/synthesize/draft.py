@@ -10,6 +10,7 @@ from hopbench.retrieval.text import STOP_WORDS, Token
 
 BEFORE, AFTER = 7, 4  # words around a mention that tell how it is related to what its passage is about
 SHORTEST = 3  # letters
+CONTEXT = "context"  # the role of names that a question quotes whole
 
 
 @dataclass(frozen=True, slots=True)

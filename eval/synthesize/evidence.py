@@ -18,7 +18,8 @@ from hopbench.retrieval.strategies.hoprank.words import Numbers
 from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens
 from hopbench.retrieval.types import Chunk, Counters
 
-SHARED_LIMIT = 20  # chunks that may mention an entity over which two of them are joined
+SHORT, LONG = 43, 83  # words of the median chunk, its title among them: of which questions quote little, and much
+ALL_ALIKE = 0.25  # of `Kinds.alike`: most passages say of what kind a thing is
 
 
 class Mention(NamedTuple):
@@ -32,10 +33,10 @@ class Mention(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A mention in one chunk of what another, `target`, is titled by."""
+    """A mention in one chunk of what others, `targets`, are titled by: parts of one article, or one passage."""
 
     mention: Mention
-    target: int
+    targets: tuple[int, ...]
 
     @property
     def source(self) -> int:
@@ -64,13 +65,10 @@ class Evidence:
 
     @cached_property
     def links(self) -> Numbers:
-        """Numbers of the mentions that lead from a chunk's text to the only chunk of another passage titled so."""
+        """Numbers of the mentions that lead from a chunk's text to chunks that are titled so, of other titles."""
         mentions = self.corpus.mentions
         first, last = mentions.titled_by[mentions.entity], mentions.titled_by[mentions.entity + 1]
-        numbers = np.flatnonzero((last - first == 1) & self._in_text)
-        targets = mentions.titled[first[numbers]]
-        apart = self._passage[targets] != self._passage[mentions.chunk[numbers]]
-        return np.asarray(numbers[apart], np.int64)
+        return np.flatnonzero((last > first) & self._in_text & (mentions.own[mentions.chunk] != mentions.entity))
 
     @cached_property
     def links_of(self) -> Numbers:
@@ -80,20 +78,21 @@ class Evidence:
     def link(self, number: int) -> Link:
         """A link by its mention's number."""
         mentions = self.corpus.mentions
-        return Link(self.mention(number), int(mentions.titled[mentions.titled_by[mentions.entity[number]]]))
+        entity = mentions.entity[number]
+        titled = mentions.titled[mentions.titled_by[entity] : mentions.titled_by[entity + 1]]
+        return Link(self.mention(number), tuple(titled.tolist()))
 
     def links_from(self, chunk: int) -> list[Link]:
         """The links that leave a chunk."""
         return [self.link(int(number)) for number in self.links[self.links_of[chunk] : self.links_of[chunk + 1]]]
 
-    @cached_property
-    def shared(self) -> Numbers:
-        """The entities that the texts of several passages mention, of not more than `SHARED_LIMIT` chunks."""
+    def shared(self, most: int) -> Numbers:
+        """The entities that the texts of several passages mention, of not more than `most` chunks."""
         mentions = self.corpus.mentions
         used = np.flatnonzero(self._in_text)
         pairs = np.unique(np.column_stack([mentions.entity[used], self._passage[mentions.chunk[used]]]), axis=0)
         count = np.bincount(pairs[:, 0], minlength=mentions.entities)
-        return np.flatnonzero((count >= 2) & (count <= SHARED_LIMIT))
+        return np.flatnonzero((count >= 2) & (count <= most))
 
     def mentions_of(self, entity: int) -> list[Mention]:
         """The mentions of an entity in texts."""
@@ -136,9 +135,14 @@ class Evidence:
         )
         return split[sentence]
 
+    def titled_by(self, chunk: int) -> int:
+        """The entity that a chunk is titled by; negative without one."""
+        return int(self.corpus.mentions.own[chunk])
+
     def title(self, chunk: int) -> str:
-        """The title without its parenthesis; empty without one."""
-        return split_qualifier(self.chunks[chunk].title)[0].strip()
+        """The title without its parenthesis; empty where it is no name, as the title `note-4` of a file is none."""
+        title = split_qualifier(self.chunks[chunk].title)[0].strip()
+        return "" if title.islower() else title
 
     def title_words(self, chunk: int) -> frozenset[str]:
         """The words of the title that say something."""
@@ -162,6 +166,12 @@ class Evidence:
         """The words of the median chunk."""
         starts = self.corpus.words.sentence_start[self.corpus.words.chunk_start]
         return float(np.median(np.diff(starts)))
+
+    @cached_property
+    def room(self) -> float:
+        """How much a passage gives a question to quote, 0 to 1: from long ones more, most where they say what it is."""
+        length = min(max((self.median_words - SHORT) / (LONG - SHORT), 0.0), 1.0)
+        return length**2 * (1 + min(self.kinds.alike / ALL_ALIKE, 1.0)) / 2
 
     @cached_property
     def kinds(self) -> Kinds:

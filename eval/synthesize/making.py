@@ -30,7 +30,7 @@ class Making:
         self._evidence, self._filters, self._recipe = evidence, filters, recipe
         self._paths = Paths(evidence, self._rng)
         self._phraser = Phraser(evidence, near, self._rng)
-        self._targets = targets(evidence.median_words, evidence.kinds.alike)
+        self._targets = targets(evidence.room)
         self.questions: list[Searched] = []
         self.dropped: Counter[str] = Counter()
         self._uses: Counter[int] = Counter()

@@ -84,7 +84,7 @@ def _written(llm: LLM, questions: Sequence[Searched], evidence: Evidence, droppe
     for each, reply in zip(questions, ask(llm, calls), strict=True):
         reason = reply.failure and f"the model failed: {reply.failure.partition(':')[0]}"
         if reason is None:
-            reason = _refused(reply.value, each.wording.draft, evidence)
+            reason = refused(reply.value, each.wording.draft, evidence)
         if reason is not None:
             dropped[reason] += 1
             continue
@@ -94,7 +94,7 @@ def _written(llm: LLM, questions: Sequence[Searched], evidence: Evidence, droppe
     return result
 
 
-def _refused(value: Mapping[str, Any], draft: Draft, evidence: Evidence) -> str | None:
+def refused(value: Mapping[str, Any], draft: Draft, evidence: Evidence) -> str | None:
     """Why what the model wrote cannot be used; None where it can."""
     said = tuple(word.folded for word in tokens(value["question"]))
     if len(said) < 3:

@@ -39,8 +39,9 @@ class NearWords:
             return ()
         cosines = np.round(self._vectors @ self._vectors[row], DECIMALS)  # exact products: see `on_grid`
         cosines[row] = -1.0
-        order = np.argsort(-cosines, kind="stable")[:NEAREST]
-        return tuple(self._vocabulary[other] for other in order if cosines[other] >= LEAST_COSINE)
+        near = np.flatnonzero(cosines >= LEAST_COSINE)
+        order = near[np.argsort(-cosines[near], kind="stable")][:NEAREST]
+        return tuple(self._vocabulary[other] for other in order)
 
     def closeness(self, words: Sequence[str], chunk: int, content: str) -> list[float]:
         """The cosine of each word with a chunk's content: how much the word tells what the chunk is about."""
@@ -48,7 +49,12 @@ class NearWords:
         return [round(float(self._vector(word) @ about), DECIMALS) for word in words]
 
     def _vector(self, word: str) -> Vectors64:
-        return self._known.get(("word", word), lambda: self._embedded([word])[0])
+        row = self._row.get(word)
+        return (
+            self._vectors[row]
+            if row is not None
+            else self._known.get(("word", word), lambda: self._embedded([word])[0])
+        )
 
     def _embedded(self, texts: Sequence[str]) -> Vectors64:
         return on_grid(self._embedder.embed(texts)).astype(np.float64)

@@ -12,7 +12,7 @@ from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.intersections import Intersections
 from hopbench.eval.synthesize.steps import Steps
 
-TWO_STEPS = 0.65  # of the compositional questions; the others take three
+TWO_STEPS = 0.85  # of the compositional questions; the others take three
 TRIES = 60
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from hopbench.eval.synthesize.draft import Clue, Draft
+from hopbench.eval.synthesize.draft import CONTEXT, Clue, Draft
 from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.near_words import NearWords
 from hopbench.retrieval.text import Token, tokens
@@ -62,12 +62,16 @@ class Phraser:
         replaced: list[tuple[str, str]] = []
         left_out: list[str] = []
         pieces = []
+        said: set[str] = set()
         for part in draft.parts:
             if isinstance(part, str):
                 pieces.append(part)
                 continue
-            chosen, dropped = self._chosen(part, getattr(dial, part.role), dial.topical)
+            chosen, dropped = self._chosen(part, dial)
             left_out += (word.folded for word in dropped)
+            if part.role != CONTEXT:
+                chosen = [word for word in chosen if word.folded not in said]  # nobody says the same twice
+            said |= {word.folded for word in chosen}
             for word, other in self._replacements(chosen, dial.replaced, draft.hidden):
                 pieces.append(other or word.text)
                 if other:
@@ -81,13 +85,16 @@ class Phraser:
             return None
         return Wording(draft, text, tuple(quoted), tuple(replaced), tuple(left_out))
 
-    def _chosen(self, clue: Clue, most: int, topical: bool) -> tuple[list[Token], list[Token]]:
+    def _chosen(self, clue: Clue, dial: Dial) -> tuple[list[Token], list[Token]]:
         """The words of a clue that stay, in their order, and those left out: mostly the rarest."""
+        if clue.role == CONTEXT:
+            return list(clue.words), []
+        most = int(getattr(dial, clue.role))
         distinct = list({word.folded: word for word in clue.words}.values())
         if len(distinct) <= most:
             return distinct, []
         words = [word.folded for word in distinct]
-        kept = set(self._most_topical(clue, words, most) if topical else self._mostly_common(words, most))
+        kept = set(self._most_topical(clue, words, most) if dial.topical else self._mostly_common(words, most))
         return [word for word in distinct if word.folded in kept], [
             word for word in distinct if word.folded not in kept
         ]

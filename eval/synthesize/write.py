@@ -15,6 +15,7 @@ from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
 
+LEVELS = ("none", "some", "all")
 PROVENANCE = "provenance.jsonl"
 """Path and sentences of each question. No loader reads it, so no strategy sees it."""
 
@@ -83,5 +84,5 @@ def provenance(each: Searched, evidence: Evidence) -> dict[str, Any]:
         "quoted": list(wording.quoted),
         "replaced": [list(pair) for pair in wording.replaced],
         "left_out": list(wording.left_out),
-        "found_by": {"bm25": each.found.bm25, "vector": each.found.vector},
+        "found_by": {"bm25": LEVELS[each.found.bm25], "vector": LEVELS[each.found.vector]},
     }

@@ -15,7 +15,7 @@ from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.flows.studies.synthesize.check import CheckOutcome
-    from hopbench.flows.studies.synthesize.make import Written
+    from hopbench.flows.studies.synthesize.written import Written
 
 
 @with_flags(SynthesizeOptions, GraphOptions, without=("dataset", "questions", "limit"))

@@ -21,6 +21,7 @@ from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content
 from hopbench.retrieval.index import Index
+from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.support.notice import notice
 
 
@@ -30,7 +31,8 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bo
     Without `search`, BM25 waits until it is asked for: building a graph needs none.
     """
     store = options.open_store(plan, home)
-    index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder)
+    kept = KeptSearch(home.cache / "search" / plan.namespace) if options.store == "arrays" else None
+    index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder, kept)
     if options.neo4j_vector_index:
         from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense
 

@@ -12,11 +12,13 @@ from typing import Any
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.stores import STORES
+from hopbench.retrieval.graph.stores.arrays.store import SUFFIX as ARRAYS
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
 
-SUFFIX = ".kgl"
+KGL = ".kgl"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ def graphs(home: Home, store: str | None = None) -> tuple[list[StoredGraph], lis
         raise UnknownNameError("store", store, STORES)
     found, notes = [], []
     if store in (None, "kglite"):
-        found += list(_files(home.graphs))
+        found += list(_files(home.graphs, KgliteStore, KGL))
+    if store in (None, "arrays"):
+        found += list(_files(home.graphs, ArrayStore, ARRAYS))
     if store in (None, "neo4j"):
         try:
             found += list(_served(Connection.resolve(os.environ, home.neo4j_env)))
@@ -63,20 +67,21 @@ def graphs(home: Home, store: str | None = None) -> tuple[list[StoredGraph], lis
     return sorted(found, key=lambda one: (one.dataset, one.built or "", one.namespace)), notes
 
 
-def _files(folder: Path) -> Iterator[StoredGraph]:
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        namespace = path.name.removesuffix(SUFFIX)
-        size = sum(part.stat().st_size for part in folder.glob(f"{path.name}*") if part.is_file())
-        store = KgliteStore(folder, namespace)
+def _files(folder: Path, opened: type[KgliteStore] | type[ArrayStore], suffix: str) -> Iterator[StoredGraph]:
+    for path in sorted(folder.glob(f"*{suffix}")):
+        namespace = path.name.removesuffix(suffix)
+        parts = path.iterdir() if opened is ArrayStore and path.is_dir() else folder.glob(f"{path.name}*")
+        size = sum(part.stat().st_size for part in parts if part.is_file())
+        store = opened(folder, namespace)
         try:
             record = store.record()
         except HopBenchError as error:
-            yield StoredGraph("kglite", namespace, _dataset(namespace, {}), size=size, problem=str(error))
+            yield StoredGraph(store.engine, namespace, _dataset(namespace, {}), size=size, problem=str(error))
             continue
         finally:
             store.close()
         built = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-        yield _described("kglite", namespace, record or {}, size, built)
+        yield _described(store.engine, namespace, record or {}, size, built)
 
 
 def _served(connection: Connection) -> Iterator[StoredGraph]:

@@ -46,7 +46,12 @@ class GraphOptions:
         Setting("A shipped benchmark's name, a folder, an official file or a Hub name.", values="datasets"),
     ]
     store: Annotated[
-        str, Setting("Where the graph is kept: kglite (a file), neo4j (NEO4J_URI or make neo4j).", values="stores")
+        str,
+        Setting(
+            "Where the graph is kept: kglite (a file), arrays (mapped files, for large corpora) or neo4j "
+            "(NEO4J_URI or make neo4j).",
+            values="stores",
+        ),
     ] = "kglite"
     embedder: Annotated[
         str,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.graph.build.plan import GraphPlan
     from hopbench.retrieval.graph.stores.base import GraphStore
 
-STORES = ("kglite", "neo4j")
+STORES = ("arrays", "kglite", "neo4j")
 
 
 def check_store(engine: str, home: Home) -> None:
@@ -34,6 +34,10 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
         from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore  # loads pandas
 
         return Neo4jStore(Connection.resolve(os.environ, home.neo4j_env), namespace)
+    if engine == "arrays":
+        from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
+
+        return ArrayStore(home.graphs, namespace)
     from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 
     return KgliteStore(home.graphs, namespace)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.eval.types import Benchmark
@@ -67,12 +68,11 @@ def estimate(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate:
 
 
 def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -> bool:
-    from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-
-    if plan.content.store != "kglite" or not home.graphs.is_dir():
+    if plan.content.store == "neo4j" or not home.graphs.is_dir():
         return False
-    graph = graph_options(plan, "", build).graph_plan(benchmark, home)
-    return KgliteStore(home.graphs, graph.namespace).path.is_file()
+    options = graph_options(plan, "", build)
+    place: Path | None = getattr(options.open_store(options.graph_plan(benchmark, home), home), "path", None)
+    return place is not None and place.exists()
 
 
 def _pace(plan: SweepPlan, ledger: Ledger | None) -> tuple[float, bool]:

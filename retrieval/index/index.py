@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hopbench.retrieval.embedding.base import Embedder, Vectors
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
+from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.index.memo import Memo, ReadCache
 from hopbench.retrieval.index.services import Services
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
@@ -27,7 +29,8 @@ class Index:
     language model does for strategies, `memo` holds what strategies computed from the graph alone.
 
     `floors` are the lowest thresholds of the trials to come, by (strategy, parameter): edges are read once down to
-    there, and each trial leaves out what is below its own threshold.
+    there, and each trial leaves out what is below its own threshold. `kept` holds files of what is computed from the
+    chunks alone; without it each process computes that itself.
     """
 
     chunks: Sequence[Chunk]
@@ -40,16 +43,25 @@ class Index:
     search: str = EXACT
     native: NativeSearch | None = None
     floors: dict[tuple[str, str], float] = field(default_factory=dict)
+    kept: KeptSearch | None = None
 
     @cached_property
     def lexical(self) -> LexicalIndex:
         """BM25 over the chunks."""
-        return LexicalIndex([chunk.content for chunk in self.chunks])
+
+        def computed() -> LexicalIndex:
+            return LexicalIndex([chunk.content for chunk in self.chunks])
+
+        return computed() if self.kept is None else self.kept.lexical(computed)
 
     @cached_property
     def tagger(self) -> Tagger:
         """The tagger that gave the graph's edges their tags: fitted on the chunks' contents."""
-        return Tagger(chunk.content for chunk in self.chunks)
+
+        def computed() -> Tagger:
+            return Tagger(chunk.content for chunk in self.chunks)
+
+        return computed() if self.kept is None else self.kept.tagger(computed)
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -67,9 +79,17 @@ class Index:
         return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     @classmethod
-    def build(cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder) -> Index:
-        """Embed the chunks (the cache has them after a graph build) and put everything together."""
-        return cls(chunks, embedder.embed([chunk.content for chunk in chunks]), store, embedder)
+    def build(
+        cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder, kept: KeptSearch | None = None
+    ) -> Index:
+        """Put everything together; the vectors are the store's, where it maps them, or the embedder's.
+
+        (After a graph build the embedder has them in its cache.)
+        """
+        vectors = store.chunk_vectors(chunks) if isinstance(store, ArrayStore) else None
+        if vectors is None:
+            vectors = embedder.embed([chunk.content for chunk in chunks])
+        return cls(chunks, vectors, store, embedder, kept=kept)
 
     def __post_init__(self) -> None:
         """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""

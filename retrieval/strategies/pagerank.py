@@ -2,11 +2,14 @@
 
 After HippoRAG 2 (arXiv 2502.14802) and SPRIG: a walk that restarts at the question's entities and at the first chunks
 of the hop-free ranking, over mention edges weighted by the entity's idf/√df, so that rare names carry more.
+
+The power method touches every edge at every step. On a graph whose walk has more than `WHOLE_EDGES` transitions a node
+passes its mass on only while it has `LEAST` of it per edge: what is missed is bounded, and is in the notes as `lost`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -21,20 +24,25 @@ from hopbench.retrieval.search.exact import best_rows
 from hopbench.retrieval.search.fusion import DECIMALS, Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.support.arithmetic import log
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
+from hopbench.retrieval.traversal.local_walk import LocalWalk, SparseMass
+from hopbench.retrieval.traversal.walk_paths import Mass, strongest_path
+from hopbench.retrieval.traversal.whole_walk import inverse_frequencies, power_iteration, transitions
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 Matrix = NDArray[np.float64]
+Rows = NDArray[np.int64]
 BLOCK = 64
 EXPLAINED = 20
 KEPT_CELLS = 16_000_000  # of mass: 128 MB
+WHOLE_EDGES = 3_000_000  # up to 130,000 passages of hopworld's generator: 20 ms a question in a batch
+LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class WalkResult:
-    """The result of a walk: `masses` are (nodes, questions) in blocks of questions, a list if small, else a generator.
+    """The result of a walk: `masses` has (nodes,) for each question, a list if small, else a generator.
 
     `name` tells the walk from others over the same batch; `paths` are the explained paths, by question and chunk row.
     """
@@ -42,13 +50,19 @@ class WalkResult:
     name: tuple[str, ...]
     graph: Adjacency
     transition: sparse.csr_array
-    masses: Iterable[Matrix]
+    masses: Iterable[Mass]
     paths: dict[tuple[int, int], tuple[Step, ...]] = field(default_factory=dict)
 
-    def path(self, q: int, row: int, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
+    def touched(self, walks: int) -> int:
+        """The edges that were touched: in a whole walk all at each of so many steps."""
+        if isinstance(self.masses, list) and self.masses and isinstance(self.masses[0], SparseMass):
+            return sum(mass.touched for mass in self.masses)
+        return self.transition.nnz * walks
+
+    def path(self, q: int, row: int, mass: Mass, batch: Batch) -> tuple[Step, ...]:
         """The strongest path into a chunk."""
         if (q, row) not in self.paths:
-            self.paths[q, row] = _strongest_path(row, self.graph, self.transition, mass, batch)
+            self.paths[q, row] = strongest_path(row, self.graph, self.transition, mass, batch)
         return self.paths[q, row]
 
 
@@ -98,8 +112,8 @@ class PageRank(Strategy):
         with stage(counters, "walk"):
             walked = self._walk_result(batch, counters, initial, links)
         with stage(counters, "ranking"):
-            columns = (column for block in walked.masses for column in block.T)
-            return [self._ranking(batch, q, walked, mass, initial[q], links[q]) for q, mass in enumerate(columns)]
+            masses = enumerate(walked.masses)
+            return [self._ranking(batch, q, walked, mass, initial[q], links[q]) for q, mass in masses]
 
     def _walk_result(
         self, batch: Batch, counters: Counters, initial: Sequence[Scored], links: Sequence[list[Link]]
@@ -107,129 +121,108 @@ class PageRank(Strategy):
         """The walk of all questions; the last trial's result if it is the same walk."""
         graph = adjacency(batch, counters)
         transition = self._transitions(batch, graph)
-        counters.edges_touched += transition.nnz * self.steps * len(links)
         last: list[WalkResult] = batch.memo.get("last walk", list)
         walked = last[0] if last else None
         if walked is None or walked.name != self.shared_work():
-            seeds = np.stack([self._seed(batch, graph, *pair) for pair in zip(initial, links, strict=True)], axis=1)
-            blocks = (seeds[:, begin : begin + BLOCK] for begin in range(0, len(links), BLOCK))
-            masses = (power_iteration(transition, block, self.restart, self.steps) for block in blocks)
-            small = seeds.size <= KEPT_CELLS
+            pairs = list(zip(initial, links, strict=True))
+            seeds = [self._seed(batch, graph, *pair) for pair in pairs]
+            local = transition.nnz > WHOLE_EDGES
+            masses = self._local(batch, transition, seeds) if local else self._whole(transition, seeds)
+            small = local or len(seeds) * transition.shape[0] <= KEPT_CELLS
             walked = WalkResult(self.shared_work(), graph, transition, list(masses) if small else masses)
             last[:] = [walked] if small else []
+        counters.edges_touched += walked.touched(self.steps * len(links))
         return walked
+
+    def _whole(self, transition: sparse.csr_array, seeds: Sequence[tuple[Rows, Matrix]]) -> Iterator[Matrix]:
+        """The mass of all nodes, a question at a time."""
+        for begin in range(0, len(seeds), BLOCK):
+            block = np.zeros((transition.shape[0], len(seeds[begin : begin + BLOCK])))
+            for column, (nodes, shares) in enumerate(seeds[begin : begin + BLOCK]):
+                seed = np.zeros(len(block))
+                seed[nodes] = shares
+                block[:, column] = seed / (seed.sum() or 1.0)
+            yield from power_iteration(transition, block, self.restart, self.steps).T
+
+    def _local(
+        self, batch: Batch, transition: sparse.csr_array, seeds: Sequence[tuple[Rows, Matrix]]
+    ) -> Iterator[SparseMass]:
+        """The mass of the nodes near the seeds, a question at a time."""
+        weights = self.mention_weight, self.related_weight, self.similar_weight
+        walk = batch.index.memo.get(("local walk", *weights), lambda: LocalWalk.over(transition))
+        shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)
+        return (walk.mass(nodes, shares, self.restart, self.steps, LEAST) for nodes, shares in shared)
 
     def _transitions(self, batch: Batch, graph: Adjacency) -> sparse.csr_array:
         weights = self.mention_weight, self.related_weight, self.similar_weight
         return batch.index.memo.get(("transitions", *weights), lambda: transitions(graph, *weights))
 
-    def _seed(self, batch: Batch, graph: Adjacency, initial: Scored, links: list[Link]) -> Matrix:
-        """Restart distribution over entities then chunks, sum 1."""
-        entities = len(graph.entities)
-        seed = np.zeros(entities + len(batch.index.chunks))
+    def _seed(self, batch: Batch, graph: Adjacency, initial: Scored, links: list[Link]) -> tuple[Rows, Matrix]:
+        """Where a walk restarts, over entities then chunks: nodes, ascending, and their weights."""
+        entities, chunks = len(graph.entities), len(batch.index.chunks)
         best = initial[: self.seed_chunks]
         total = sum(score for _, score in best)
-        for chunk, score in best:
-            seed[entities + batch.index.row_of[chunk]] += score / total
+        nodes = [entities + batch.index.row_of[chunk] for chunk, _ in best]
+        values = [score / total for _, score in best]
         rows = [graph.entity_row[link.entity] for link in links if link.entity in graph.entity_row]
         if rows:
-            idf = _idf(graph, len(batch.index.chunks))[rows]
-            np.add.at(seed, rows, self.question_weight * idf / idf.sum())
-        mass = seed.sum()
-        return np.asarray(seed / mass if mass else seed)
+            idf = inverse_frequencies(graph.frequency[rows], chunks)
+            nodes += rows
+            values += (self.question_weight * idf / idf.sum()).tolist()
+        seeds, places = np.unique(np.array(nodes, np.int64), return_inverse=True)
+        return seeds, np.bincount(places, np.array(values), len(seeds)).astype(np.float64)
 
     def _ranking(
         self,
         batch: Batch,
         q: int,
         walked: WalkResult,
-        mass: Matrix,
+        mass: Mass,
         initial: Scored,
         links: list[Link],
     ) -> Ranking:
-        offset = len(walked.graph.entities)
-        share = mass[offset:] / (mass[offset:].max() or 1.0)
+        rows, share = _chunk_shares(mass, len(walked.graph.entities))
+        fused = {batch.index.row_of[chunk]: score / initial[0][1] for chunk, score in initial}
+        if isinstance(mass, SparseMass):
+            rows, share = _with(rows, share, sorted(fused))
         rrf = np.zeros_like(share)
-        rrf[[batch.index.row_of[chunk] for chunk, _ in initial]] = [score / initial[0][1] for _, score in initial]
+        rrf[rows.searchsorted(list(fused))] = list(fused.values())
         final = np.round((1.0 - self.initial_weight) * share + self.initial_weight * rrf, DECIMALS)
         chunks = batch.index.chunks
         seeds = [chunk for chunk, _ in initial[: self.seed_chunks]]
-        (rows,) = best_rows(final[None, :], KEEP)  # equal ones by row, and so by id
-        rows = rows[final[rows] > 0]
-        parts = (np.round(values[rows], DECIMALS).tolist() for values in (final, share, rrf))
+        (best,) = best_rows(final[None, :], KEEP)  # equal ones by row, and so by id
+        best = best[final[best] > 0]
+        parts = (np.round(values[best], DECIMALS).tolist() for values in (final, share, rrf))
         hits = []
-        for rank, (row, score, own, fused) in enumerate(zip(rows.tolist(), *parts, strict=True)):
+        for rank, (row, score, own, initially) in enumerate(zip(rows[best].tolist(), *parts, strict=True)):
             chunk = chunks[row].id
             path = walked.path(q, row, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
             origin = "seed" if chunk in seeds else "graph"
-            hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": fused}, path))
+            hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": initially}, path))
         notes: dict[str, Any] = {
             "entities": [link.entity for link in links],
             "found": int(np.count_nonzero(share)),
             "kept": sum(hit.origin == "graph" for hit in hits),
         }
+        if isinstance(mass, SparseMass):
+            notes["lost"] = round(mass.lost, DECIMALS)
         return Ranking(batch.questions[q].id, hits, seeds, notes)
 
 
-def _idf(graph: Adjacency, chunks: int) -> Matrix:
-    return log((chunks + 1) / np.maximum(graph.frequency, 1)) + 1.0
+def _chunk_shares(mass: Mass, entities: int) -> tuple[Rows, Matrix]:
+    """Chunks (rows, ascending) with their mass as a share of the greatest: all chunks, or those that a walk reached."""
+    if isinstance(mass, SparseMass):
+        first = mass.nodes.searchsorted(entities)
+        rows, own = mass.nodes[first:] - entities, mass.values[first:]
+    else:
+        own = mass[entities:]
+        rows = np.arange(len(own))
+    return rows, own / (own.max(initial=0.0) or 1.0)
 
 
-def transitions(graph: Adjacency, mention: float, related: float, similar: float) -> sparse.csr_array:
-    """Column-stochastic transitions over m entities then n chunks, (m + n, m + n).
-
-    A mention edge weighs `mention · idf/√df` of its entity, whatever its own weight; RELATED_TO and SIMILAR_TO weigh
-    `related · strength` and `similar · similarity`. A node without edges keeps a zero column: its mass is lost.
-    """
-    idf = _idf(graph, graph.mentions.shape[1])
-    pattern = graph.mentions.copy()
-    pattern.data[:] = 1.0
-    scale = mention * idf / np.sqrt(np.maximum(graph.frequency, 1))
-    links = sparse.csr_array(sparse.diags_array(scale) @ pattern)
-    top, bottom = sparse.hstack([related * graph.related, links]), sparse.hstack([links.T, similar * graph.similar])
-    whole = sparse.csr_array(sparse.vstack([top, bottom]))
-    degree = np.asarray(whole.sum(axis=0)).ravel()
-    inverse = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
-    walk = sparse.csr_array(whole @ sparse.diags_array(inverse))
-    walk.eliminate_zeros()
-    walk.sort_indices()
-    return walk
-
-
-def power_iteration(walk: sparse.csr_array, seeds: Matrix, restart: float, steps: int) -> Matrix:
-    """r ← restart · seed + (1 − restart) · walk @ r, from r = seed; columns are questions."""
-    walk, returning, mass = (1.0 - restart) * walk, restart * seeds, seeds
-    for _ in range(steps):
-        mass = walk @ mass
-        mass += returning
-    return np.asarray(mass)
-
-
-def _strongest_path(row: int, graph: Adjacency, walk: sparse.csr_array, mass: Matrix, batch: Batch) -> tuple[Step, ...]:
-    """The node that gave a chunk most of its mass, and the one that gave that node most: two edges back."""
-    node = len(graph.entities) + row
-    first = _strongest_giver(node, walk, mass)
-    if first is None:
-        return ()
-    second = _strongest_giver(first[0], walk, mass, other_than=node)
-    edges = [(first, node)] if second is None else [(second, first[0]), (first, node)]
-    return tuple(_step(source, weight, target, mass, graph, batch) for (source, weight), target in edges)
-
-
-def _strongest_giver(node: int, walk: sparse.csr_array, mass: Matrix, other_than: int = -1) -> tuple[int, float] | None:
-    """The neighbour whose edge carries most mass to `node`, with that edge's weight."""
-    begin, end = walk.indptr[node], walk.indptr[node + 1]
-    givers, weights = walk.indices[begin:end], walk.data[begin:end]
-    given = weights * mass[givers]
-    given[givers == other_than] = 0.0
-    best = int(given.argmax()) if len(given) else 0
-    return (int(givers[best]), float(weights[best])) if len(given) and given[best] > 0 else None
-
-
-def _step(source: int, weight: float, target: int, mass: Matrix, graph: Adjacency, batch: Batch) -> Step:
-    offset = len(graph.entities)
-    names = [
-        graph.entities[node] if node < offset else batch.index.chunks[node - offset].id for node in (source, target)
-    ]
-    kind = MENTIONED_IN if (source < offset) != (target < offset) else RELATED_TO if source < offset else SIMILAR_TO
-    return Step(kind, names[0], names[1], round(weight, DECIMALS), round(float(mass[target]), DECIMALS))
+def _with(rows: Rows, share: Matrix, more: Sequence[int]) -> tuple[Rows, Matrix]:
+    """Rows with their shares, and more rows, which have none unless they are among them."""
+    both = np.union1d(rows, np.array(more, np.int64))
+    shares = np.zeros(len(both))
+    shares[both.searchsorted(rows)] = share
+    return both, shares

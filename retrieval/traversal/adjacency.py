@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.types import Counters
 
@@ -54,34 +56,62 @@ def adjacency(batch: Batch, counters: Counters) -> Adjacency:
 
 
 def _read(batch: Batch) -> Adjacency:
+    store, chunk_row = batch.index.store, batch.index.row_of
+    if isinstance(store, ArrayStore):
+        return _mapped(store, chunk_row)
     # An engine returns no record for a kind of edge that the graph lacks.
     nothing = {kind: {"source": (), "target": (), "weight": ()} for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO)}
-    records = nothing | {record["kind"]: record for record in batch.index.store.read(cypher.ADJACENCY)}
+    records = nothing | {record["kind"]: record for record in store.read(cypher.ADJACENCY)}
     mentions, related = records[MENTIONED_IN], records[RELATED_TO]
     entities = sorted({*mentions["source"], *related["source"], *related["target"]})
     entity_row = {entity: row for row, entity in enumerate(entities)}
-    chunk_row = batch.index.row_of
+
+    def of(kind: str, rows: Mapping[str, int], columns: Mapping[str, int]) -> sparse.csr_array:
+        source = [rows[id_] for id_ in records[kind]["source"]]
+        target = [columns[id_] for id_ in records[kind]["target"]]
+        return _matrix(source, target, records[kind]["weight"], (len(rows), len(columns)))
+
     return Adjacency(
         entities,
-        _matrix(mentions, entity_row, chunk_row),
-        _symmetric(_matrix(related, entity_row, entity_row)),
-        _symmetric(_matrix(records[SIMILAR_TO], chunk_row, chunk_row)),
+        of(MENTIONED_IN, entity_row, chunk_row),
+        _symmetric(of(RELATED_TO, entity_row, entity_row)),
+        _symmetric(of(SIMILAR_TO, chunk_row, chunk_row)),
         sum(len(record["source"]) for record in records.values()),
     )
 
 
+def _mapped(store: ArrayStore, chunk_row: Mapping[str, int]) -> Adjacency:
+    """The same from arrays, whose edges have rows for ends: no text is made of them."""
+    mentions, related, similar = (store.edge_rows(kind) for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO))
+    used = np.unique(np.concatenate([mentions.source, related.source, related.target]))
+    ids = store.node_ids(ENTITY, used)
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    entity = np.zeros(int(used.max(initial=-1)) + 1, np.int64)
+    entity[used[order]] = np.arange(len(used))
+    chunk = np.fromiter((chunk_row[id_] for id_ in store.node_ids(CHUNK)), np.int64)
+    m, n = len(used), len(chunk_row)
+    return Adjacency(
+        [ids[place] for place in order],
+        _matrix(entity[mentions.source], chunk[mentions.target], mentions.weight, (m, n)),
+        _symmetric(_matrix(entity[related.source], entity[related.target], related.weight, (m, m))),
+        _symmetric(_matrix(chunk[similar.source], chunk[similar.target], similar.weight, (n, n))),
+        sum(len(edges.source) for edges in (mentions, related, similar)),
+    )
+
+
 def _matrix(
-    record: Mapping[str, Sequence[object]], rows: Mapping[str, int], columns: Mapping[str, int]
+    row: Sequence[int] | NDArray[np.int64],
+    column: Sequence[int] | NDArray[np.int64],
+    weight: Sequence[float] | NDArray[np.float64],
+    shape: tuple[int, int],
 ) -> sparse.csr_array:
-    row = [rows[source] for source in record["source"]]  # type: ignore[index]
-    column = [columns[target] for target in record["target"]]  # type: ignore[index]
-    weights = np.asarray(record["weight"], dtype=np.float64)
-    matrix = sparse.csr_array((weights, (row, column)), shape=(len(rows), len(columns)))
+    weights = np.asarray(weight, dtype=np.float64)
+    matrix = sparse.csr_array((weights, (row, column)), shape=shape)
     if matrix.nnz < len(weights):  # parallel edges, which only a graph from elsewhere has: the strongest counts
         order = np.argsort(-weights, kind="stable")
-        cells = np.array(row, np.int64)[order] * len(columns) + np.array(column, np.int64)[order]
+        cells = np.array(row, np.int64)[order] * shape[1] + np.array(column, np.int64)[order]
         unique, first = np.unique(cells, return_index=True)
-        places = np.divmod(unique, len(columns))
+        places = np.divmod(unique, shape[1])
         matrix = sparse.csr_array((weights[order][first], places), shape=matrix.shape)
     matrix.sort_indices()
     return matrix

@@ -50,7 +50,12 @@ def _places(home: Home) -> Iterator[Finding]:
     """Folders where files belong, and the reverse."""
     files = [*_sqlite_files(home), home.root / "home.json", home.neo4j_env]
     files += [home.scratch / "mlflow.lock", home.prefect / "start.lock", home.nights / "lock", home.root / ".upgrading"]
-    files += [*home.graphs.glob("*.kgl"), *home.graphs.glob("*.json"), *home.scratch.glob("*.lock")]
+    files += [
+        *home.graphs.glob("*.kgl"),
+        *home.graphs.glob("*.arrays/*"),
+        *home.graphs.glob("*.json"),
+        *home.scratch.glob("*.lock"),
+    ]
     files += [*(home.root / "staging").glob("*.lock"), *home.replies.glob("*.flight")]
     for path in dict.fromkeys(files):
         if path.is_dir():
@@ -141,18 +146,19 @@ def _trials(home: Home) -> Iterator[Finding]:
 
 
 def _graphs(home: Home) -> Iterator[Finding]:
+    from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
     from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 
-    for file in sorted(home.graphs.glob("*.kgl")):
-        if not file.is_file():
-            continue
-        store = KgliteStore(home.graphs, file.stem)
+    files = [KgliteStore(home.graphs, file.stem) for file in sorted(home.graphs.glob("*.kgl")) if file.is_file()]
+    folders = [ArrayStore(home.graphs, folder.stem) for folder in sorted(home.graphs.glob("*.arrays"))]
+    stores: list[KgliteStore | ArrayStore] = [*files, *folders]
+    for store in stores:
         try:
-            store.record()
+            store.check() if isinstance(store, ArrayStore) else store.record()
         except HopBenchError as error:
-            yield file.name, str(error).partition(" Build it again")[0], store.drop
+            yield store.path.name, str(error).partition(" Build it again")[0], store.drop
         store.close()
-    for note in sorted(home.graphs.glob("*.kglite.json")):
+    for note in sorted([*home.graphs.glob("*.kglite.json"), *home.graphs.glob("*.arrays.json")]):
         if note.is_file() and not _reads(note):
             yield note.name, f"{note}: cannot be read", note.unlink
 

@@ -24,12 +24,13 @@ app = typer.Typer(
 
 
 From = Annotated[
-    str, option(DATA, "--from", help="The store that holds the graph: kglite or neo4j.", complete=complete.stores)
+    str,
+    option(DATA, "--from", help="The store that holds the graph: kglite, arrays or neo4j.", complete=complete.stores),
 ]
 To = Annotated[str, option(DATA, "--to", help="The store to copy it to.", complete=complete.stores)]
 DIGITS = 12
 Only = Annotated[
-    str | None, option(DATA, help="Only this store: kglite or neo4j (default: both).", complete=complete.stores)
+    str | None, option(DATA, help="Only this store: kglite, arrays or neo4j (default: all).", complete=complete.stores)
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, open_models
+from hopbench.flows.studies.synthesize.written import UNFINISHED, ToWrite, Written, write_sets
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -63,20 +63,8 @@ class MakeOptions:
                 f"--budget {self.budget:g}: no language model is asked: name one with --llm, or leave it out"
             )
         self.models.check()
-        if self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
+        if self.out.exists() and (not self.out.is_dir() or any(one.name != UNFINISHED for one in self.out.iterdir())):
             raise InputError(f"--out {self.out}: holds something already: name a folder that does not exist")
-
-
-@dataclass(frozen=True)
-class Written:
-    """A data set that was written: its folder, questions by type, and what was left out for which reason."""
-
-    folder: Path
-    role: str
-    types: Mapping[str, int]
-    dropped: Mapping[str, int]
-    wanted: int
-    examples: Sequence[str]
 
 
 def synthesize(options: MakeOptions, progress: Progress) -> list[Written]:
@@ -124,11 +112,29 @@ def _sets(
     options: MakeOptions, benchmark: Benchmark, generator: Generator, llm: LLM | None, progress: Progress
 ) -> list[Written]:
     """Every set is made before the first is written."""
-    made = {}
+    from hopbench.eval.synthesize.card import Origin
+
+    made = []
     for name, of, half in ROLES[options.role]:
         progress.begin(f"questions{f' to {of}' if name else ''}")
-        made[name] = _made(options, benchmark, generator, half, llm)
-    return [_written(options, benchmark, name, of, *made[name]) for name, of, _ in ROLES[options.role]]
+        synthetic, origins, dropped = _made(options, benchmark, generator, half, llm)
+        if not synthetic.questions:
+            raise InputError(_none_left(options, dropped))
+        origin = Origin(
+            corpus=benchmark.name,
+            corpus_digest=replace(benchmark, questions=()).digest,
+            by=" ".join(filter(None, (options.by, options.graph.llm and options.graph.llm.partition("@")[0]))),
+            seed=options.recipe.seed,
+            role=of,
+            dropped=dropped,
+        )
+        made.append(ToWrite(name, synthetic, origins, origin))
+    return write_sets(options.out, made, options.recipe.questions)
+
+
+def _none_left(options: MakeOptions, dropped: Mapping[str, int]) -> str:
+    reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.items() if count)
+    return f"--llm {options.graph.llm}: no question is left: {reasons}. Try a stronger model, or no --llm"
 
 
 def _made(
@@ -157,35 +163,3 @@ def _made(
     questions = found.questions[:count]
     whole = benchmark_of(benchmark, evidence, questions)
     return whole, [provenance(each, evidence) for each in questions], found.dropped
-
-
-def _written(
-    options: MakeOptions,
-    benchmark: Benchmark,
-    name: str,
-    of: Role,
-    synthetic: Benchmark,
-    origins: Sequence[Mapping[str, Any]],
-    dropped: Mapping[str, int],
-) -> Written:
-    from hopbench.eval.synthesize.card import Origin
-    from hopbench.eval.synthesize.write import write_synthetic
-
-    if not synthetic.questions:
-        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.items() if count)
-        raise InputError(
-            f"--llm {options.graph.llm}: no question is left: {reasons}. Try a stronger model, or no --llm"
-        )
-    origin = Origin(
-        corpus=benchmark.name,
-        corpus_digest=replace(benchmark, questions=()).digest,
-        by=" ".join(filter(None, (options.by, options.graph.llm and options.graph.llm.partition("@")[0]))),
-        seed=options.recipe.seed,
-        role=of,
-        dropped=dropped,
-    )
-    folder = options.out / name
-    write_synthetic(folder, synthetic, origins, origin)
-    types = Counter(question.type for question in synthetic.questions)
-    examples = [question.text for question in synthetic.questions[:3]]
-    return Written(folder, of, dict(sorted(types.items())), dropped, options.recipe.questions, examples)

@@ -18,12 +18,14 @@ import pandas as pd
 
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph.build.blockwise import Stages, extract_in_blocks
 from hopbench.retrieval.graph.build.extraction import GAPS, extract
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.build.settings import BuildSettings
 from hopbench.retrieval.graph.build.similarity import nearest, similar_parts
-from hopbench.retrieval.graph.build.staging import Part, Staging
+from hopbench.retrieval.graph.build.staging import Part, Stage, Staging
 from hopbench.retrieval.graph.build.tables import BuiltTables
+from hopbench.retrieval.graph.extract.rules import BLOCK
 from hopbench.retrieval.graph.schema import SIMILAR_TO, Tables
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import content
@@ -98,7 +100,7 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
     chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
-    extracted = steps("extract", lambda: stage.load_or_compute("extract", lambda: extract(plan, chunks, tagger)))
+    extracted = steps("extract", lambda: _extracted(plan, chunks, tagger, stage))
     similar = steps(
         "similar", lambda: stage.load_or_compute("similar", lambda: _similar(plan.settings, chunks, vectors, tagger))
     )
@@ -113,6 +115,12 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
         record["gaps"] = gaps
     steps("write", lambda: store.write(tables, record))
     return record
+
+
+def _extracted(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger, stage: Staging) -> Stage | Stages:
+    if plan.settings.extractor == "rules" and len(chunks) > BLOCK:
+        return extract_in_blocks(chunks, tagger, stage)
+    return stage.load_or_compute("extract", lambda: extract(plan, chunks, tagger))
 
 
 def _similar(settings: BuildSettings, chunks: Sequence[Chunk], vectors: Vectors, tagger: Tagger) -> Iterator[Part]:

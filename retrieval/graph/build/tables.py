@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hopbench.retrieval.embedding.base import Embedder, Vectors
+from hopbench.retrieval.graph.build.blockwise import Stages
 from hopbench.retrieval.graph.build.staging import Stage
 from hopbench.retrieval.graph.schema import (
     CHUNK,
@@ -34,7 +35,7 @@ class BuiltTables:
 
     chunks: Sequence[Chunk]
     vectors: Vectors
-    extracted: Stage
+    extracted: Stage | Stages
     similar: Stage
     embedder: Embedder
 
@@ -61,7 +62,7 @@ class BuiltTables:
         for table in self.extracted.parts(ENTITY):
             yield ENTITY, table["id"].tolist(), self.embedder.embed(table["name"].tolist())
 
-    def _stage_of(self, name: str) -> Stage:
+    def _stage_of(self, name: str) -> Stage | Stages:
         return self.similar if name == SIMILAR_TO else self.extracted
 
     def _blocks(self) -> Iterator[slice]:

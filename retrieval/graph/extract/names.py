@@ -181,6 +181,17 @@ class Phrases:
                 elif first[0] != passage:
                     self._returning.add(key)
 
+    def firsts(self) -> Iterator[tuple[Key, str, str, bool]]:
+        """Each phrase with its first passage and spelling, and whether it returns in another passage."""
+        return ((key, *first, key in self._returning) for key, first in self._first.items())
+
+    def join(self, firsts: Iterable[tuple[Key, str, str, bool]]) -> None:
+        """Count what `firsts` gave of later chunks."""
+        for key, passage, spelling, returning in firsts:
+            first = self._first.setdefault(key, (passage, spelling))
+            if returning or first[0] != passage:
+                self._returning.add(key)
+
     def names(self) -> dict[Key, str]:
         """The phrases that stand in at least two passages, with their first spelling, in order of appearance."""
         return {key: spelling for key, (_, spelling) in self._first.items() if key in self._returning}

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
@@ -42,31 +42,48 @@ from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
 SUBJECT_NAMED, SUBJECT_IMPLIED, CO_MENTION = 0.9, 0.8, 0.5
-STATED, IMPLIED, NAMED_TOGETHER = RULE_RELATIONS
+STATED, IMPLIED, NAMED_TOGETHER = "sin"
+TYPES: Mapping[str, str] = dict(zip((STATED, IMPLIED, NAMED_TOGETHER), RULE_RELATIONS, strict=True))
+CERTAINTY: Mapping[str, float] = {STATED: SUBJECT_NAMED, IMPLIED: SUBJECT_IMPLIED, NAMED_TOGETHER: CO_MENTION}
+UNSTATED: list[str] = []  # one for all edges: names that stand together have no direction
 BLOCK = 20_000  # chunks read at a time: 60 MB as words
 ROWS = 100_000  # of a part
 
+Relations = defaultdict[tuple[Key, Key], "Relation"]
 Part = tuple[str, pd.DataFrame]
 """A node label or edge type, and some rows of its table."""
 
+Name = TypeVar("Name", Key, str)
 MAX_APART = 5  # names further apart in one sentence (lists of dozens) are not taken as related
 
 
 @dataclass(slots=True)
-class _Relation:
-    """The statements about two names. Most pairs have one, and there are millions: no sets before the end."""
+class Relation:
+    """The statements about two names: the letter of each one's kind (`CERTAINTY`), the first sentence, all stems.
 
-    doubt: float = 1.0
-    types: tuple[str, ...] = ()
+    Most pairs have one statement, and there are millions of pairs: no sets before the end.
+    """
+
+    kinds: str = ""
     description: str = ""
     stems: tuple[Sequence[str], ...] = ()
 
-    def state(self, certainty: float, kind: str, sentence: str, stems: Sequence[str]) -> None:
-        self.doubt *= 1.0 - certainty
-        if kind not in self.types:
-            self.types += (kind,)
+    def state(self, kind: str, sentence: str, stems: Sequence[str]) -> None:
+        """Add a statement of a kind, with the sentence that makes it."""
+        self.kinds += kind
         self.stems += (stems,)
         self.description = self.description or sentence[:300]
+
+    def row(self, source: str, target: str, rarity: float, tagger: Tagger) -> tuple[Any, ...] | None:
+        """The row of RELATED_TO for two ids, the smaller first; None where the strength rounds to nothing."""
+        doubt = 1.0
+        for kind in self.kinds:
+            doubt *= 1.0 - CERTAINTY[kind]
+        strength = round((1.0 - doubt) * rarity, 6)
+        if strength <= 0:
+            return None
+        types = sorted({TYPES[kind] for kind in self.kinds})
+        return source, target, strength, types, self.description, tagger.top(sorted(set().union(*self.stems))), UNSTATED
 
 
 class MoreNames(Protocol):
@@ -89,13 +106,14 @@ def rule_parts(chunks: Sequence[Chunk], tagger: Tagger, more_names: MoreNames | 
     phrases = Phrases()
     titled = titled_entities(_counted(corpus.blocks(), phrases), corpus.table)
     names = phrases.names()
-    yield from _entity_parts(named_entities(titled, names, types))
+    yield from entity_parts(named_entities(titled, names, types))
     del titled, phrases
-    relations: defaultdict[tuple[Key, Key], _Relation] = defaultdict(_Relation)
+    relations: Relations = defaultdict(Relation)
     frequency: Counter[Key] = Counter()
     for read in corpus.blocks():
         keep_phrases(read, names)
-        mentions = _mentions(read, tagger, relations, frequency)
+        mentions = mentions_of(read, tagger, relations)
+        frequency.update(key for chunk in read for key in mention_counts(chunk))
         if len(mentions):
             yield MENTIONED_IN, mentions
     del corpus, names
@@ -142,28 +160,22 @@ def rule_tables(
     }
 
 
-def _entity_parts(entities: Iterator[Named]) -> Iterator[Part]:
+def entity_parts(entities: Iterator[Named]) -> Iterator[Part]:
+    """ENTITY in parts."""
     while part := list(islice(entities, ROWS)):
         rows = [(entity_id(one.key), one.name, one.type, one.description, list(one.aliases)) for one in part]
         yield ENTITY, pd.DataFrame(rows, columns=list(NODE_COLUMNS[ENTITY]))
 
 
-def _mentions(
-    read: Sequence[ReadChunk],
-    tagger: Tagger,
-    relations: defaultdict[tuple[Key, Key], _Relation],
-    frequency: Counter[Key],
-) -> pd.DataFrame:
-    """The table of mentions; adds to the relation of each pair of names, and to the chunks that mention each name."""
+def mentions_of(read: Sequence[ReadChunk], tagger: Tagger, relations: Relations) -> pd.DataFrame:
+    """The table of mentions; adds the statements about each pair of names to its relation."""
     mentions: list[tuple[str, str, int, float, list[str]]] = []
     for chunk in read:
         stems = [tagger.stem_words(word.folded for word in words) for words in chunk.words]
-        counts = mention_counts(chunk)
-        frequency.update(counts.keys())
-        mentions.extend(_mention_rows(chunk, counts, stems, tagger))
-        for first, second, certainty, kind, number in _statements(chunk):
+        mentions.extend(_mention_rows(chunk, mention_counts(chunk), stems, tagger))
+        for first, second, kind, number in _statements(chunk):
             pair = (first, second) if first < second else (second, first)
-            relations[pair].state(certainty, kind, chunk.sentences[number], stems[number])
+            relations[pair].state(kind, chunk.sentences[number], stems[number])
     return pd.DataFrame(mentions, columns=list(EDGE_COLUMNS[MENTIONED_IN]))
 
 
@@ -179,8 +191,8 @@ def _mention_rows(
         yield entity_id(key), read.chunk.id, counts[key], round(weight, 6), tagger.top(sorted(seen[key]))
 
 
-def _statements(read: ReadChunk) -> Iterator[tuple[Key, Key, float, str, int]]:
-    """Pairs that a passage states: (entity, entity, certainty, kind, sentence); each pair once a sentence."""
+def _statements(read: ReadChunk) -> Iterator[tuple[Key, Key, str, int]]:
+    """Pairs that a passage states: (entity, entity, kind, sentence); each pair once a sentence."""
     by_sentence: defaultdict[int, list[Key]] = defaultdict(list)
     for mention in read.mentions:
         if mention.span.sentence and mention.key not in by_sentence[mention.span.sentence]:
@@ -189,31 +201,36 @@ def _statements(read: ReadChunk) -> Iterator[tuple[Key, Key, float, str, int]]:
         named = read.subject in names
         others = [name for name in names if name != read.subject]
         if read.subject:
-            certainty, kind = (SUBJECT_NAMED, STATED) if named else (SUBJECT_IMPLIED, IMPLIED)
             for other in others:
-                yield read.subject, other, certainty, kind, number
+                yield read.subject, other, STATED if named else IMPLIED, number
         for index, first in enumerate(others):
             for second in others[index + 1 : index + 1 + MAX_APART]:
-                yield first, second, CO_MENTION, NAMED_TOGETHER, number
+                yield first, second, NAMED_TOGETHER, number
 
 
 def _related_parts(
-    relations: dict[tuple[Key, Key], _Relation], frequency: Mapping[Key, int], chunks: int, tagger: Tagger
+    relations: dict[tuple[Key, Key], Relation], frequency: Mapping[Key, int], chunks: int, tagger: Tagger
 ) -> Iterator[Part]:
-    scale = ln(chunks + 1.0) or 1.0
-    rarity = {key: ln((chunks + 1) / count) / scale for key, count in frequency.items()}
-    written = _Relation()
-    rows = []
-    unstated: list[str] = []  # one for all edges: names that stand together have no direction
-    for (first, second), relation in relations.items():
-        strength = round((1.0 - relation.doubt) * min(rarity[first], rarity[second]), 6)
-        if strength > 0:
+    rarity = rarities(frequency, chunks)
+    written = Relation()
+
+    def rows() -> Iterator[tuple[Any, ...] | None]:
+        for (first, second), relation in relations.items():
             ends = sorted((entity_id(first), entity_id(second)))
-            tags = tagger.top(sorted(set().union(*relation.stems)))
-            rows.append((*ends, strength, sorted(relation.types), relation.description, tags, unstated))
-        relations[first, second] = written  # its sentences are needed no more
-        if len(rows) == ROWS:
-            yield RELATED_TO, pd.DataFrame(rows, columns=list(EDGE_COLUMNS[RELATED_TO]))
-            rows.clear()
-    if rows:
-        yield RELATED_TO, pd.DataFrame(rows, columns=list(EDGE_COLUMNS[RELATED_TO]))
+            yield relation.row(ends[0], ends[1], min(rarity[first], rarity[second]), tagger)
+            relations[first, second] = written  # its sentences are needed no more
+
+    yield from related_parts(rows())
+
+
+def rarities(frequency: Mapping[Name, int], chunks: int) -> dict[Name, float]:
+    """ln((N + 1)/df)/ln(N + 1) of each name that df of N chunks mention."""
+    scale = ln(chunks + 1.0) or 1.0
+    return {name: ln((chunks + 1) / count) / scale for name, count in frequency.items()}
+
+
+def related_parts(rows: Iterable[tuple[Any, ...] | None]) -> Iterator[Part]:
+    """RELATED_TO in parts, from the rows of relations; None is none."""
+    present = (row for row in rows if row is not None)
+    while part := list(islice(present, ROWS)):
+        yield RELATED_TO, pd.DataFrame(part, columns=list(EDGE_COLUMNS[RELATED_TO]))

@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
-from hopbench.retrieval.strategies.pagerank import transitions
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
+from hopbench.retrieval.traversal.whole_walk import transitions
 
 RESTART, STEPS, LEAST = 0.3, 8, 1e-4
 

@@ -15,7 +15,7 @@ from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     folder = tmp_path_factory.mktemp("synthesize") / "world"
-    write_benchmark(folder, 9, 400, 20)
+    write_benchmark(folder, 9, 240, 20)
     return load_benchmark(folder)
 
 

@@ -88,6 +88,22 @@ def test_twofold_evidence_is_left_out(tmp_path: Path) -> None:
         Generator(index).make(Recipe(questions=5))
 
 
+def test_any_part_of_an_article_may_be_the_evidence_and_a_files_name_is_no_name(tmp_path: Path) -> None:
+    parts = ("Merrow lies on the Silver Coast. Its harbour was founded in 1834.", "The fair of Merrow is held in June.")
+    people = ("Ada Lark", "Ben Orme", "Cleo Vance", "Dora Finch", "Egon Thal", "Fay Brook")
+    passages = [Passage(f"m{number}", "Merrow", text) for number, text in enumerate(parts)]
+    passages += [
+        Passage(str(number), f"note-{number}", f"The painter {name} moved to Merrow in {1900 + number} after a flood.")
+        for number, name in enumerate(people)
+    ]
+    index = built_index(plan_of(passages, embedder=WordLlamaEmbedder()), tmp_path)
+    made = Generator(index).make(Recipe(questions=12, types=("bridge",))).questions
+    ids = [{index.chunks[chunk].passage_id for chunk in each.wording.draft.gold} for each in made]
+    assert {"m0", "m1"} <= set().union(*ids)
+    assert not any({"m0", "m1"} <= one for one in ids)  # parts of one article are no two pieces of evidence
+    assert not any("note" in text for text in texts(made))
+
+
 def test_a_corpus_where_nothing_links_gets_one_message_with_the_remedy(tmp_path: Path) -> None:
     passages = [Passage(str(number), "", f"only words {number} and more of them here") for number in range(5)]
     generator = Generator(built_index(plan_of(passages, embedder=WordLlamaEmbedder()), tmp_path))

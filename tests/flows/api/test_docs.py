@@ -35,9 +35,10 @@ def test_the_snippets_run(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     shown = [cell(code, names) for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)]
-    found, board, compared, gold, trials, taken = shown
+    found, board, made, compared, gold, trials, taken = shown
     assert 3 == len(found)
     assert {"bm25", "hybrid", "hoprank"} == set(board.index)
+    assert made.startswith('{"_id": "s00000", "text": "')
     assert [40] == compared["n"].tolist()
     assert ["passage", "title", "fate", "rank", "why"] == list(gold.columns)
     assert 2 == len(trials)

@@ -7,6 +7,7 @@ import random
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ import hopbench
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.docs.synthesize import main as write_table
 from hopbench.eval.hopworld.write import write_benchmark
-from hopbench.eval.synthesize.card import STATEMENT, statements_of
+from hopbench.eval.synthesize.card import STATEMENT, Origin, statements_of
+from hopbench.flows.studies.synthesize.written import UNFINISHED, ToWrite, write_sets
 
 FILES = ("corpus.jsonl", "provenance.jsonl", "qrels/test.tsv", "queries.jsonl")
 
@@ -25,7 +27,7 @@ FILES = ("corpus.jsonl", "provenance.jsonl", "qrels/test.tsv", "queries.jsonl")
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("synthesize") / "world"
-    write_benchmark(folder, 9, 300, 30)
+    write_benchmark(folder, 9, 200, 30)
     return folder
 
 
@@ -62,15 +64,38 @@ def test_halves_are_data_sets_with_roles_and_provenance_that_no_loader_reads(hal
         assert {"type", "path", "sentences", "quoted", "replaced", "left_out"} < path.keys()
 
 
-def test_the_same_command_writes_the_same_bytes(world: Path, home: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        done = call(
-            "synthesize", "--dataset", world, "--out", tmp_path / name, "--questions", 8, "--seed", 5, home=home
-        )
-        assert 0 == done.code, done.err
-    assert [(tmp_path / "a" / name).read_bytes() for name in FILES] == [
-        (tmp_path / "b" / name).read_bytes() for name in FILES
-    ]
+def test_a_folder_holds_all_sets_or_none(halves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tune = load_benchmark(halves / "tune")
+    origin = Origin(corpus="c", corpus_digest="d", by="rules", seed=0, role="tune", dropped={})
+    empty: list[dict[str, object]] = [{} for _ in tune.questions]
+    sets = [ToWrite(name, tune, empty, origin) for name in ("tune", "report")]
+    out = tmp_path / "made"
+    (out / UNFINISHED / "tune").mkdir(parents=True)  # of a process that was killed
+    (out / UNFINISHED / "tune" / "corpus.jsonl").touch()
+    with pytest.raises(ValueError, match="shorter"):  # the second cannot be written
+        write_sets(out, [sets[0], replace(sets[1], provenances=[])], 12)
+    assert [] == list(out.iterdir())
+    assert [out / "tune", out / "report"] == [each.folder for each in write_sets(out, sets, 12)]
+    assert {"tune", "report"} == {each.name for each in out.iterdir()}
+
+
+def test_markdown_without_titles_becomes_a_set(home: Path, tmp_path: Path) -> None:
+    notes = (
+        "We met Ilse Brandt in Port Osric about the ferry. She wants the Kestrel repaired before winter.",
+        "The Talvik yard builds hulls from larch. Its foreman, Oren Skaal, learned the trade in Norrby.",
+        "Norrby is two days north by train. The market there sells larch boards every Thursday.",
+        "Captain Oda Lind has sailed the Kestrel since 2011. Before that she taught navigation in Port Osric.",
+        "Oren Skaal repaired the lighthouse lamp in 2018. The parts came from Velmar Glassworks.",
+    )
+    (tmp_path / "notes").mkdir()
+    for number, text in enumerate(notes):
+        (tmp_path / "notes" / f"note-{number}.md").write_text(text)
+    done = call("synthesize", "--dataset", tmp_path / "notes", "--out", tmp_path / "made", "--questions", 4, home=home)
+    assert 0 == done.code, done.err
+    made = load_benchmark(tmp_path / "made")
+    assert all(len(question.gold) > 1 for question in made.questions)
+    assert "made" in (tmp_path / "made" / "README.md").read_text()
+    assert not any("note" in question.text for question in made.questions)
 
 
 @pytest.mark.soak
@@ -103,14 +128,14 @@ def test_a_report_says_how_far_to_trust_a_synthetic_set(halves: Path, home: Path
 
 def test_hoprank_learns_from_a_half(halves: Path, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
-    done = call("train", "hoprank", "--dataset", halves / "tune", "--folds", 0, "--out", file, home=home)
+    done = call("train", "hoprank", "--dataset", halves / "tune", "--folds", 0, "--rounds", 0, "--out", file, home=home)
     assert 0 == done.code, done.err
     assert {"tune"} == set(json.loads(file.read_text())["provenance"]["learned_from"])
 
 
 def test_a_check_compares_with_real_questions_and_writes_the_table(world: Path, home: Path, tmp_path: Path) -> None:
     file, page = tmp_path / "check.json", tmp_path / "page.md"
-    given = ("--questions", 20, "--seeds", 2, "--strategies", "bm25,vector,pagerank", "--out", file)
+    given = ("--questions", 10, "--seeds", 2, "--strategies", "bm25,vector,pagerank", "--out", file)
     done = call("synthesize", "--check", world, *given, home=home)
     assert 0 == done.code, done.err
     assert re.search(r"^Kendall's tau +-?[01]\.\d{3} +\[", done.out, re.MULTILINE)
@@ -120,17 +145,20 @@ def test_a_check_compares_with_real_questions_and_writes_the_table(world: Path, 
     page.write_text("before\n<!-- figures of trust -->\nold\n<!-- /figures of trust -->\nafter\n")
     write_table([str(page), str(file)])
     text = page.read_text()
-    assert "| world | 300 | 30 / 20 |" in text
+    assert "| world | 200 | 30 / 10 |" in text
     assert "old" not in text
 
 
-def test_python_makes_the_same_set(halves: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_writes_the_same_bytes(
+    halves: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOPBENCH_HOME", str(home))
     corpus = hopbench.open(halves.parent / "mine")
     folders = corpus.synthesize(tmp_path / "made", 12, role="halves")
     assert [tmp_path / "made" / "tune", tmp_path / "made" / "report"] == folders
     for folder in folders:
-        assert (halves / folder.name / "queries.jsonl").read_bytes() == (folder / "queries.jsonl").read_bytes()
+        for name in FILES:
+            assert (halves / folder.name / name).read_bytes() == (folder / name).read_bytes()
 
 
 def writes(body: Body) -> str:
@@ -148,7 +176,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def made(server_url: str, world: Path, home: Path, out: Path, *more: object, model: str = "m") -> Done:
-    given = ("--dataset", world, "--out", out, "--questions", 6, "--llm", f"{model}@{server_url}", *more)
+    given = ("--dataset", world, "--out", out, "--questions", 3, "--llm", f"{model}@{server_url}", *more)
     return call("synthesize", *given, home=home, environment={"OPENAI_API_KEY": "sk-planted"})
 
 
@@ -163,7 +191,7 @@ def test_a_model_words_the_paths_once_and_a_dry_run_asks_nothing(
     assert 0 == done.code, done.err
     asked = len(server.requests)
     texts = [str(row["text"]) for row in rows(tmp_path / "made" / "queries.jsonl")]
-    assert 6 == len(texts)
+    assert 3 == len(texts)
     assert all(text.startswith("What became of number") for text in texts)
     again = made(server.url, world, home, tmp_path / "again")
     assert (0, asked) == (again.code, len(server.requests)), again.err  # every reply is in the cache

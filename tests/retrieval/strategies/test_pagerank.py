@@ -26,9 +26,12 @@ from tests.support.graphs import (
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.pagerank import PageRank, power_iteration, transitions
+from hopbench.retrieval.strategies import pagerank
+from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
+from hopbench.retrieval.traversal.local_walk import LocalWalk
+from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
 from hopbench.retrieval.types import Counters, Question
 
 # Two chunks and two entities: x is in both chunks, y in b only; x and y are related, a and b similar.
@@ -179,3 +182,45 @@ def test_the_graph_is_read_once_and_charged_to_every_batch(tmp_path: Path) -> No
     assert first.rows == second.rows > 0
     assert isinstance(index.store, CountingStore)
     assert [cypher.ADJACENCY, cypher.NAMES] == sorted(index.store.queries)
+
+
+@pytest.mark.parametrize("least", [0.0, 1e-3])
+def test_the_local_walk_gives_the_whole_ones_ranking_within_what_it_says_is_lost(
+    index: Index, monkeypatch: pytest.MonkeyPatch, least: float
+) -> None:
+    whole = make("pagerank").rank(Batch(index, ASKED), Counters())
+    spent = Counters()
+    monkeypatch.setattr(pagerank, "WHOLE_EDGES", 0)
+    monkeypatch.setattr(pagerank, "LEAST", least)
+
+    local = make("pagerank").rank(Batch(index, ASKED), spent)
+
+    for ours, theirs in zip(whole, local, strict=True):
+        assert (theirs.notes["lost"] > 0.0) == (least > 0.0)
+        if not least:
+            assert [(hit.chunk_id, hit.score) for hit in ours.hits] == [
+                (hit.chunk_id, hit.score) for hit in theirs.hits
+            ]
+            assert [hit.path for hit in ours.hits] == [hit.path for hit in theirs.hits]
+    assert 0 < spent.edges_touched
+
+
+@pytest.mark.parametrize(("seed", "least"), [(1, 0.0), (2, 1e-3), (3, 1e-2)])
+def test_a_local_walk_misses_no_more_than_it_says(seed: int, least: float) -> None:
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.random((60, 60)) * (rng.random((60, 60)) < 0.1), 1)
+    weights += weights.T
+    degree = weights.sum(axis=0)
+    walk = sparse.csr_array(weights / np.where(degree > 0, degree, 1.0))
+    seeds = np.zeros(60)
+    seeds[[3, 40]] = 0.25, 0.75
+    expected = power_iteration(walk, seeds[:, None], 0.15, 15)[:, 0]
+
+    found = LocalWalk.over(walk).mass(np.array([3, 40]), np.array([0.25, 0.75]), 0.15, 15, least)
+
+    missed = expected - found[np.arange(60)]
+    assert missed.min() >= -1e-12
+    assert missed.sum() <= found.lost + 1e-12
+    assert (found.lost == 0.0) == (least == 0.0)
+    assert not least or found.touched <= 15 / least
+    assert 0.0 == float(found[10_000])

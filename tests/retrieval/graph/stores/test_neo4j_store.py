@@ -298,7 +298,7 @@ def part_of(benchmark: Benchmark, questions: int, passages: int) -> Benchmark:
 
 
 # Questions and passages: a part of each benchmark, and in `make soak` all its passages.
-SIZES = pytest.mark.parametrize("size", [(10, 250), pytest.param((100, 10_000), marks=pytest.mark.soak)], ids=str)
+SIZES = pytest.mark.parametrize("size", [(5, 120), pytest.param((100, 10_000), marks=pytest.mark.soak)], ids=str)
 
 
 @SIZES

@@ -22,10 +22,10 @@ from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATU
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Words
-from hopbench.retrieval.strategies.pagerank import power_iteration, transitions
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.traversal.adjacency import adjacency
+from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
 from hopbench.retrieval.types import Chunk, Counters, Passage, Question, Ranking, Triple
 
 

@@ -1,0 +1,91 @@
+"""The extract stage of a large corpus by rules: each block, and each bucket of relations, is a stage of its own.
+
+So memory holds a block as words, not the corpus, and one bucket of relations, not all; and a killed build goes on with
+the block at which it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+
+import pandas as pd
+
+from hopbench.retrieval.graph.build.staging import Part, Stage, Staging
+from hopbench.retrieval.graph.extract.aliases import alias_table
+from hopbench.retrieval.graph.extract.blocks import (
+    PHRASES,
+    TITLED,
+    entities,
+    frequencies,
+    joined_names,
+    joined_statements,
+    read_names,
+    read_statements,
+    statements,
+)
+from hopbench.retrieval.graph.extract.rules import BLOCK
+from hopbench.retrieval.graph.schema import MENTIONED_IN
+from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.types import Chunk
+
+BUCKET_CHUNKS = 100_000  # whose relations are put together at a time: 300 MB
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The tables of several stages, one stage after the other."""
+
+    stages: Sequence[Stage]
+
+    def parts(self, table: str) -> Iterator[pd.DataFrame]:
+        """See `Stage.parts`."""
+        return (part for stage in self.stages for part in stage.parts(table))
+
+
+def extract_in_blocks(chunks: Sequence[Chunk], tagger: Tagger, staging: Staging, size: int = BLOCK) -> Stages:
+    """ENTITY, MENTIONED_IN and RELATED_TO by rules, read in blocks of `size` chunks; see `extract.blocks`."""
+    buckets = ceil(len(chunks) / max(BUCKET_CHUNKS, size))
+    with collector_paused():
+        named, stated = _read(chunks, tagger, staging, size, buckets)
+        return Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, staging)])
+
+
+def _read(
+    chunks: Sequence[Chunk], tagger: Tagger, staging: Staging, size: int, buckets: int
+) -> tuple[Stage, list[Stage]]:
+    """The stage of entities, and those of each block's mentions and statements."""
+    blocks = [chunks[begin : begin + size] for begin in range(0, len(chunks), size)]
+    table = alias_table(chunks)
+    read = [_stage(staging, "names", number, partial(read_names, block, table)) for number, block in enumerate(blocks)]
+    titled, names = joined_names((_whole(one, TITLED), _whole(one, PHRASES)) for one in read)
+    named = _stage(staging, "entities", 0, partial(entities, titled, names))
+    del titled
+    stated = [
+        _stage(staging, "statements", number, partial(read_statements, block, table, names, tagger, buckets))
+        for number, block in enumerate(blocks)
+    ]
+    return named, stated
+
+
+def _related(stated: Sequence[Stage], buckets: int, chunks: int, tagger: Tagger, staging: Staging) -> list[Stage]:
+    """The stages of relations, a bucket each."""
+    frequency = frequencies(part for one in stated for part in one.parts(MENTIONED_IN))
+
+    def bucket_parts(bucket: int) -> Iterator[Part]:
+        blocks = (part for one in stated for part in one.parts(statements(bucket)))
+        return joined_statements(blocks, frequency, chunks, tagger)
+
+    return [_stage(staging, "related", bucket, partial(bucket_parts, bucket)) for bucket in range(buckets)]
+
+
+def _stage(staging: Staging, name: str, number: int, compute: Callable[[], Iterator[Part]]) -> Stage:
+    return staging.load_or_compute(f"{name}-{number:05}", compute)
+
+
+def _whole(stage: Stage, table: str) -> pd.DataFrame:
+    (part,) = stage.parts(table)
+    return part

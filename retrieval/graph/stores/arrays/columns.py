@@ -1,0 +1,194 @@
+"""Columns of a graph's tables as files that are read through a memory map: numbers, texts, and lists of texts.
+
+A file holds plain little-endian values, so that a column is written part by part and read anywhere without loading the
+rest. Processes that read the same graph share its pages: the machine holds one copy of it.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.graph.schema import LIST_COLUMNS, WEIGHT_OF
+
+INTEGERS = frozenset({"index", "count"})
+NUMBERS: Mapping[str, str] = {
+    **dict.fromkeys(INTEGERS, "<i8"),
+    **dict.fromkeys(WEIGHT_OF.values(), "<f8"),
+}
+OFFSET, CODE = "<i8", "<i4"
+ENCODING, ERRORS = "utf-8", "surrogatepass"
+
+
+def mapped(file: Path, dtype: str) -> NDArray[Any]:
+    """The values of a file, mapped for reading; an empty file has none (and cannot be mapped)."""
+    if not file.stat().st_size:
+        return np.zeros(0, dtype)
+    return np.asarray(np.memmap(file, dtype, mode="r"))
+
+
+class Numbers:
+    """A column of numbers."""
+
+    def __init__(self, stem: Path, name: str) -> None:
+        self.values = mapped(stem.with_name(f"{stem.name}.bin"), NUMBERS[name])
+
+    def many(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The values of some rows."""
+        values: list[Any] = self.values[rows].tolist()
+        return values
+
+
+class Texts:
+    """A column of texts; a row may hold None, which is not the empty text."""
+
+    def __init__(self, stem: Path) -> None:
+        self._ends = mapped(stem.with_name(f"{stem.name}.ends.bin"), OFFSET)
+        self._absent = frozenset(mapped(stem.with_name(f"{stem.name}.none.bin"), OFFSET).tolist())
+        file = stem.with_name(f"{stem.name}.utf8.bin")
+        self._bytes: bytes | mmap.mmap = b""
+        if file.stat().st_size:
+            with file.open("rb") as opened:
+                self._bytes = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def encoded(self, row: int) -> bytes:
+        """The UTF-8 of a row."""
+        return self._bytes[self._ends[row - 1] if row else 0 : self._ends[row]]
+
+    def __getitem__(self, row: int) -> str:
+        return self.encoded(row).decode(ENCODING, ERRORS)
+
+    def many(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The values of some rows."""
+        if not self._absent:
+            return [self[row] for row in rows.tolist()]
+        return [None if row in self._absent else self[row] for row in rows.tolist()]
+
+
+class Lists:
+    """A column of lists of texts: numbers into a pool that holds each text once."""
+
+    def __init__(self, stem: Path) -> None:
+        self._ends = mapped(stem.with_name(f"{stem.name}.ends.bin"), OFFSET)
+        self._codes = mapped(stem.with_name(f"{stem.name}.codes.bin"), CODE)
+        self._pool = Texts(stem.with_name(f"{stem.name}.pool"))
+        self._known: dict[int, str] = {}
+
+    def many(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The lists of some rows."""
+        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0).tolist(), self._ends[rows].tolist()
+        return [self._texts(begin, end) for begin, end in zip(begins, ends, strict=True)]
+
+    def with_others(self, usual: Sequence[str]) -> NDArray[np.int64]:
+        """The rows whose list has a text that is not among `usual`."""
+        unusual = np.array([self._pool[code] not in usual for code in range(len(self._pool))], np.bool_)
+        places = np.flatnonzero(unusual[self._codes]) if len(unusual) else np.zeros(0, np.int64)
+        return np.unique(np.searchsorted(self._ends, places, side="right"))
+
+    def _texts(self, begin: int, end: int) -> list[str]:
+        return [self._text(code) for code in self._codes[begin:end].tolist()]
+
+    def _text(self, code: int) -> str:
+        text = self._known.get(code)
+        if text is None:
+            text = self._known[code] = self._pool[code]
+        return text
+
+
+Column = Numbers | Texts | Lists
+
+
+def open_column(folder: Path, table: str, name: str) -> Column:
+    """A column of a table in a graph's folder."""
+    stem = folder / f"{table}.{name}"
+    if name in NUMBERS:
+        return Numbers(stem, name)
+    return Lists(stem) if name in LIST_COLUMNS else Texts(stem)
+
+
+class ColumnWriter:
+    """Writes the columns of a table part by part; a context whose end closes the files."""
+
+    def __init__(self, folder: Path, table: str, names: Sequence[str]) -> None:
+        self._folder, self._table, self._names = folder, table, names
+        self._files: dict[str, IO[bytes]] = {}
+        self._sizes: dict[str, int] = {}
+        self._pools: dict[str, dict[str, int]] = {name: {} for name in names if name in LIST_COLUMNS}
+        self._stack = ExitStack()
+        self.rows = 0
+
+    def __enter__(self) -> ColumnWriter:
+        """Create all files, so that a table without rows has its columns too."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for name in self._names:
+            if name in NUMBERS:
+                self._open(name)
+            elif name in LIST_COLUMNS:
+                self._open(f"{name}.ends")
+                self._open(f"{name}.codes")
+                self._open_texts(f"{name}.pool")
+            else:
+                self._open_texts(name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Append rows, given as a sequence for each column."""
+        for name in self._names:
+            values = columns[name]
+            if name in NUMBERS:
+                self._files[name].write(np.asarray(values, NUMBERS[name]).tobytes())
+            elif name in LIST_COLUMNS:
+                self._add_lists(name, values)
+            else:
+                self._add_texts(name, values, self.rows)
+        self.rows += len(next(iter(columns.values()), ()))
+
+    def _add_texts(self, name: str, values: Sequence[object], begin: int) -> None:
+        absent = [row for row, value in enumerate(values, begin) if not isinstance(value, str)]
+        encoded = [value.encode(ENCODING, ERRORS) if isinstance(value, str) else b"" for value in values]
+        ends = self._sizes.get(name, 0) + np.cumsum([len(text) for text in encoded], dtype=OFFSET)
+        self._sizes[name] = int(ends[-1]) if len(ends) else self._sizes.get(name, 0)
+        self._files[f"{name}.utf8"].write(b"".join(encoded))
+        self._files[f"{name}.ends"].write(ends.tobytes())
+        self._files[f"{name}.none"].write(np.array(absent, OFFSET).tobytes())
+
+    def _add_lists(self, name: str, values: Sequence[object]) -> None:
+        pool = self._pools[name]
+        before = len(pool)
+        codes: list[int] = []
+        sizes: list[int] = []
+        for value in values:
+            texts = value if isinstance(value, list) else ()
+            sizes.append(len(texts))
+            codes.extend(pool.setdefault(text, len(pool)) for text in texts)
+        ends = self._sizes.get(name, 0) + np.cumsum(sizes, dtype=OFFSET)
+        self._sizes[name] = int(ends[-1]) if len(ends) else self._sizes.get(name, 0)
+        self._files[f"{name}.ends"].write(ends.tobytes())
+        self._files[f"{name}.codes"].write(np.array(codes, CODE).tobytes())
+        self._add_texts(f"{name}.pool", _from(pool, before), before)
+
+    def _open_texts(self, name: str) -> None:
+        for part in ("utf8", "ends", "none"):
+            self._open(f"{name}.{part}")
+
+    def _open(self, name: str) -> None:
+        file = self._folder / f"{self._table}.{name}.bin"
+        self._files[name] = self._stack.enter_context(file.open("wb"))
+
+
+def _from(pool: dict[str, int], number: int) -> list[str]:
+    """The pool's texts from a number on, in the order of their numbers."""
+    return list(islice(reversed(pool), len(pool) - number))[::-1]

@@ -1,0 +1,93 @@
+"""A graph as memory-mapped arrays, and the steps from node to node that queries are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
+from hopbench.retrieval.graph.stores.arrays.columns import ColumnWriter
+from hopbench.retrieval.graph.stores.arrays.edges import IN, OUT, Edges, Ints, write_sides
+from hopbench.retrieval.graph.stores.arrays.nodes import ROW, Nodes, write_index
+
+
+class Around(NamedTuple):
+    """The edges at a node: numbers of the edges, rows of their far ends, and weights."""
+
+    edges: NDArray[np.int32]
+    others: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+    def where(self, mask: NDArray[np.bool_]) -> Around:
+        """Some of the edges."""
+        return Around(self.edges[mask], self.others[mask], self.weights[mask])
+
+
+class ArrayGraph:
+    """The graph in a folder that `write_graph` wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self.nodes = {label: Nodes(folder, label) for label in NODE_COLUMNS}
+        self.edges = {kind: Edges(folder, kind) for kind in EDGE_COLUMNS}
+
+    @cached_property
+    def touching(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """Label → the (edge type, side) at which its nodes stand."""
+        sides = [
+            (kind, side, end) for kind, ends in EDGE_ENDS.items() for side, end in zip((OUT, IN), ends, strict=True)
+        ]
+        return {label: tuple((kind, side) for kind, side, end in sides if end == label) for label in NODE_COLUMNS}
+
+    def around(self, label: str, row: int, kind: str) -> Around:
+        """The edges of a type at a node, whichever way they point: those it is the source of first."""
+        parts = []
+        for own, side in self.touching[label]:
+            if own == kind:
+                table = self.edges[kind].side(side)
+                place = table.at(row)
+                parts.append(Around(table.edges[place], table.others[place], table.weights[place]))
+        if len(parts) == 1:
+            return parts[0]
+        return Around(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def ids(self, label: str, rows: Sequence[int] | NDArray[np.int32] | Ints) -> list[str]:
+        """The ids of nodes."""
+        ids = self.nodes[label].ids
+        return [ids[row] for row in (rows if isinstance(rows, list) else np.asarray(rows).tolist())]
+
+
+class EndsWriter:
+    """Turns the ids of edges' ends into rows and writes them."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._nodes = [Nodes(folder, label) for label in EDGE_ENDS[kind]]
+        self._files = [folder / f"{kind}.{end}.bin" for end in ("source", "target")]
+        for file in self._files:
+            file.write_bytes(b"")
+
+    def add(self, *ends: Sequence[str]) -> NDArray[np.bool_]:
+        """Append edges; True for each whose ends are both nodes, and no other is written."""
+        rows = [nodes.rows(ids) for nodes, ids in zip(self._nodes, ends, strict=True)]
+        known: NDArray[np.bool_] = (rows[0] >= 0) & (rows[1] >= 0)
+        for file, values in zip(self._files, rows, strict=True):
+            with file.open("ab") as opened:
+                opened.write(values[known].astype(ROW).tobytes())
+        return known
+
+
+def node_writer(folder: Path, label: str) -> ColumnWriter:
+    """Writes the table of a label; `write_index` follows."""
+    return ColumnWriter(folder, label, NODE_COLUMNS[label])
+
+
+def edge_writer(folder: Path, kind: str) -> ColumnWriter:
+    """Writes the table of an edge type without its ends; `write_sides` follows."""
+    return ColumnWriter(folder, kind, EDGE_COLUMNS[kind][2:])
+
+
+__all__ = ["Around", "ArrayGraph", "EndsWriter", "edge_writer", "node_writer", "write_index", "write_sides"]

@@ -1,0 +1,246 @@
+"""A graph as memory-mapped arrays in a folder: for corpora whose graph the embedded engine would not fit into memory.
+
+It answers the queries of `cypher` alone, each by a function, and no other text: nothing parses Cypher here. Strategies,
+`explain` and `graph info` send no others. Nothing of it is loaded: a process holds the pages that it reads, and shares
+them with all processes that read the same graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
+from hopbench.retrieval.graph.stores.arrays import activation, hops, whole, wording
+from hopbench.retrieval.graph.stores.arrays.graph import (
+    ArrayGraph,
+    EndsWriter,
+    edge_writer,
+    node_writer,
+    write_index,
+    write_sides,
+)
+from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
+from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
+from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.types import Chunk
+
+FORMAT = 1
+SUFFIX = ".arrays"
+VECTORS = ".vectors.npy"
+ABOUT = "graph.json"  # written last: a folder without it is no graph
+
+QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
+    cypher.EXPANSION_HOP: hops.expansion_hop,
+    cypher.ENTITY_NEIGHBOURS: hops.entity_neighbours,
+    cypher.RELATED_ENTITIES: hops.related_entities,
+    cypher.ENTITY_CHUNKS: hops.entity_chunks,
+    cypher.NEIGHBORHOOD_HOP: hops.neighborhood_hop,
+    cypher.ENTITY_CARDS: wording.entity_cards,
+    cypher.STRONGEST_RELATIONS: wording.strongest_relations,
+    cypher.STATED: wording.stated,
+    cypher.ENTITY_SEARCH: wording.entity_search,
+    cypher.ACTIVATION_HOP: activation.activation_hop,
+    cypher.ACTIVATION_EDGES: activation.activation_edges,
+    cypher.ADJACENCY: whole.adjacency,
+    cypher.NAMES: whole.names,
+    cypher.RELATIONS: whole.relations,
+    cypher.DESCRIPTIONS: whole.descriptions,
+}
+EXPORTS: Mapping[str, Callable[[ArrayGraph], Iterator[list[Record]]]] = {
+    **{cypher.export_nodes(label): partial(whole.node_parts, label=label) for label in NODE_COLUMNS},
+    **{cypher.export_edges(kind): partial(whole.edge_parts, kind=kind) for kind in EDGE_COLUMNS},
+}
+
+
+class EdgeRows(NamedTuple):
+    """Edges by the rows of their ends, with their weights, (e,) each."""
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    weight: NDArray[np.float64]
+
+
+class ArrayStore:
+    """A graph in the folder `folder/NAMESPACE.arrays`, mapped on first use."""
+
+    engine = "arrays"
+
+    def __init__(self, folder: Path, namespace: str) -> None:
+        self.namespace = namespace
+        self.path = folder / f"{namespace}{SUFFIX}"
+        self._graph: ArrayGraph | None = None
+
+    def read(self, query: str, **parameters: object) -> list[Record]:
+        """See `GraphStore.read`; StoreError for a query that is none of `cypher`'s."""
+        if query in EXPORTS:
+            return [record for part in self.read_parts(query) for record in part]
+        answer = QUERIES.get(query)
+        if answer is None:
+            first = " ".join(query.split())[:60]
+            raise StoreError(
+                f"--store arrays answers HopBench's own queries alone, not {first!r}: it does not parse Cypher. "
+                "For other queries use --store kglite or neo4j (hopbench graph copy)"
+            )
+        return list(answer(self.graph, **parameters))
+
+    def read_parts(self, query: str) -> Iterator[list[Record]]:
+        """See `GraphStore.read_parts`."""
+        yield from EXPORTS[query](self.graph) if query in EXPORTS else (self.read(query),)
+
+    def edge_rows(self, kind: str) -> EdgeRows:
+        """The edges of a type by the rows of their ends."""
+        edges = self.graph.edges[kind]
+        return EdgeRows(edges.source, edges.target, edges.weights)
+
+    def node_ids(self, label: str, rows: NDArray[Any] | None = None) -> list[str]:
+        """The ids of a label's nodes, or of some rows of them."""
+        every = np.arange(len(self.graph.nodes[label])) if rows is None else rows
+        return self.graph.ids(label, every)
+
+    def chunk_vectors(self, chunks: Sequence[Chunk]) -> NDArray[np.float32] | None:
+        """The vectors of chunks, mapped, shape (n, d); None unless the graph has them of just these, in this order."""
+        if not (self.path / ABOUT).exists():
+            return None
+        nodes = self.graph.nodes[CHUNK]
+        file = self.path / f"{CHUNK}{VECTORS}"
+        if not file.is_file() or len(nodes) != len(chunks):
+            return None
+        if any(nodes.ids[row] != chunk.id for row, chunk in enumerate(chunks)):
+            return None
+        return np.asarray(np.load(file, mmap_mode="r"))
+
+    def write(self, tables: Tables, record: Mapping[str, object]) -> None:
+        """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept."""
+        partial_folder = self.path.with_name(f"{self.path.name}.partial")
+        try:
+            shutil.rmtree(partial_folder, ignore_errors=True)
+            _write(partial_folder, tables)
+            sizes = {file.name: file.stat().st_size for file in sorted(partial_folder.iterdir())}
+            about = {"format": FORMAT, "record": dict(record), "sizes": sizes}
+            (partial_folder / ABOUT).write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
+            self.drop()
+            partial_folder.rename(self.path)
+        except OSError as error:
+            if (lacking := exhausted(error, self.path)) is not None:
+                raise lacking from error
+            raise InputError(
+                f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"
+            ) from error
+
+    def record(self) -> Mapping[str, Any] | None:
+        """See `GraphStore.record`."""
+        record: Mapping[str, Any] | None = self._about()["record"] if self.path.exists() else None
+        return record
+
+    def stamp(self) -> str | None:
+        """A digest of the files' names, sizes and times of change: they are too large to be read at every run."""
+        if not self.path.is_dir():
+            return None
+        digest = hashlib.sha256()
+        for file in sorted(self.path.iterdir()):
+            about = file.stat()
+            digest.update(f"{file.name}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+    def drop(self) -> None:
+        """See `GraphStore.drop`."""
+        self.close()
+        try:
+            (self.path / ABOUT).unlink(missing_ok=True)  # first: what is left of it is then no graph
+            if self.path.exists():
+                shutil.rmtree(self.path)
+        except OSError as error:
+            raise InputError(f"cannot remove the graph {self.path}: {error.strerror}: move it away") from error
+
+    def close(self) -> None:
+        """Forget the graph; the files stay."""
+        self._graph = None
+
+    @property
+    def graph(self) -> ArrayGraph:
+        """The mapped graph; raises DamagedGraphError where a file is not as long as it was written."""
+        if self._graph is None:
+            self.check()
+            self._graph = ArrayGraph(self.path)
+        return self._graph
+
+    def check(self) -> None:
+        """Raise DamagedGraphError where a file is missing or not as long as it was written."""
+        for name, size in self._about()["sizes"].items():
+            file = self.path / name
+            if not file.is_file() or file.stat().st_size != size:
+                raise self._damaged(f"{name} is not as it was written")
+
+    def _about(self) -> dict[str, Any]:
+        try:
+            about: dict[str, Any] = json.loads((self.path / ABOUT).read_text(encoding="utf-8"))
+            known = about["format"] == FORMAT
+            about = {name: dict(about[name]) for name in ("record", "sizes")} if known else about
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._damaged(f"{ABOUT}: {type(error).__name__}: {error}") from error
+        if not known:
+            raise self._damaged(f"{ABOUT} has format {about['format']}, this version reads {FORMAT}")
+        return about
+
+    def _damaged(self, what: str) -> DamagedGraphError:
+        return DamagedGraphError(
+            f"cannot read the graph {self.path}: {what}. Build it again: hopbench graph build --force"
+        )
+
+
+def _write(folder: Path, tables: Tables) -> None:
+    """The tables as arrays, read part by part: nodes first, since edges are kept as rows of their ends.
+
+    Of the vectors only the chunks' are kept, which every search reads.
+    """
+    counts = {}
+    for label, names in NODE_COLUMNS.items():
+        with node_writer(folder, label) as nodes:
+            for part in tables.parts(label):
+                nodes.add(_columns(part, names))
+        counts[label] = nodes.rows
+        write_index(folder, label)
+    for kind, names in EDGE_COLUMNS.items():
+        ends = EndsWriter(folder, kind)
+        with edge_writer(folder, kind) as edges:
+            for part in tables.parts(kind):
+                known = ends.add(part["source"].tolist(), part["target"].tolist())
+                edges.add(_columns(part[known], names[2:]))
+        write_sides(folder, kind, *(counts[label] for label in EDGE_ENDS[kind]))
+    _write_vectors(folder, counts[CHUNK], tables)
+
+
+def _write_vectors(folder: Path, chunks: int, tables: Tables) -> None:
+    nodes, written = Nodes(folder, CHUNK), 0
+    file: np.memmap[Any, np.dtype[np.float32]] | None = None
+    for label, ids, vectors in tables.vector_parts():
+        if label == CHUNK:
+            if file is None:
+                place, shape = folder / f"{CHUNK}{VECTORS}", (chunks, vectors.shape[1])
+                file = open_memmap(place, mode="w+", dtype=np.float32, shape=shape)
+            file[nodes.rows(ids)] = on_grid(vectors)
+            written += len(ids)
+        if written == chunks:
+            break  # names are embedded as their part is asked for: no next one is
+    if file is not None:
+        file.flush()
+
+
+def _columns(part: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
+    return {
+        name: values.tolist() for name, values in part.reindex(columns=list(names)).items() if isinstance(name, str)
+    }

@@ -1,0 +1,107 @@
+"""The queries that read a whole `ArrayGraph`; see `cypher.whole_graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    CONTAINS,
+    DOCUMENT,
+    EDGE_COLUMNS,
+    EDGE_ENDS,
+    ENTITY,
+    MENTIONED_IN,
+    NODE_COLUMNS,
+    RELATED_TO,
+    SIMILAR_TO,
+)
+from hopbench.retrieval.graph.stores.arrays.columns import Lists
+from hopbench.retrieval.graph.stores.arrays.edges import Ints
+from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
+from hopbench.retrieval.graph.stores.base import Record
+
+PART_ROWS = 100_000
+
+
+def adjacency(graph: ArrayGraph) -> Iterator[Record]:
+    """`cypher.ADJACENCY`."""
+    for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO):
+        edges = graph.edges[kind]
+        if len(edges):
+            yield {"kind": kind, **_ends(graph, kind, slice(None)), "weight": edges.weights.tolist()}
+
+
+def names(graph: ArrayGraph) -> Iterator[Record]:
+    """`cypher.NAMES`."""
+    entities = graph.nodes[ENTITY]
+    if len(entities):
+        every = np.arange(len(entities))
+        columns = {name: entities.columns[name].many(every) for name in ("id", "name", "type", "aliases")}
+        yield {"kind": ENTITY, **columns}
+    contained = graph.edges[CONTAINS]
+    if len(contained):
+        titles = graph.nodes[DOCUMENT].columns["title"].many(np.asarray(contained.source, np.int64))
+        yield {"kind": DOCUMENT, "id": graph.ids(CHUNK, contained.target), "name": titles, "type": [], "aliases": []}
+
+
+def relations(graph: ArrayGraph, *, usual: Sequence[str]) -> Iterator[Record]:
+    """`cypher.RELATIONS`."""
+    edges = graph.edges[RELATED_TO]
+    types = edges.columns["types"]
+    own = types.with_others(usual) if isinstance(types, Lists) else np.zeros(0, np.int64)
+    yield {
+        **_ends(graph, RELATED_TO, own),
+        "types": edges.columns["types"].many(own),
+        "weight": edges.weights[own].tolist(),
+    }
+
+
+def descriptions(graph: ArrayGraph) -> Iterator[Record]:
+    """`cypher.DESCRIPTIONS`."""
+    entities, edges = graph.nodes[ENTITY], graph.edges[RELATED_TO]
+    if len(entities):
+        every = np.arange(len(entities))
+        texts = [text or "" for text in entities.columns["description"].many(every)]
+        yield {"kind": ENTITY, "source": graph.ids(ENTITY, every), "target": [], "types": [], "description": texts}
+    if len(edges):
+        every = np.arange(len(edges))
+        yield {
+            "kind": RELATED_TO,
+            **_ends(graph, RELATED_TO, slice(None)),
+            "types": edges.columns["types"].many(every),
+            "description": [text or "" for text in edges.columns["description"].many(every)],
+        }
+
+
+def node_parts(graph: ArrayGraph, label: str) -> Iterator[list[Record]]:
+    """`cypher.export_nodes`, in parts."""
+    nodes = graph.nodes[label]
+    for rows in _parts(len(nodes)):
+        yield _records({name: nodes.columns[name].many(rows) for name in NODE_COLUMNS[label]})
+
+
+def edge_parts(graph: ArrayGraph, kind: str) -> Iterator[list[Record]]:
+    """`cypher.export_edges`, in parts."""
+    edges = graph.edges[kind]
+    for rows in _parts(len(edges)):
+        columns = {name: edges.columns[name].many(rows) for name in EDGE_COLUMNS[kind][2:]}
+        yield _records({**_ends(graph, kind, rows), **columns})
+
+
+def _parts(count: int) -> Iterator[Ints]:
+    """The numbers of rows in parts; an empty part where there are none."""
+    for begin in range(0, max(count, 1), PART_ROWS):
+        yield np.arange(begin, min(begin + PART_ROWS, count))
+
+
+def _ends(graph: ArrayGraph, kind: str, rows: Ints | slice) -> dict[str, list[Any]]:
+    edges, (source, target) = graph.edges[kind], EDGE_ENDS[kind]
+    return {"source": graph.ids(source, edges.source[rows]), "target": graph.ids(target, edges.target[rows])}
+
+
+def _records(columns: dict[str, list[Any]]) -> list[Record]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

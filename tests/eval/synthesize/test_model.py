@@ -1,0 +1,35 @@
+"""What a model may not write: a bridge's name, the answer, or no question at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from hopbench.eval.synthesize.draft import Draft
+from hopbench.eval.synthesize.generate import Generator
+from hopbench.eval.synthesize.model import prompt, refused
+from hopbench.eval.synthesize.recipe import Recipe
+
+
+@pytest.fixture(scope="module")
+def draft(generator: Generator) -> Draft:
+    made = generator.make(Recipe(questions=1, types=("bridge",), seed=2)).questions
+    return made[0].wording.draft
+
+
+def test_a_question_that_names_its_bridge_is_refused(generator: Generator, draft: Draft) -> None:
+    evidence = generator.evidence
+    bridge = evidence.name(draft.steps[0].entity)
+    assert draft.answer
+    questions = {
+        f"Since when is {bridge.upper()} known for it?": "the model named the bridge",
+        f"Is it {draft.answer} that stands there?": "the model named the answer",
+        "Who knows?": "the model wrote no question",
+        "What became of it in the end?": None,
+    }
+    assert questions == {text: refused({"question": text}, draft, evidence) for text in questions}
+
+
+def test_the_prompt_tells_the_bridge_that_must_not_be_named(generator: Generator, draft: Draft) -> None:
+    told = prompt(draft, generator.evidence)[1]["content"].splitlines()
+    assert f"Bridge, not to be named: {generator.evidence.name(draft.steps[0].entity)}" in told
+    assert f"Answer: {draft.answer}" in told

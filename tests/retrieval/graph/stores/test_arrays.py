@@ -1,0 +1,256 @@
+"""The store of memory-mapped arrays: the embedded engine's records, query by query, and what damaged files give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.graphs import WordEmbedder, built_index, graph_tables, plain, plan_of
+
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.build.builder import build_graph
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
+from hopbench.retrieval.graph.stores.arrays.store import EXPORTS, QUERIES, ArrayStore
+from hopbench.retrieval.graph.stores.base import GraphStore, Record
+from hopbench.retrieval.graph.stores.fingerprint import StoredTables, export, fingerprint
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.registry import resolve
+from hopbench.retrieval.support.errors import StoreError
+from hopbench.retrieval.types import Counters, Passage, Triple
+
+SMALL = graph_tables(
+    {"a": "text a", "b": "text b"}, entities=["e:x"], mentions=[("e:x", "a")], similar=[("a", "b", 0.5)]
+)
+PASSAGES = [
+    Passage("p1", "Ada Lovelace", "Ada Lovelace worked with Charles Babbage. She wrote for the Analytical Engine."),
+    Passage("p2", "Charles Babbage", "Charles Babbage designed the Analytical Engine in London."),
+    Passage("p3", "London", "London is a city. Ada Lovelace lived in London, and Charles Babbage too."),
+    Passage("p4", "Analytical Engine", "The Analytical Engine was never built. Charles Babbage planned it."),
+]
+TRIPLES = [
+    Triple("Ada Lovelace", "worked with", "Charles Babbage", "p1"),
+    Triple("Charles Babbage", "designed", "Analytical Engine", "p2"),
+    Triple("Ada Lovelace", "lived in", "London", "p3"),
+    Triple("Charles Babbage", "lived in", "London", "p3"),
+]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[GraphStore, ArrayStore]:
+    """The same graph, with stated and guessed relations, in the embedded engine and as arrays."""
+    folder = tmp_path_factory.mktemp("both")
+    plan = plan_of(PASSAGES, triples=TRIPLES, name="both", embedder=get_embedder("wordllama"))
+    embedded = built_index(plan, folder).store
+    arrays = ArrayStore(folder, embedded.namespace)
+    arrays.write(StoredTables(embedded), {"build_key": "k"})
+    return embedded, arrays
+
+
+def as_text(value: Any) -> Any:
+    return sorted(map(repr, value)) if isinstance(value, list) else value
+
+
+def canonical(records: list[Record]) -> list[str]:
+    """Records in an order of their own: parallel lists become a sorted list of rows."""
+    rows = []
+    for record in records:
+        lists = {name: value for name, value in record.items() if isinstance(value, list)}
+        alone = {name: value for name, value in record.items() if name not in lists}
+        full = {name: value for name, value in lists.items() if value}
+        cells = [sorted(zip(full, map(as_text, row), strict=True)) for row in zip(*full.values(), strict=True)]
+        rows.append(repr((sorted(alone.items()), sorted(map(repr, cells)), sorted(set(lists) - set(full)))))
+    return sorted(rows)
+
+
+ADA, BABBAGE, LONDON, ENGINE = "e:ada lovelace", "e:charles babbage", "e:london", "e:analytical engine"
+IDS = [ADA, LONDON, "e:nobody", BABBAGE]
+LIMITS: dict[str, Any] = {"min_strength": 0.2, "rel_types": []}
+THRESHOLDS = {"min_similarity": 0.1, "min_strength": 0.1, "min_mention": 0.0}
+ACTIVATION: dict[str, Any] = {**THRESHOLDS, "min_weight": 0.05, "min_activation": 0.1, "tagged": True}
+
+
+def frontier(chunks: list[str], energy: float) -> dict[str, Any]:
+    return {
+        "q": 0,
+        "seeds": [chunks[0], "no such chunk"],
+        "visited": [chunks[1], ADA],
+        "chunks": [{"id": chunk, "activation": energy} for chunk in [*chunks[:2], "no such chunk"]],
+        "entities": [{"id": BABBAGE, "activation": energy}, {"id": "e:nobody", "activation": energy}],
+    }
+
+
+def asked(chunks: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """A name → a query with its parameters: each of `QUERIES` at least once."""
+    typed = {**LIMITS, "rel_types": ["lived in"]}
+    pairs = [{"id": first, "other_id": second} for first in IDS for second in (BABBAGE, ENGINE)]
+    nodes = {"chunks": [*chunks[:2], "none"], "entities": IDS}
+    return {
+        "expansion": (
+            cypher.EXPANSION_HOP,
+            {"ids": [*chunks[:2], "none"], "min_similarity": 0.2, "min_strength": 0.2},
+        ),
+        "neighbours": (
+            cypher.ENTITY_NEIGHBOURS,
+            {"frontier": [{"q": 3, "ids": IDS, "visited": [ADA]}], "min_strength": 0.1},
+        ),
+        "related": (cypher.RELATED_ENTITIES, {"ids": IDS, **LIMITS}),
+        "related of a type": (cypher.RELATED_ENTITIES, {"ids": IDS, **typed}),
+        "chunks": (cypher.ENTITY_CHUNKS, {"ids": IDS}),
+        "neighborhood": (cypher.NEIGHBORHOOD_HOP, {"ids": IDS, **LIMITS}),
+        "neighborhood of a type": (cypher.NEIGHBORHOOD_HOP, {"ids": [ADA], **typed}),
+        "cards": (cypher.ENTITY_CARDS, {"ids": IDS}),
+        "strongest": (cypher.STRONGEST_RELATIONS, {"ids": IDS, **LIMITS, "limit": 2}),
+        "stated": (cypher.STATED, {"pairs": pairs, "usual": ["stated", "implied", "named_together"]}),
+        "search": (cypher.ENTITY_SEARCH, {"entities": [ADA, LONDON, "e:nobody"], "top_k": 3}),
+        "activation": (cypher.ACTIVATION_HOP, {"frontier": [frontier(chunks, 1.0)], **ACTIVATION}),
+        "weak activation": (cypher.ACTIVATION_HOP, {"frontier": [frontier(chunks, 0.2)], **ACTIVATION}),
+        "no mentions": (
+            cypher.ACTIVATION_HOP,
+            {"frontier": [frontier(chunks, 1.0)], **ACTIVATION, "min_mention": 2.0, "tagged": False},
+        ),
+        "activation edges": (cypher.ACTIVATION_EDGES, {"frontier": [nodes], **THRESHOLDS}),
+        "adjacency": (cypher.ADJACENCY, {}),
+        "names": (cypher.NAMES, {}),
+        "relations": (cypher.RELATIONS, {"usual": ["stated", "implied", "named_together"]}),
+        "descriptions": (cypher.DESCRIPTIONS, {}),
+    }
+
+
+def test_every_query_gives_the_embedded_engines_records(both: tuple[GraphStore, ArrayStore]) -> None:
+    embedded, arrays = both
+    chunks = sorted(export(embedded).nodes["Chunk"]["id"])
+    queries = asked(chunks)
+    assert set(QUERIES) == {query for query, _ in queries.values()}
+
+    for name, (query, parameters) in queries.items():
+        expected = canonical(embedded.read(query, **parameters))
+        assert expected == canonical(arrays.read(query, **parameters)), name
+
+
+def test_exports_are_read_whole_and_in_parts(both: tuple[GraphStore, ArrayStore]) -> None:
+    embedded, arrays = both
+
+    for query in EXPORTS:
+        expected = canonical(embedded.read(query))
+        assert expected == canonical(arrays.read(query))
+        assert expected == canonical([record for part in arrays.read_parts(query) for record in part])
+    assert fingerprint(StoredTables(embedded)) == fingerprint(StoredTables(arrays))
+
+
+def test_rankings_paths_and_costs_are_the_embedded_engines(tmp_path: Path) -> None:
+    world = load_benchmark("hopworld")
+    questions = [one.question for one in world.questions[:10]]
+    gold = {passage for one in world.questions[:10] for passage in one.gold}
+    passages = [one for number, one in enumerate(world.passages) if number < 250 or one.id in gold]
+    plan = plan_of(passages, name="hopworld", embedder=get_embedder("wordllama"))
+    local = built_index(plan, tmp_path)
+    store = ArrayStore(tmp_path, local.store.namespace)
+    store.write(StoredTables(local.store), {"build_key": "k"})
+    mapped = Index(local.chunks, local.vectors, store, local.embedder)
+
+    for label, strategy in resolve("all,all:tuned").items():
+        spent = Counters(), Counters()
+        ours, theirs = (
+            strategy.rank(Batch(index, questions), counters)
+            for index, counters in zip((local, mapped), spent, strict=True)
+        )
+        assert ours == theirs, label
+        costs = [(one.round_trips, one.rows, one.edges_touched) for one in spent]
+        assert costs[0] == costs[1], label
+
+
+def written(folder: Path, tables: GraphTables = SMALL) -> ArrayStore:
+    store = ArrayStore(folder, "one")
+    store.write(tables, {"build_key": "k"})
+    store.close()
+    return store
+
+
+@pytest.mark.parametrize("name", ["Chunk.content.utf8.bin", f"{SIMILAR_TO}.out.begins.bin", "Entity.rows.bin"])
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "missing"])
+def test_a_damaged_file_names_itself_and_the_remedy(tmp_path: Path, name: str, cut: bool) -> None:
+    store = written(tmp_path)
+    file = store.path / name
+    if cut:
+        file.write_bytes(file.read_bytes()[:-1])
+    else:
+        file.unlink()
+
+    with pytest.raises(StoreError, match=rf"one\.arrays.*{name} is not as it was written.*hopbench graph build"):
+        store.read(cypher.NAMES)
+
+    assert fingerprint(SMALL) == fingerprint(StoredTables(written(tmp_path)))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 99, "record": {}, "sizes": {}}'])
+def test_a_damaged_description_is_a_damaged_graph(tmp_path: Path, text: str) -> None:
+    store = written(tmp_path)
+    (store.path / "graph.json").write_text(text)
+
+    with pytest.raises(StoreError, match="hopbench graph build --force"):
+        store.record()
+
+
+def test_what_a_killed_write_leaves_is_no_graph_and_in_nobodys_way(tmp_path: Path) -> None:
+    store = written(tmp_path)
+    left = tmp_path / "one.arrays.partial"
+    left.mkdir()
+    (left / "Chunk.id.utf8.bin").write_bytes(b"half")
+
+    assert {"build_key": "k"} == store.record()
+    other = graph_tables({"z": "only"})
+    written(tmp_path, other)
+
+    assert fingerprint(other) == fingerprint(StoredTables(store))
+    assert not left.exists()
+
+
+def test_an_edge_to_a_node_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    tables = graph_tables({"a": "x"}, entities=["e:x"], mentions=[("e:x", "a"), ("e:x", "gone")])
+
+    assert 1 == len(export(written(tmp_path, tables)).edges[MENTIONED_IN])
+
+
+def test_texts_are_stored_once_for_all_edges(tmp_path: Path) -> None:
+    tables = graph_tables(
+        {"a": "x"}, entities=["e:x", "e:y", "e:z"], related=[("e:x", "e:y", 0.5), ("e:y", "e:z", 0.5)]
+    )
+    rows: Mapping[str, Any] = {"types": [["owns"], ["owns"]]}
+    tables.edges[RELATED_TO] = tables.edges[RELATED_TO].assign(**rows)  # type: ignore[index]
+
+    assert b"owns" == (written(tmp_path, tables).path / "RELATED_TO.types.pool.utf8.bin").read_bytes()
+
+
+def test_other_queries_are_refused_with_the_stores_that_answer_them(tmp_path: Path) -> None:
+    store = written(tmp_path)
+
+    with pytest.raises(StoreError, match=r"'MATCH \(n\) RETURN n'.*--store kglite or neo4j"):
+        store.read("MATCH (n)\n RETURN n")
+    assert {"k"} == {json.loads((store.path / "graph.json").read_text())["record"]["build_key"]}
+
+
+def test_an_index_maps_the_vectors_of_its_chunks_and_of_no_others(tmp_path: Path) -> None:
+    plan = plan_of(PASSAGES, name="mapped")
+    store = ArrayStore(tmp_path / "graphs", plan.namespace)
+    build_graph(plan, store, tmp_path / "staging", plain)
+    chunks = chunk_passages(plan.passages)
+
+    class Unasked(WordEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            raise AssertionError(f"{len(texts)} texts are embedded again")
+
+    index = Index.build(chunks, store, Unasked())
+
+    expected = plan.embedder.embed([chunk.content for chunk in chunks])
+    assert np.allclose(expected, index.vectors, atol=1e-7)
+    assert store.chunk_vectors(chunks[1:]) is None
+    assert store.chunk_vectors(chunks[::-1]) is None
+    assert ArrayStore(tmp_path, "nothing").chunk_vectors(chunks) is None

@@ -1,0 +1,66 @@
+"""BM25 and the tagger in files that processes share: the same answers, and damaged files are made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.search.exact import LexicalIndex
+from hopbench.retrieval.text import Tagger
+
+TEXTS = ["The river Thames flows.", "Rivers of London", "Ada Lovelace wrote", "", "the"]
+
+
+@pytest.mark.parametrize("texts", [TEXTS, [], ["the", ""]], ids=["some", "none", "stop words"])
+def test_what_was_kept_answers_as_what_was_computed(texts: list[str], tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def lexical() -> LexicalIndex:
+        made.append("lexical")
+        return LexicalIndex(texts)
+
+    def tagger() -> Tagger:
+        made.append("tagger")
+        return Tagger(texts)
+
+    for _ in range(2):
+        kept = KeptSearch(tmp_path / "corpus")
+        for question in ("Which river flows through London?", "nothing known", ""):
+            assert LexicalIndex(texts).scores(question).tolist() == kept.lexical(lexical).scores(question).tolist()
+        assert Tagger(texts).tags("Ada and the rivers of London", 2) == kept.tagger(tagger).tags(
+            "Ada and the rivers of London", 2
+        )
+    assert ["lexical", "tagger"] == made
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone", "no sizes"])
+def test_what_does_not_read_as_it_was_written_is_made_again(
+    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = KeptSearch(tmp_path / "corpus")
+    kept.lexical(lambda: LexicalIndex(TEXTS))
+    file = tmp_path / "corpus" / "bm25" / ("sizes.json" if damage == "no sizes" else "data.csc.index.npy")
+    if damage == "cut":
+        file.write_bytes(file.read_bytes()[:-3])
+    else:
+        file.unlink()
+
+    again = kept.lexical(lambda: LexicalIndex(TEXTS))
+
+    assert LexicalIndex(TEXTS).scores("river").tolist() == again.scores("river").tolist()
+    assert "it is made again" in capsys.readouterr().err
+    assert ["bm25"] == [place.name for place in (tmp_path / "corpus").iterdir()]
+
+
+def test_a_killed_write_leaves_nothing_that_would_be_read(tmp_path: Path) -> None:
+    kept = KeptSearch(tmp_path / "corpus")
+
+    def killed() -> LexicalIndex:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kept.lexical(killed)
+
+    assert [] == list((tmp_path / "corpus").iterdir())
