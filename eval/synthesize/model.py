@@ -23,7 +23,6 @@ from hopbench.retrieval.text import tokens
 
 PROMPT_VERSION = "synthesize-1"
 WRITE_TOKENS, ANSWER_TOKENS = 160, 60
-CALLS = 4  # of a question at most with two passages: written, closed book, each passage alone
 
 WRITE = """You write one question for a test of search over documents. You get a path through some passages: the
 sentences it rests on, the name it leads over (the bridge), and the answer. Write one natural question in one sentence

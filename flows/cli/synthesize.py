@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -28,9 +29,23 @@ def synthesize_command(budget: BudgetUsd = None, dry_run: DryRun = False, config
     options = SynthesizeOptions(**{one.name: flags.pop(one.name) for one in declared(SynthesizeOptions)})
     graph = GraphOptions(dataset=options.dataset, **flags)
     if options.check is not None:
+        _refuse_unused(options, graph, {"--budget": budget is not None, "--dry-run": dry_run})
         _check(options, graph)
     else:
         _make(options, graph, budget, dry_run)
+
+
+def _refuse_unused(options: SynthesizeOptions, graph: GraphOptions, given: Mapping[str, bool]) -> None:
+    """Raise InputError for what --check would not heed: it asks no model, and writes no data set."""
+    more = {
+        "--by": options.by != "rules",
+        "--role": options.role != "report",
+        "--llm": graph.llm is not None and graph.extractor != "llm",
+    }
+    if unused := [flag for flag, is_given in {**given, **more}.items() if is_given]:
+        raise InputError(
+            f"--check compares questions that rules make, so {', '.join(unused)} cannot be used: leave them out"
+        )
 
 
 def _check(options: SynthesizeOptions, graph: GraphOptions) -> None:

@@ -18,6 +18,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.build.builder import BuildRecord, build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content
 from hopbench.retrieval.index import Index
@@ -90,10 +91,15 @@ def build_flow(
 
 
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
-    """Fingerprint and counts of what a store holds: read back from it, unless its stamp is unchanged."""
+    """Fingerprint and counts of what a store holds: read back from it, unless its stamp is unchanged.
+
+    Raises DamagedGraphError where files of arrays are not what was written.
+    """
     stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
     if stamp is not None and (known := _noted(note, stamp)) is not None:
         return known
+    if isinstance(store, ArrayStore):
+        store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
     held = asdict(content(StoredTables(store)))
     if stamp is not None:
         if note.is_dir():

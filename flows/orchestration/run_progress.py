@@ -28,6 +28,7 @@ class RunProgress:
         self._begun: list[tuple[str, float]] = []
         self._started = self._updated = time.monotonic()
         self._artifact: UUID | None = None
+        self._lost = False
 
     def expect(self, steps: int) -> None:
         """See `Progress`."""
@@ -50,6 +51,8 @@ class RunProgress:
         self._update()
 
     def _update(self) -> None:
+        if self._lost:
+            return
         now = time.monotonic()
         since = now - (self._started if self._artifact is None else self._updated)
         last = self._artifact is not None and self._done >= self._expected
@@ -57,6 +60,13 @@ class RunProgress:
             return
         self._updated = now
         share = min(100.0, 100 * self._done / max(self._expected, self._done))
+        try:
+            self._show(share)
+        except Exception as error:  # whatever the client raises: the work itself does not need the server
+            self._lost = True
+            _log.warning("progress is no longer shown on Prefect's pages: %s: %s", type(error).__name__, error)
+
+    def _show(self, share: float) -> None:
         from prefect.artifacts import create_progress_artifact, update_progress_artifact
 
         if self._artifact is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
 
 from hopbench.flows.settings.setting import MODELS, Setting, declared
@@ -123,12 +124,12 @@ class GraphOptions:
         return replace(self, **paths, dataset=str(place.absolute()) if place.exists() else self.dataset)
 
     def build_command(self) -> str:
-        """The command that builds the graph."""
+        """The command that builds the graph, to be pasted into a shell."""
         plain = GraphOptions(dataset=self.dataset)
         names = [name for name, setting in graph_fields().items() if setting.builds and name != "dataset"]
         changed = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(plain, name)}
-        flags = "".join(f" --{name.replace('_', '-')} {value}" for name, value in changed.items())
-        return f"hopbench graph build --dataset {self.dataset}{flags}"
+        flags = [word for name, value in changed.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        return join(["hopbench", "graph", "build", "--dataset", self.dataset, *flags])
 
     def benchmark(self, *, need_questions: bool = True) -> Benchmark:
         """The benchmark, loaded and validated; a graph needs no questions."""

@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 
 from hopbench.flows.settings.offered import OFFERS
 from hopbench.flows.settings.setting import Declared, Setting, declared, required
+from hopbench.retrieval.strategies.label import split_labels
 
 
 @dataclass(frozen=True)
@@ -104,29 +105,19 @@ def from_flags(values: Mapping[str, Any], parameters: Sequence[Described]) -> di
 
 def _plain(value: Any, parameter: Parameter) -> Any:
     if isinstance(parameter.default, list) or _is_list(parameter.annotation):
-        return split_labels(value) if isinstance(value, str) else list(value or ())
+        return list(_as_list(value or ()))
     return value if isinstance(value, (bool, int, float)) or value is None else str(value)
 
 
 def _as_list(given: Any) -> Any:
-    return split_labels(given) if isinstance(given, str) else given
-
-
-def split_labels(text: str) -> list[str]:
-    """The parts of a text with commas; one inside brackets separates a label's changes."""
-    import re
-
-    return [part for one in re.split(r",(?![^\[]*\])", text) if (part := one.strip())]
+    return list(split_labels(given)) if isinstance(given, str) else given
 
 
 def _parameter(one: Declared, default: Any) -> Described:
     setting = one.setting
     kind: Any = one.kind
     if setting.commas:
-        kind = Annotated[
-            list[str], BeforeValidator(lambda given: split_labels(given) if isinstance(given, str) else given)
-        ]
-        default = split_labels(default) if isinstance(default, str) else default
+        kind, default = Annotated[list[str], BeforeValidator(_as_list)], _as_list(default)
     elif _is_list(kind):
         kind, default = list[str], [] if default is None else default
     default = Parameter.empty if required(default) else default

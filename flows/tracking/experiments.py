@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hopbench.flows.tracking.names import Param
 from hopbench.flows.tracking.pages import VIEW_TAG, runs_page, view_id
 from hopbench.flows.tracking.payload import mlflow_name
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -31,12 +32,18 @@ def experiment_id(client: MlflowClient, name: str, uri: str, artifacts: str, met
     """The id of the experiment called `name`, made where it is missing, with a view by `metric` (as HopBench names it).
 
     `artifacts` is where files of its runs go, unless `uri` is a server's, which decides itself. Tags that are there
-    already, such as a description that someone has edited, stay.
+    already, such as a description that someone has edited, stay. Raises InputError for one that was deleted in MLflow.
     """
     found = client.get_experiment_by_name(name)
     if found is None:
         location = None if uri.startswith(("http://", "https://", "databricks")) else artifacts
         made, known = str(client.create_experiment(name, artifact_location=location)), {}
+    elif found.lifecycle_stage == "deleted":
+        number = found.experiment_id
+        raise InputError(
+            f"the experiment {name!r} was deleted in MLflow: restore it (`mlflow experiments restore -x {number}`), or "
+            f"remove it for good (`mlflow gc --experiment-ids {number}`); MLFLOW_TRACKING_URI names the store to both"
+        )
     else:
         made, known = str(found.experiment_id), dict(found.tags)
     for tag, value in _tags(name, made, metric).items():

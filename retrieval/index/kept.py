@@ -7,7 +7,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +18,7 @@ from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again
+FORMAT = 1  # of the files: with each change of what BM25 or the tagger computes it grows, and they are made again
 TAGGER = "tagger.json"
 T = TypeVar("T")
 
@@ -38,10 +41,13 @@ class KeptSearch:
 
     def _kept(self, name: str, write: Callable[[Path], None], read: Callable[[Path], T]) -> T:
         place = self.folder / name
-        if not _intact(place):
-            if place.exists():
-                notice(f"{place} does not read as it was written: it is made again")
-            self._make(place, write)
+        if _intact(place):
+            with suppress(OSError, ValueError, TypeError, KeyError):  # damaged, whatever its size
+                return read(place)
+        if place.exists():
+            notice(f"{place} does not read as it was written: it is made again")
+            shutil.rmtree(place, ignore_errors=True)
+        self._make(place, write)
         return read(place)
 
     def _make(self, place: Path, write: Callable[[Path], None]) -> None:
@@ -51,7 +57,7 @@ class KeptSearch:
         try:
             write(made)
             sizes = {file.name: file.stat().st_size for file in made.iterdir()}
-            (made / SIZES).write_text(json.dumps(sizes), encoding="utf-8")
+            (made / SIZES).write_text(json.dumps({"version": _version(), "sizes": sizes}), encoding="utf-8")
             if not _intact(place):
                 shutil.rmtree(place, ignore_errors=True)
             try:
@@ -65,7 +71,13 @@ class KeptSearch:
 
 def _intact(place: Path) -> bool:
     try:
-        sizes = json.loads((place / SIZES).read_text(encoding="utf-8"))
-        return all((place / name).stat().st_size == size for name, size in sizes.items())
-    except (OSError, ValueError, AttributeError):
+        written = json.loads((place / SIZES).read_text(encoding="utf-8"))
+        fits = all((place / name).stat().st_size == size for name, size in written["sizes"].items())
+        return bool(fits and written["version"] == _version())
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
+
+
+def _version() -> str:
+    """Of the code that computes what is kept."""
+    return f"{FORMAT} bm25s {version('bm25s')}"

@@ -18,7 +18,6 @@ from typing import Any
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.yaml_file import read_yaml
 
-PRICES_OF = "September 2025"  # https://platform.openai.com/docs/pricing, standard tier
 PRICES_FILE = "HOPBENCH_PRICES"
 _FIELDS = ("input", "cached", "output")
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
@@ -38,6 +37,7 @@ class Price:
         return (fresh * self.fresh + tokens_cached * self.cached + tokens_out * self.completion) / 1e6
 
 
+# https://platform.openai.com/docs/pricing, standard tier, September 2025
 PRICES = {
     "gpt-5": Price(1.25, 0.125, 10.0),
     "gpt-5-mini": Price(0.25, 0.025, 2.0),

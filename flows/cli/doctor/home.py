@@ -154,7 +154,7 @@ def _graphs(home: Home) -> Iterator[Finding]:
     stores: list[KgliteStore | ArrayStore] = [*files, *folders]
     for store in stores:
         try:
-            store.check() if isinstance(store, ArrayStore) else store.record()
+            store.check(content=True) if isinstance(store, ArrayStore) else store.record()
         except HopBenchError as error:
             yield store.path.name, str(error).partition(" Build it again")[0], store.drop
         store.close()

@@ -16,7 +16,6 @@ from hopbench.retrieval.types import Step
 
 MAX_DEPTH, BELOW_THRESHOLD, DEAD_END = "max_depth", "below_threshold", "dead_end"
 EMPTY_FRONTIER, SEED_NOT_FOUND = "empty_frontier", "seed_not_found"
-TERMINATIONS = (MAX_DEPTH, BELOW_THRESHOLD, DEAD_END, EMPTY_FRONTIER, SEED_NOT_FOUND)
 NOT_COUNTED = -1
 
 

@@ -61,7 +61,7 @@ class Ways:
         total = np.zeros(features.shape[::-1])
         order, begin, feature = self._by_feature
         if len(order):
-            total[feature] = np.add.reduceat(added.reshape(-1, len(features))[order], begin)
+            total[feature] = np.add.reduceat(added.reshape(len(order), len(features))[order], begin)
         return total.T
 
     @cached_property

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from hopbench.flows.cli.flags import complete, declare
 from hopbench.flows.cli.main import app
+from hopbench.flows.settings.options import RUNNERS
 from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.embedding.factory import specs
 from hopbench.retrieval.graph.extract.extractor_names import extractor_names
@@ -118,6 +119,7 @@ def test_the_names_that_are_offered_are_the_names_that_are_taken() -> None:
     assert [f"{name}:tuned" for name in names.tuned_names()] == list(resolve("all:tuned"))
     assert [spec.replace("MODEL", "") for spec in sorted(specs())] == sorted(complete.embedders(""))
     assert list(STORES) == complete.stores("")
+    assert list(RUNNERS) == [name.rstrip(":") for name in complete.runners("")]
     assert extractor_names() == complete.extractors("")
 
 

@@ -239,6 +239,8 @@ def test_a_real_small_model_is_asked_through_the_gate(
         (("--dataset", "hopworld", "--out", "x", "--by", "ragas"), "--by ragas asks a language model"),
         (("--dataset", "hopworld", "--out", "x", "--budget", "1"), "no language model is asked"),
         (("--dataset", "hopworld", "--out", "x", "--dry-run"), "--dry-run estimates what a language model costs"),
+        (("--check", "hopworld", "--dry-run", "--by", "ragas"), "so --dry-run, --by cannot be used: leave them out"),
+        (("--check", "hopworld", "--llm", "m@http://localhost:1", "--budget", "1"), "so --budget, --llm cannot be"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_any_work(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 import pytest
 
+from hopbench.flows.orchestration import run_progress
 from hopbench.flows.orchestration.own_server import PrefectUnavailableError
 from hopbench.flows.orchestration.processes import process_tag
+from hopbench.flows.orchestration.progress import NoProgress
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, plain_steps, run_flow
 from hopbench.flows.settings.home import Home
@@ -146,6 +149,34 @@ def test_the_page_of_another_site_may_not_ask_the_server(prefect_runtime: Prefec
 
     own = prefect_runtime.api_url.removesuffix("/api")
     assert [own, None, None] == [allowed(origin) for origin in (own, "https://other.example", "null")]
+
+
+@on_prefect
+def test_work_goes_on_where_its_progress_cannot_be_shown(
+    prefect_runtime: PrefectRuntime, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from prefect.client.orchestration import get_client
+
+    def body(_: Steps) -> str:
+        progress = run_progress.RunProgress(NoProgress())
+        progress.expect(3)
+        for _step in range(3):
+            progress.begin("step")
+            progress.end()
+            with get_client(sync_client=True) as client:  # as somebody may on the pages
+                for artifact in client.read_artifacts():
+                    client.delete_artifact(artifact.id)
+        return "done"
+
+    monkeypatch.setattr(run_progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(run_progress, "EVERY_SECONDS", 0.0)
+    log = logging.getLogger(run_progress.__name__)  # Prefect's set-up replaces the root's handlers
+    log.addHandler(caplog.handler)
+    monkeypatch.setattr(log, "propagate", False)  # or they are the root's, and each record comes twice
+    assert run_flow("unshown", body, runtime=prefect_runtime) == "done"
+    log.removeHandler(caplog.handler)
+    warnings = [record.getMessage() for record in caplog.records if "no longer shown" in record.getMessage()]
+    assert len(warnings) == 1
 
 
 @on_prefect

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import fields
+from pathlib import Path
 from typing import get_type_hints
 
 from hopbench.eval.sweep.candidate import Build
 from hopbench.eval.sweep.entry import BuildValues
 from hopbench.flows.api.functions import GraphSettings
-from hopbench.flows.settings.graph_options import BUILD_NUMBERS, graph_fields
+from hopbench.flows.settings.graph_options import BUILD_NUMBERS, GraphOptions, graph_fields
 from hopbench.retrieval.graph.build.settings import BuildSettings, build_numbers
 
 NAMES = ["similar_top_k", "similar_floor", "max_tokens"]
@@ -37,3 +39,9 @@ def test_flags_say_what_the_declaration_says() -> None:
         "Least similarity of such an edge, 0..1 (default 0.3).",
         "Tokens above which a passage is split (default 1200).",
     ] == helps
+
+
+def test_the_command_that_builds_a_graph_can_be_pasted() -> None:
+    options = GraphOptions(dataset="my docs/a", max_tokens=900, triples=Path("it's.jsonl"))
+    words = ["--dataset", "my docs/a", "--triples", "it's.jsonl", "--max-tokens", "900"]
+    assert ["hopbench", "graph", "build", *words] == shlex.split(options.build_command())

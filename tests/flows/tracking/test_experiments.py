@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import Dataset, RunPayload, Tracker, tracking_uri
+from hopbench.flows.tracking.client import Dataset, RunPayload, Tracker, TrackingError, tracking_uri
 from hopbench.flows.tracking.experiments import saved_view
 from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT, Param, Tag
 from hopbench.flows.tracking.pages import comparison_page, runs_page
@@ -61,6 +61,16 @@ def test_a_view_has_metric_label_and_data_set_best_first() -> None:
     assert ["metrics.`all_gold_at_10`", "params.`label`", "params.`dataset`"] == state["selectedColumns"][:3]
     assert "attributes.`Dataset`" in state["columnOrder"]
     assert json.loads(json.loads(saved_view("noise_sensitivity"))["state"])["orderByAsc"]  # less of it is better
+
+
+def test_an_experiment_that_was_deleted_in_mlflow_is_named_with_the_remedy(home: Home, client: MlflowClient) -> None:
+    number = track(home, "hopbench/deleted")
+    client.delete_experiment(number)
+    wanted = rf"'hopbench/deleted' was deleted in MLflow: restore it \(`mlflow experiments restore -x {number}`\)"
+    with pytest.raises(TrackingError, match=wanted):
+        track(home, "hopbench/deleted", RunPayload("a", "a"))
+    client.restore_experiment(number)
+    assert number == track(home, "hopbench/deleted", RunPayload("a", "a"))
 
 
 def test_an_experiment_is_described_once_and_keeps_what_others_write(home: Home, client: MlflowClient) -> None:

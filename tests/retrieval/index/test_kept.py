@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.kept import FORMAT, KeptSearch
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.text import Tagger
 
@@ -33,6 +33,27 @@ def test_what_was_kept_answers_as_what_was_computed(texts: list[str], tmp_path: 
             "Ada and the rivers of London", 2
         )
     assert ["lexical", "tagger"] == made
+
+
+@pytest.mark.parametrize("file", ["tagger/tagger.json", "bm25/params.index.json", "bm25/indptr.csc.index.npy"])
+def test_a_file_of_its_own_size_that_cannot_be_read_is_made_again(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = KeptSearch(tmp_path)
+    for _ in range(2):
+        assert Tagger(TEXTS).tags("Ada", 2) == kept.tagger(lambda: Tagger(TEXTS)).tags("Ada", 2)
+        assert (
+            LexicalIndex(TEXTS).scores("Ada").tolist()
+            == kept.lexical(lambda: LexicalIndex(TEXTS)).scores("Ada").tolist()
+        )
+        (tmp_path / file).write_bytes(b"x" * (tmp_path / file).stat().st_size)
+    assert "it is made again" in capsys.readouterr().err
+
+
+def test_what_other_code_computed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    KeptSearch(tmp_path).tagger(lambda: Tagger(["of another version"]))
+    monkeypatch.setattr("hopbench.retrieval.index.kept.FORMAT", FORMAT + 1)
+    assert Tagger(TEXTS).tags("Ada", 2) == KeptSearch(tmp_path).tagger(lambda: Tagger(TEXTS)).tags("Ada", 2)
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "no sizes"])

@@ -28,7 +28,7 @@ from hopbench.retrieval.support.errors import DamagedGraphError, InputError, Sto
 from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.types import Chunk
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".arrays"
 ABOUT = "graph.json"  # written last: a folder without it is no graph
 
@@ -119,8 +119,9 @@ class ArrayStore:
         try:
             shutil.rmtree(partial_folder, ignore_errors=True)
             write_tables(partial_folder, tables)
-            sizes = {file.name: file.stat().st_size for file in sorted(partial_folder.iterdir())}
-            about = {"format": FORMAT, "record": dict(record), "sizes": sizes}
+            files = sorted(partial_folder.iterdir())
+            sizes, sums = {file.name: file.stat().st_size for file in files}, {file.name: _sum(file) for file in files}
+            about = {"format": FORMAT, "record": dict(record), "sizes": sizes, "sums": sums}
             (partial_folder / ABOUT).write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
             self.drop()
             partial_folder.rename(self.path)
@@ -132,7 +133,7 @@ class ArrayStore:
             ) from error
 
     def record(self) -> Mapping[str, Any] | None:
-        """See `GraphStore.record`."""
+        """See `GraphStore.record`; refuses a graph with a file that is missing or cut."""
         if not self.path.exists():
             return None
         self.check()
@@ -171,18 +172,23 @@ class ArrayStore:
             self._graph = ArrayGraph(self.path)
         return self._graph
 
-    def check(self) -> None:
-        """Raise DamagedGraphError where a file is missing or not as long as it was written."""
-        for name, size in self._about()["sizes"].items():
+    def check(self, *, content: bool = False) -> None:
+        """Raise DamagedGraphError where a file is missing or not as long as it was written.
+
+        With `content`, also where it is not what was written: this reads all files.
+        """
+        about = self._about()
+        for name, size in about["sizes"].items():
             file = self.path / name
-            if not file.is_file() or file.stat().st_size != size:
+            fits = file.is_file() and file.stat().st_size == size
+            if not fits or (content and _sum(file) != about["sums"].get(name)):
                 raise self._damaged(f"{name} is not as it was written")
 
     def _about(self) -> dict[str, Any]:
         try:
             about: dict[str, Any] = json.loads((self.path / ABOUT).read_text(encoding="utf-8"))
             known = about["format"] == FORMAT
-            about = {name: dict(about[name]) for name in ("record", "sizes")} if known else about
+            about = {name: dict(about[name]) for name in ("record", "sizes", "sums")} if known else about
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"{ABOUT}: {type(error).__name__}: {error}") from error
         if not known:
@@ -193,3 +199,8 @@ class ArrayStore:
         return DamagedGraphError(
             f"cannot read the graph {self.path}: {what}. Build it again: hopbench graph build --force"
         )
+
+
+def _sum(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import pytest
 from tests.support.graphs import WordEmbedder, built_index, graph_tables, plain, plan_of
 
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.flows.graph.build import held_content
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.embedding.base import Vectors
@@ -193,6 +195,22 @@ def test_a_damaged_file_names_itself_and_the_remedy(tmp_path: Path, name: str, c
     assert fingerprint(SMALL) == fingerprint(StoredTables(written(tmp_path)))
 
 
+def test_a_flipped_bit_is_found_where_the_graph_is_read_anew(tmp_path: Path) -> None:
+    store = written(tmp_path)
+    file = store.path / f"{SIMILAR_TO}.out.others.bin"
+    held = held_content(store, tmp_path)
+    flipped = bytearray(file.read_bytes())
+    flipped[0] ^= 1
+    file.write_bytes(flipped)
+    os.utime(file, ns=(1, 1))
+
+    assert held["fingerprint"] == fingerprint(StoredTables(store))  # which is of the edges' table, not of its index
+    store.check()
+    for read in (lambda: store.check(content=True), lambda: held_content(store, tmp_path)):
+        with pytest.raises(StoreError, match=rf"{file.name} is not as it was written.*hopbench graph build --force"):
+            read()
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 99, "record": {}, "sizes": {}}'])
 def test_a_damaged_description_is_a_damaged_graph(tmp_path: Path, text: str) -> None:
     store = written(tmp_path)
@@ -200,6 +218,22 @@ def test_a_damaged_description_is_a_damaged_graph(tmp_path: Path, text: str) -> 
 
     with pytest.raises(StoreError, match="hopbench graph build --force"):
         store.record()
+
+
+@pytest.mark.parametrize("name", ["graph.json", "Chunk.vectors.npy", "Entity.rows.bin"])
+def test_a_damaged_graph_is_built_again_with_a_notice(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_of(PASSAGES, name="cut")
+    store = ArrayStore(tmp_path / "graphs", plan.namespace)
+    record = build_graph(plan, store, tmp_path / "staging", plain)
+    (store.path / name).write_bytes((store.path / name).read_bytes()[:-1])
+    again = ArrayStore(tmp_path / "graphs", plan.namespace)
+
+    assert again.chunk_vectors(chunk_passages(plan.passages)) is None
+    assert record["fingerprint"] == build_graph(plan, again, tmp_path / "staging", plain)["fingerprint"]
+    assert "It is built again" in capsys.readouterr().err
+    assert again.chunk_vectors(chunk_passages(plan.passages)) is not None
 
 
 def test_what_a_killed_write_leaves_is_no_graph_and_in_nobodys_way(tmp_path: Path) -> None:

@@ -60,6 +60,12 @@ def test_contributions_by_hand() -> None:
     assert [(12.5 + 15.0) / 2, (2.5 + 5.0) / 2] == pytest.approx(shares[0].tolist())
 
 
+def test_no_rows_have_no_contributions() -> None:
+    shares, mean = Trees(("a", "b"), (BY_HAND,)).contributions(np.empty((0, 2)))
+    assert (0, 2) == shares.shape
+    assert math.isfinite(mean)
+
+
 def expected(tree: Tree, row: NDArray[np.float64], known: frozenset[int], node: int) -> float:
     """The tree's value where only some features are known: a split over any other takes both sides by their rows."""
     if node < 0:
