@@ -59,11 +59,20 @@ class Client:
     @contextmanager
     def with_ring(self) -> Iterator[Self]:
         """The ring is there; what was written meanwhile is dropped at the end."""
+        self._write_ring()
+        yield self
+        self.drop(self.mark)
+
+    def _write_ring(self) -> None:
         store = self.store()
         store.write(RING, RECORD)
-        yield self
-        written = "MATCH (n) WHERE n.namespace CONTAINS $mark RETURN DISTINCT n.namespace AS name"
-        for row in store.read(written, mark=self.mark):
+        store.close()
+
+    def drop(self, part: str) -> None:
+        """Drop the graphs written here that have `part` in their names."""
+        store = self.store()
+        names = "MATCH (n) WHERE n.namespace CONTAINS $part RETURN DISTINCT n.namespace AS name"
+        for row in store.read(names, part=part):
             other = Neo4jStore(self.server, row["name"])
             other.drop()
             other.close()
@@ -103,6 +112,12 @@ class Machine(Client):
         self.own = start(home, os.getpid())
         super().__init__(home, Connection.resolve(self.own.environment()))
         announce(home, self.own)
+
+    @contextmanager
+    def with_ring(self) -> Iterator[Self]:
+        """The ring is there; nothing is dropped, since the server's data go with it."""
+        self._write_ring()
+        yield self
 
     def kill(self) -> None:
         self.own.kill()

@@ -104,6 +104,7 @@ def undisturbed(machine: Machine, benchmark: str, tmp_path_factory: pytest.TempP
 def test_a_run_whose_server_is_killed_while_it_writes_and_while_it_reads_goes_on(
     reading: bool, machine: Machine, benchmark: str, undisturbed: Path, tmp_path: Path
 ) -> None:
+    machine.drop(f"words-{machine.mark}")
     watch = machine.store()
     watch.record()
     running = machine.command(*run(benchmark, tmp_path))
