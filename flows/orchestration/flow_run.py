@@ -32,7 +32,9 @@ class FlowRunRuntime(PrefectRuntime):
         """Nothing is to be started."""
         home.prepare()
         home.apply_environment()
-        return cls(home)
+        runtime = cls(home)
+        runtime.answering.set()
+        return runtime
 
     def wait(self, seconds: float = 0) -> str:
         """The API answers: the flow run began on it."""

@@ -52,8 +52,10 @@ def run(
         stack.callback(close_foreign, strategies.values())
         tables = Path(stack.enter_context(TemporaryDirectory(prefix="tables-", dir=home.scratch)))
         runtime = stack.enter_context(open_runtime(home)) if options.prefect else None
-        tracker = stack.enter_context(Tracker.start(home, experiment_of(benchmark.name), primary_metric(benchmark)))
-        # Both servers are starting; embedding and indexing need neither.
+        after = None if runtime is None else runtime.answering
+        experiment, metric = experiment_of(benchmark.name), primary_metric(benchmark)
+        tracker = stack.enter_context(Tracker.start(home, experiment, metric, after))
+        # Both are starting; embedding and indexing need neither.
         session = RunSession.open(
             options, home, benchmark, strategies, progress, runtime, tracker, stack, notes, tables
         )

@@ -95,7 +95,9 @@ def sweep(
     progress.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
     with ExitStack() as stack:
         runtime = stack.enter_context(open_runtime(home)) if prefect else None
-        tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT, plan.content.objective.metric))
+        after = None if runtime is None else runtime.answering
+        metric = plan.content.objective.metric
+        tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT, metric, after))
         from hopbench.eval.trials.ledger import Ledger
 
         ledger = stack.enter_context(Ledger.open(home.ledger))

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast
 
@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 MAX_REASONS = 5
+WAITING_SECONDS = 0.1
 
 
 class TrackingError(IncompleteError):
@@ -61,11 +62,19 @@ def writers_lock(home: Home) -> Path:
 class Tracker:
     """Hands runs to the writer process in the order they are logged; `log` never waits for MLflow."""
 
-    def __init__(self, uri: str, process: subprocess.Popen[str], log: Path, metric: str | None = None) -> None:
+    def __init__(
+        self,
+        uri: str,
+        process: subprocess.Popen[str],
+        log: Path,
+        metric: str | None = None,
+        after: Event | None = None,
+    ) -> None:
         self.uri = redact(uri, secrets())
         self._process = process
         self._log = log
         self._metric = metric
+        self._after = after
         self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._run_ids: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
@@ -76,10 +85,11 @@ class Tracker:
         self._courier.start()
 
     @classmethod
-    def start(cls, home: Home, experiment: str, metric: str | None = None) -> Self:
+    def start(cls, home: Home, experiment: str, metric: str | None = None, after: Event | None = None) -> Self:
         """Start the writer, which imports mlflow and prepares the database meanwhile.
 
-        The experiment's page shows its runs by `metric`.
+        The experiment's page shows its runs by `metric`. Without something to write the writer waits for `after`: a
+        server that the command waits for starts sooner when mlflow is not imported beside it.
         """
         home.prepare()
         home.apply_environment()
@@ -101,7 +111,7 @@ class Tracker:
                 encoding="utf-8",
                 start_new_session=True,  # Ctrl-C is for the main process, which still has to record its results
             )
-        return cls(uri, process, log, metric)
+        return cls(uri, process, log, metric, after)
 
     @property
     def pid(self) -> int:
@@ -165,6 +175,8 @@ class Tracker:
     def _deliver(self) -> None:
         """Send queued messages and collect the answers until None comes; runs in the courier thread."""
         with self._process as process:
+            while self._after is not None and self._messages.empty() and not self._after.wait(WAITING_SECONDS):
+                pass
             reason = self._exchange({"op": "prepare"})
             while (message := self._messages.get()) is not None:
                 failed = reason or self._exchange(message)

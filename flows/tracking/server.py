@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.ports import listener_on
 from hopbench.flows.tracking.client import tracking_uri
 from hopbench.flows.tracking.experiments import PRIMARY_TAG, experiment_id
 from hopbench.flows.tracking.names import MODELS_EXPERIMENT
@@ -64,7 +64,8 @@ def mlflow_server(home: Home, port: int) -> Iterator[str]:
     if is_server(uri):
         yield uri
         return
-    port = _free(port)
+    with listener_on(port) as probe:
+        port = int(probe.getsockname()[1])
     log = home.logs / "mlflow-server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
@@ -87,18 +88,6 @@ def command(home: Home, port: int) -> list[str]:
     """The command of MLflow's server; its store is named in the environment."""
     place = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     return [sys.executable, "-m", "mlflow", "server", "--default-artifact-root", home.mlartifacts.as_uri(), *place]
-
-
-def _free(port: int) -> int:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise InputError(
-                f"--port {port} cannot be used on 127.0.0.1 ({error.strerror}): end what listens there, or name another"
-            ) from error
-        return int(probe.getsockname()[1])
 
 
 def _wait(server: subprocess.Popen[bytes], address: str, log: str) -> None:

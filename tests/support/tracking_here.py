@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -55,14 +56,16 @@ class WriterHere:
 def starting_here(empty: Callable[[], Path]) -> Callable[..., Tracker]:
     """What `Tracker.start` is in tests; a home without a database gets a copy of the one that `empty` names."""
 
-    def start(cls: type[Tracker], home: Home, experiment: str, metric: str | None = None) -> Tracker:
+    def start(
+        cls: type[Tracker], home: Home, experiment: str, metric: str | None = None, after: Event | None = None
+    ) -> Tracker:
         home.prepare()
         home.apply_environment()
         uri = tracking_uri(home)
         if uri == f"sqlite:///{home.mlflow_db}":
             copy_database(empty(), home.mlflow_db)
         writer = Writer(uri, experiment, home.mlartifacts.as_uri(), writers_lock(home), home.mlflow_db, metric)
-        return cls(uri, cast("Any", WriterHere(writer)), home.logs / "mlflow-writer.log", metric)
+        return cls(uri, cast("Any", WriterHere(writer)), home.logs / "mlflow-writer.log", metric, after)
 
     return start
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from threading import Event
 from typing import Self
 
 from hopbench.flows.settings.home import Home
@@ -24,7 +25,7 @@ class QuietTracker(Tracker):
         QuietTracker.latest = self
 
     @classmethod
-    def start(cls, home: Home, experiment: str, metric: str | None = None) -> Self:
+    def start(cls, home: Home, experiment: str, metric: str | None = None, after: Event | None = None) -> Self:
         return cls()
 
     @property

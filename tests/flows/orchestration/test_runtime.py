@@ -14,15 +14,16 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pytest
 
 from hopbench.flows.orchestration import run_progress
+from hopbench.flows.orchestration.own_server import PrefectUnavailableError
 from hopbench.flows.orchestration.processes import process_tag
 from hopbench.flows.orchestration.progress import NoProgress
-from hopbench.flows.orchestration.runtime import PrefectRuntime, PrefectUnavailableError
+from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import Steps, plain_steps, run_flow
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
@@ -258,7 +259,7 @@ def test_the_server_ends_with_its_parent(ending: signal.Signals, tmp_path: Path)
         from hopbench.flows.settings.home import Home
         from hopbench.flows.orchestration.runtime import PrefectRuntime
         runtime = PrefectRuntime.start(Home(Path({str(tmp_path)!r})))
-        print(runtime._server.pid, flush=True)
+        print(runtime._server.process.pid, flush=True)
         time.sleep(60)
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
@@ -294,7 +295,8 @@ def own_home(tmp_path: Path) -> Iterator[Home]:
 @on_prefect
 def test_a_server_that_dies_is_reported_with_its_last_words(own_home: Home) -> None:
     with PrefectRuntime.start(own_home) as runtime:
-        server: Any = runtime._server
+        assert runtime._server is not None
+        server = runtime._server.process
         server.kill()
         server.wait()
         (own_home.logs / "prefect-server.log").write_text("first\ndatabase disk image is malformed\n")

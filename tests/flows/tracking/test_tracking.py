@@ -12,12 +12,14 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import (
+    WAITING_SECONDS,
     Artifact,
     Dataset,
     RunPayload,
@@ -303,3 +305,18 @@ def test_a_benchmark_has_one_champion_however_it_is_named(home: Home, client: Ml
     tags = [run.data.tags.get(Tag.CHAMPION) for run in (runs(client, "champions", f"champion-{n}")[0] for n in "ab")]
     assert ["digest", None] == tags
     assert 0.5 == client.get_run(tracker.run_ids["once"]).data.metrics["recall_at_5"]
+
+
+def test_a_writer_waits_until_other_servers_answer_or_there_is_something_to_write(home: Home) -> None:
+    answering = Event()
+    with Tracker.start(home, "patient", after=answering) as tracker:
+        time.sleep(2 * WAITING_SECONDS)
+        assert tracker.experiment_id is None
+        answering.set()
+        until = time.monotonic() + 30
+        while tracker.experiment_id is None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert tracker.experiment_id is not None
+    with Tracker.start(home, "patient", after=Event()) as tracker:  # its server never answers
+        tracker.log(RunPayload("run", "run"))
+    assert list(tracker.run_ids) == ["run"]
