@@ -11,7 +11,7 @@ from hopbench.eval.synthesize.filters import Filters
 from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.synthesize.making import Making
 from hopbench.eval.synthesize.near_words import NearWords
-from hopbench.eval.synthesize.recipe import Recipe
+from hopbench.eval.synthesize.recipe import TYPES, Recipe
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.support.errors import InputError
 
@@ -38,9 +38,10 @@ class Generator:
         Raises InputError where no two passages are joined by anything, or no question is left.
         """
         making = Making(self.evidence, self._near, self._filters, recipe)
-        possible = making.possible()
+        possible = making.possible(recipe.types)
         if not possible:
-            raise InputError(self._nothing_links())
+            others = making.possible(TYPES)
+            raise InputError(_other_types(recipe.types, others) if others else self._nothing_links())
         counts = recipe.counts(possible, self.evidence.kinds.alike)
         for name, count in counts.items():
             making.fill(name, count)
@@ -57,6 +58,10 @@ class Generator:
             "question needs two of them. Names that rules do not see may join them: build the graph with --extractor "
             "spacy or --extractor llm; or add documents that refer to each other"
         )
+
+
+def _other_types(named: Sequence[str], others: Sequence[str]) -> str:
+    return f"--types {','.join(named)}: this corpus yields none of these: name some of {', '.join(others)}"
 
 
 def _all_dropped(dropped: Mapping[str, int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from hopbench.eval.synthesize.draft import Draft
@@ -37,9 +37,9 @@ class Making:
         self._seen: set[tuple[str, frozenset[int]]] = set()
         self._texts: set[str] = set()
 
-    def possible(self) -> list[str]:
-        """The types of which the corpus yields a draft."""
-        return [name for name in dict.fromkeys(self._recipe.types) if self._paths.draw(name) is not None]
+    def possible(self, types: Sequence[str]) -> list[str]:
+        """Those of the types of which the corpus yields a draft."""
+        return [name for name in dict.fromkeys(types) if self._paths.draw(name) is not None]
 
     def fill(self, name: str, count: int) -> None:
         """Make questions of a type, round by round, nearest to the targets first."""

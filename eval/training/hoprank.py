@@ -14,7 +14,7 @@ from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.contributions import Scores
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
-from hopbench.retrieval.strategies.hoprank.list_facts import list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import READ, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.scoring import passes, pool_ranking, reordered, with_paths
@@ -86,7 +86,7 @@ class Trainer:
             facts = list_facts(
                 example.candidates, list(passes(example.candidates, linear, self.anchors, example.reached))
             )
-            listed.append((facts.chunks, tree_features(facts), facts.score))
+            listed.append((facts.chunks[:READ], tree_features(facts), facts.score[:READ]))
         sizes = [len(chunks) for chunks, _, _ in listed]
         gold = [np.isin(chunks, example.gold) for (chunks, _, _), example in zip(listed, group, strict=True)]
         features = np.concatenate([values for _, values, _ in listed])

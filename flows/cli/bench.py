@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.declare import DATA, STRATEGIES, option
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, option
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.studies.growth import Built, Cost
+    from hopbench.flows.studies.growth import Cost, Step
     from hopbench.retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
-    "milliseconds a question": lambda cost: cost.ms,
+    "milliseconds a question (CPU)": lambda cost: cost.ms,
     "edges touched a question": lambda cost: cost.edges,
     "rows read a question": lambda cost: cost.rows,
 }
@@ -31,6 +31,17 @@ def bench_command(
     ] = "all,all:tuned",
     sizes: Annotated[str, option(DATA, help="Passages of each world, separated by commas, or none.")] = SIZES,
     questions: Annotated[int, option(DATA, min=10, max=200, help="Questions put to each world.")] = 100,
+    store: Annotated[
+        str, option(DATA, help="The graphs' store: kglite, arrays or neo4j.", complete=complete.stores)
+    ] = "kglite",
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, metavar="DIR", help="Keep worlds, graphs and figures here; the same command goes on here."),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        option(OUTPUT, metavar="FILE", help="Write the tables into this Markdown file, between its two marks."),
+    ] = None,
     trials_on: Annotated[
         str | None,
         option(
@@ -41,36 +52,48 @@ def bench_command(
         ),
     ] = None,
 ) -> None:
-    """Measure seconds, round trips and rows of every strategy on worlds of growing size (hopworld's generator)."""
+    """Measure the time, memory and edges of builds and strategies on worlds of growing size (hopworld's generator)."""
     from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.home import Home
+    from hopbench.flows.settings.stores import check_store
     from hopbench.retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
     home = Home.resolve()
+    check_store(store, home)
     home.apply_environment()
     if trials_on is not None:
         GraphOptions(dataset=trials_on).benchmark()  # refused before anything is measured
-    if wanted:
-        _growth(wanted, labels, questions)
+    if wanted and out is not None:
+        _growth(wanted, labels, questions, store, out.absolute(), table)
+    elif wanted:
+        with tempfile.TemporaryDirectory(prefix="hopbench-bench-") as folder:
+            _growth(wanted, labels, questions, store, Path(folder), table)
     if trials_on is not None:
         _trials(trials_on, home)
 
 
-def _growth(wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int) -> None:
+def _growth(
+    wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int, store: str, folder: Path, table: Path | None
+) -> None:
     from hopbench.flows.cli.printing.output import console
-    from hopbench.flows.studies.growth import Built, growth
+    from hopbench.flows.studies.growth import Cost, Step, growth
+    from hopbench.flows.studies.growth_tables import markdown, write_table
 
     screen = console()
-    found: list[Built | Cost] = []
-    with tempfile.TemporaryDirectory(prefix="hopbench-bench-") as folder, screen.status("") as status:
-        for one in growth(wanted, labels, questions, Path(folder), status.update):
+    found: list[Step | Cost] = []
+    with screen.status("") as status:
+        for one in growth(wanted, labels, questions, folder, status.update, store):
             found.append(one)
-            if isinstance(one, Built):
+            if isinstance(one, Step):
+                part = " (what an earlier run had left)" if one.resumed else ""
                 screen.print(
-                    f"{one.passages:,} passages: index {one.index_seconds:.1f} s, graph {one.graph_seconds:.1f} s"
+                    f"{one.passages:,} passages: {one.name}: {one.cpu:.1f} s of CPU{part}, {one.peak / 1e9:.2f} GB"
                 )
-    _print_costs([item for item in found if not isinstance(item, Built)], wanted)
+    _print_costs([item for item in found if isinstance(item, Cost)], wanted)
+    if table is not None:
+        write_table(table, markdown(found))
+        screen.print(f"the tables are in {table}")
 
 
 def _trials(dataset: str, home: Home) -> None:

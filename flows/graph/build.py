@@ -25,12 +25,17 @@ from hopbench.retrieval.index import Index
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.support.notice import notice
 
+EMBEDDED_PASSAGES = 100_000
+WRITTEN_KB, OPENED_KB = 30, 10  # a passage, measured at 100,000 passages of hopworld's generator
+
 
 def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bool = True) -> Index:
     """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built.
 
     Without `search`, BM25 waits until it is asked for: building a graph needs none.
     """
+    if (advice := store_advice(options.store, len(plan.passages))) is not None:
+        notice(advice)
     store = options.open_store(plan, home)
     kept = KeptSearch(home.cache / "search" / plan.namespace) if options.store == "arrays" else None
     index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder, kept)
@@ -41,6 +46,17 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bo
     if search:
         _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
     return index
+
+
+def store_advice(store: str, passages: int) -> str | None:
+    """What to say of a corpus whose graph the embedded engine holds in each process."""
+    if store != "kglite" or passages <= EMBEDDED_PASSAGES:
+        return None
+    written, opened = (passages * kilobytes / 1e6 for kilobytes in (WRITTEN_KB, OPENED_KB))
+    return (
+        f"kglite needs some {written:.0f} GB to write the graph of {passages:,} passages and {opened:.0f} GB in each "
+        "process that reads it: --store arrays maps it from files (docs/scale.md)"
+    )
 
 
 def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tuple[BuildRecord, list[str]]:

@@ -24,5 +24,6 @@ def log_to_runs() -> None:
     log = logging.getLogger(LOGGER)
     if not any(type(handler).__name__ == RunLogHandler.__name__ for handler in log.handlers):
         log.addHandler(RunLogHandler())
+        logging.getLogger("bm25s").propagate = False  # it sets its own level to DEBUG, and Prefect's console shows that
         if log.level == logging.NOTSET:
             log.setLevel(logging.INFO)

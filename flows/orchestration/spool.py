@@ -1,15 +1,20 @@
-"""A job for workers that share only a folder: its units, who has claimed them, and what came of them, as JSON."""
+"""A job for workers that share only a folder: its units, who has claimed them, and what came of them, as JSON.
+
+A worker beats while it works: a machine that vanished has nobody who reports it to Prefect.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import count as count_from
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Protocol
 
 from hopbench.eval.files import write_atomically
@@ -18,6 +23,8 @@ from hopbench.retrieval.support.errors import HopBenchError, InputError
 
 KINDS = {"run": "hopbench.flows.run.worker:RunJob", "sweep": "hopbench.flows.sweeps.worker:SweepJob"}
 """What `Portable.kind` may be: whose class reads a job's JSON; no file names a class itself."""
+
+BEAT_SECONDS = 5.0
 
 TOKEN = re.compile(r"^[0-9a-f]{16}$")
 
@@ -42,7 +49,7 @@ class Portable(Protocol):
 
 @dataclass(frozen=True)
 class Spool:
-    """The folder of one job: `job.json`, `N.unit`, `N.claim` (whose text is the flow run's id) and `N.done`."""
+    """The folder of one job: `job.json`, `N.unit`, `N.claim` (whose text is the flow run's id), `N.done`, `ID.beat`."""
 
     folder: Path
 
@@ -86,6 +93,16 @@ class Spool:
             if claim.read_text() in lost and not claim.with_suffix(".done").exists():
                 claim.unlink()
 
+    def beat(self, owner: str, number: int) -> None:
+        """Show that a flow run is alive, unless the job is over; each beat has another number."""
+        if self.folder.exists():
+            self._put(f"{owner}.beat", {"beat": number})
+
+    def last_beat(self, owner: str) -> int | None:
+        """The number of a flow run's last beat; None before the first."""
+        beat = self._get(f"{owner}.beat")
+        return None if beat is None else int(beat["beat"])
+
     def unit(self, number: int) -> Any:
         """A unit as JSON."""
         return self._get(f"{number}.unit")
@@ -118,16 +135,37 @@ def take_units(home: Home, token: str, owner: str) -> int:
     job, count = spool.job()
     context: Any = None
     done = 0
-    for number in range(count):
-        if not spool.claimed(number, owner):
-            continue
-        try:
-            context = context or job.open()
-            content = {"outcome": job.outcome_as_json(context.run(job.unit_from_json(spool.unit(number))))}
-        except HopBenchError as error:
-            content = {"error": str(error), "exit_code": error.exit_code}
-        spool.finish(number, content)
-        done += 1
-        if "error" in content:
-            break
+    with _beating(spool, owner):
+        for number in range(count):
+            if not spool.claimed(number, owner):
+                continue
+            try:
+                context = context or job.open()
+                content = {"outcome": job.outcome_as_json(context.run(job.unit_from_json(spool.unit(number))))}
+            except HopBenchError as error:
+                content = {"error": str(error), "exit_code": error.exit_code}
+            spool.finish(number, content)
+            done += 1
+            if "error" in content:
+                break
     return done
+
+
+@contextmanager
+def _beating(spool: Spool, owner: str) -> Iterator[None]:
+    over = Event()
+
+    def beat() -> None:
+        for number in count_from(1):
+            with suppress(OSError):  # a share that is away for a moment
+                spool.beat(owner, number)
+            if over.wait(BEAT_SECONDS):
+                return
+
+    thread = Thread(target=beat, name="beats", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

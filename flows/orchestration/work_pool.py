@@ -2,8 +2,9 @@
 
 The process that has the work writes it to a folder of the home, which all share, and starts as many flow runs
 (`rank_units`) in the pool as there are to be workers. Each takes units until none is left: it claims one by creating a
-file, which only one can, and writes what came of it. A lost flow run's claims are released, and another one is
-started. Nothing is pickled: work and results are JSON, and its folder is named by the flow run's one parameter.
+file, which only one can, and writes what came of it. The claims of a flow run that ended, or of whose process there is
+no sign any more, are released, and another one is started. Nothing is pickled: work and results are JSON, and its
+folder is named by the flow run's one parameter.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ ENTRYPOINT = "hopbench.flows.orchestration.pool_flow.rank_units"
 POLL_SECONDS = 0.5
 STATES_SECONDS = 3.0
 WAITING_SECONDS = 60.0
+SILENT_SECONDS = {"RUNNING": 120.0, "PENDING": 900.0}
+"""How long a flow run may show no change: a worker beats every 5 s; before that, an image may have to be fetched."""
 ATTEMPTS_WITHOUT_PROGRESS = 3
 
 _log = logging.getLogger(__name__)
@@ -42,6 +45,7 @@ class WorkPool:
     lanes: int
     home: Home
     _runs: dict[str, str] = field(default_factory=dict)  # id → type of its state
+    _signs: dict[str, tuple[object, float]] = field(default_factory=dict)  # id → state and beat, seen since when
 
     def check(self) -> None:
         """Raise InputError where no server is named, or the server has no such pool."""
@@ -77,7 +81,7 @@ class WorkPool:
                     keep(left.pop(number), job.outcome_from_json(_of(spool.outcome(number))))
                 idle = 0 if came else idle
                 if left and time.monotonic() - asked > STATES_SECONDS:
-                    lost = self._over() if asked else set()
+                    lost = self._over(spool) if asked else set()
                     spool.release(lost)
                     if not self._under_way():
                         idle += 1
@@ -121,8 +125,8 @@ class WorkPool:
     def _under_way(self) -> list[str]:
         return [run for run, state in self._runs.items() if state not in FINAL]
 
-    def _over(self) -> set[str]:
-        """Ask for the states of the flow runs under way; returns those that are over now."""
+    def _over(self, spool: Spool) -> set[str]:
+        """Ask for the states of the flow runs under way; returns those that are over now, or lost."""
         from prefect.client.orchestration import get_client
 
         waited_for = self._under_way()
@@ -130,7 +134,28 @@ class WorkPool:
             for run in waited_for:
                 state = client.read_flow_run(cast("Any", run)).state
                 self._runs[run] = state.type.value if state else "SCHEDULED"
+                if self._silent(run, spool.last_beat(run)):
+                    self._give_up(client, run)
         return {run for run in waited_for if self._runs[run] in FINAL}
+
+    def _silent(self, run: str, beat: int | None) -> bool:
+        """Whether a flow run has shown no change for too long, by the clock of this machine alone."""
+        sign, now = (self._runs[run], beat), time.monotonic()
+        seen, since = self._signs.get(run, (None, now))
+        if seen != sign:
+            self._signs[run] = sign, now
+            return False
+        return now - since > SILENT_SECONDS.get(self._runs[run], float("inf"))
+
+    def _give_up(self, client: Any, run: str) -> None:
+        """Mark a flow run whose worker is lost; its units go to another one."""
+        from prefect.states import Crashed
+
+        silent = SILENT_SECONDS[self._runs[run]]
+        reason = f"no sign of its worker for {silent:g} s: killed, or its machine or the shared folder is gone"
+        client.set_flow_run_state(run, Crashed(message=reason), force=True)
+        self._runs[run] = "CRASHED"
+        _log.warning("--runner pool:%s: flow run %s: %s. Its units go to another one", self.name, run, reason)
 
     def _cancel(self) -> None:
         """Cancel what has not begun; what works finds no more units."""

@@ -1,33 +1,60 @@
-"""What strategies cost, and how that grows with the corpus: measured on worlds of the hopworld generator."""
+"""What a corpus and its strategies cost, and how that grows: measured on worlds of the hopworld generator."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.hopworld.write import write_benchmark
-from hopbench.eval.trials.trial import batches, prepare, run_trial
+from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
+from hopbench.eval.types import Benchmark
 from hopbench.flows.graph.build import built_graph, open_index
-from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
+from hopbench.flows.studies.journal import Journal
+from hopbench.flows.studies.peak import Spent, spent
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.index import Index, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Question
 
 SEED = 1
+WORLD, OPENED, BM25, TAGS = "generate the world", "corpus, chunks, vectors", "BM25 index", "tags' vocabulary"
+BUILD = {
+    "embed": "vectors from the cache",
+    "extract": "entities and relations",
+    "similar": "SIMILAR_TO",
+    "write": "graph written",
+    "fingerprint": "graph read back, fingerprint",
+}
+STEPS = (WORLD, OPENED, *BUILD.values(), BM25, TAGS)
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step before any strategy cost; `resumed` where an earlier, killed run had done part of it."""
+
+    passages: int
+    name: str
+    cpu: float
+    clock: float
+    peak: int
+    resumed: bool = False
 
 
 @dataclass(frozen=True)
 class Cost:
     """What one label cost on one corpus.
 
-    `ms` is a question's share of the batch with nothing read before; `once_seconds` is the one-time extra cost,
-    cached for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a question's.
+    `ms` is a question's share of the batch in processor time with nothing read before; `once_seconds` is the one-time
+    extra cost, cached for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a
+    question's; `failures` the questions that failed, `peak` the process's bytes with all that labels before it hold.
     """
 
     passages: int
@@ -37,15 +64,8 @@ class Cost:
     round_trips: int
     rows: float
     edges: float
-
-
-@dataclass(frozen=True)
-class Built:
-    """What a corpus of this size cost before any strategy ran, in seconds: its graph, and BM25 and embeddings."""
-
-    passages: int
-    index_seconds: float
-    graph_seconds: float
+    failures: int
+    peak: int
 
 
 def growth(
@@ -54,43 +74,114 @@ def growth(
     questions: int,
     folder: Path,
     report: Callable[[str], None],
-) -> Iterator[Built | Cost]:
-    """Build a world of each size in `folder` and run every strategy over it, smallest first."""
+    store: str = "kglite",
+) -> Iterator[Step | Cost]:
+    """Build a world of each size in `folder` and run every strategy over it, smallest first.
+
+    What was measured before in the same folder is not measured again. Raises InputError where the folder was begun
+    with another store or number of questions.
+    """
     home = Home(folder)
     home.prepare()
+    journal = Journal.open(folder / "growth.jsonl", {"questions": questions, "store": store})
     for size in sorted(sizes):
-        report(f"{size:,} passages: writing the world")
-        write_benchmark(folder / f"world-{size}", SEED, size, questions)
-        options = GraphOptions(dataset=str(folder / f"world-{size}"))
-        benchmark = load_benchmark(options.dataset)
-        plan = options.graph_plan(benchmark, home)
-        report(f"{size:,} passages: embedding and building the graph")
-        begun = time.perf_counter()
-        index = open_index(options, plan, home)
-        indexed = time.perf_counter()
-        built_graph(plan, index, home, plain_steps)
-        yield Built(size, indexed - begun, time.perf_counter() - indexed)
+        yield from _Size(size, home, journal, report, store).measured(strategies, questions)
+
+
+@dataclass(frozen=True)
+class _Size:
+    """The measurement of one size; `known` is what the journal has of it."""
+
+    size: int
+    home: Home
+    journal: Journal
+    report: Callable[[str], None]
+    store: str
+
+    @cached_property
+    def known(self) -> dict[str, Step | Cost]:
+        found: dict[str, Step | Cost] = {}
+        for line in self.journal.lines():
+            if line.get("passages") == self.size and "name" in line and "cpu" in line:
+                found[line["name"]] = Step(**line)
+            elif line.get("passages") == self.size and "label" in line:
+                found[line["label"]] = Cost(**line)
+        return found
+
+    @cached_property
+    def begun(self) -> set[str]:
+        """The steps that an earlier run began."""
+        return {line["begun"] for line in self.journal.lines() if line.get("passages") == self.size and "begun" in line}
+
+    def measured(self, strategies: Mapping[str, Strategy], questions: int) -> Iterator[Step | Cost]:
+        if not self.known.keys() >= {*STEPS, *strategies}:
+            self._measure(strategies, questions)
+        yield from (self.known[name] for name in (*STEPS, *strategies))
+
+    def _measure(self, strategies: Mapping[str, Strategy], questions: int) -> None:
+        world = self.home.root / f"world-{self.size}"
+        if WORLD not in self.known:
+            self._step(WORLD, partial(write_benchmark, world, SEED, self.size, questions))
+        options = GraphOptions(dataset=str(world), store=self.store)
+        benchmark, index = self._step(OPENED, partial(self._opened, options))
+        plan = options.graph_plan(benchmark, self.home)
+        built_graph(plan, index, self.home, self._build_step)
+        self._step(BM25, lambda: index.lexical)
+        self._step(TAGS, lambda: index.tagger)
+        for name in BUILD.values():  # a graph that was there before had none of these to do
+            if name not in self.known:
+                self._add(Step(self.size, name, 0.0, 0.0, 0, resumed=True))
         for label, strategy in strategies.items():
-            report(f"{size:,} passages: {label}")
-            yield measure(label, strategy, index, [question.question for question in benchmark.questions])
+            if label not in self.known:
+                self.report(f"{self.size:,} passages: {label}")
+                self._add(measure(label, strategy, index, [question.question for question in benchmark.questions]))
+
+    def _build_step(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._step(BUILD[name], partial(fn, *args, **kwargs))
+
+    def _opened(self, options: GraphOptions) -> tuple[Benchmark, Index]:
+        benchmark = load_benchmark(options.dataset)
+        return benchmark, open_index(options, options.graph_plan(benchmark, self.home), self.home, search=False)
+
+    def _step(self, name: str, work: Callable[[], T]) -> T:
+        """Do a step, and note what it took unless an earlier run has."""
+        self.report(f"{self.size:,} passages: {name}")
+        if name in self.known:
+            return work()
+        resumed = name in self.begun
+        self.journal.add({"passages": self.size, "begun": name})
+        result, took = spent(work)
+        self._add(Step(self.size, name, took.cpu, took.clock, took.peak, resumed))
+        return result
+
+    def _add(self, found: Step | Cost) -> None:
+        self.known[found.name if isinstance(found, Step) else found.label] = found
+        self.journal.add(asdict(found))
 
 
 def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Question]) -> Cost:
     """Run a strategy twice over the questions, each time with nothing read from the store before."""
-    seconds = []
-    for _ in range(2):
+
+    def once() -> tuple[Spent, int]:
         index.reads = ReadCache()
         parts = batches(index, questions)
         prepare(parts)
-        trial = run_trial(label, strategy, parts, Budget())
-        seconds.append(trial.seconds)
-    count, spent = len(questions), trial.counters
+        result, took = spent(lambda: run_trial(label, strategy, parts, Budget()))
+        trials.append(result)
+        return took, result.failures
+
+    trials: list[TrialOutcome] = []
+    first, _ = once()
+    again, failures = once()
+    count, counters = len(questions), trials[-1].counters
     return Cost(
         len(index.chunks),
         label,
-        1000 * seconds[1] / count,
-        max(seconds[0] - seconds[1], 0.0),
-        spent.round_trips,
-        spent.rows / count,
-        spent.edges_touched / count,
+        1000 * again.cpu / count,
+        max(first.cpu - again.cpu, 0.0),
+        counters.round_trips,
+        counters.rows / count,
+        counters.edges_touched / count,
+        failures,
+        max(first.peak, again.peak),
     )

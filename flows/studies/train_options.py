@@ -28,7 +28,7 @@ class TrainOptions:
     passes: Annotated[int, Setting("How often paths are followed and scored.", low=1, high=4, group=EXECUTION)] = 2
     rounds: Annotated[
         int, Setting("Trees on top of the linear score; 0 leaves them out.", low=0, high=1000, group=EXECUTION)
-    ] = 200
+    ] = 250
     without: Annotated[
         list[str],
         Setting("A feature or kind of edge to leave out; `edge`: all features of edges.", group=EXECUTION),

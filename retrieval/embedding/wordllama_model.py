@@ -20,7 +20,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,7 @@ class WordLlamaEmbedder:
 
     @cached_property
     def _model(self) -> Any:
-        with _root_logger_untouched():
-            import wordllama
-        folder = Path(wordllama.__file__).parent
-        model = wordllama.WordLlama.load(dim=self.dimension, cache_dir=folder, disable_download=True)
-        model.tokenizer.no_padding()
-        return model
+        return _loaded(self.dimension)
 
     def _pool(self, texts: list[str]) -> Sums:
         return np.concatenate([self._sums(texts[start : start + SLICE]) for start in range(0, len(texts), SLICE)])
@@ -74,6 +69,17 @@ class WordLlamaEmbedder:
         used, places = np.unique(tokens, return_inverse=True)
         counts = csr_array((np.ones(len(tokens)), places, ends), shape=(len(texts), len(used)))
         return np.asarray(counts @ self._model.embedding[used].astype(np.float64))
+
+
+@cache
+def _loaded(dimension: int) -> Any:
+    """One model a process: hoprank compares words by it beside whatever embeds the passages."""
+    with _root_logger_untouched():
+        import wordllama
+    folder = Path(wordllama.__file__).parent
+    model = wordllama.WordLlama.load(dim=dimension, cache_dir=folder, disable_download=True)
+    model.tokenizer.no_padding()
+    return model
 
 
 @contextmanager

@@ -10,12 +10,16 @@ from json import dumps
 from pathlib import Path
 from typing import Any, TypeVar
 
-import prefect
 from prefect import Flow
+from prefect.exceptions import ParameterTypeError
+from prefect.utilities.callables import ParameterSchema
 
 from hopbench.flows.orchestration.flow_run import inside_flow_run
+from hopbench.flows.orchestration.runtime import START_SECONDS
 from hopbench.flows.settings.parameters import Described, docstring
+from hopbench.flows.settings.refusals import refusal
 from hopbench.flows.settings.secrets import load_secrets
+from hopbench.retrieval.support.errors import InputError
 
 T = TypeVar("T")
 DIGITS = 8
@@ -40,11 +44,81 @@ def deployable(name: str, parameters: Sequence[Described], shown: str) -> Callab
         body.__doc__ = docstring(function.__doc__ or "", parameters)
         body.__signature__ = Signature([one.parameter for one in parameters])  # type: ignore[attr-defined]
         about = " ".join((function.__doc__ or "").split())
-        return prefect.flow(
-            name=name, description=about, flow_run_name=shown, retries=0, timeout_seconds=None, persist_result=False
-        )(body)
+        flow = CheckedFlow(
+            body,
+            name=name,
+            description=about,
+            flow_run_name=shown,
+            retries=0,
+            timeout_seconds=None,
+            persist_result=False,
+            on_crashed=[explain_crash],
+        )
+        flow.described = parameters
+        return flow
 
     return decorate
+
+
+class CheckedFlow(Flow[..., T]):
+    """A flow that refuses what does not fit its parameters with an InputError, which is the failed run's message."""
+
+    described: Sequence[Described] = ()
+
+    def __call__(self, *arguments: Any, **parameters: Any) -> Any:
+        """See `Flow.__call__`. A server that Prefect starts for it may take longer than 20 s, and reports to no one."""
+        from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_ANALYTICS_ENABLED, temporary_settings
+        from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS as PATIENCE
+
+        if PREFECT_API_URL.value():
+            return super().__call__(*arguments, **parameters)
+        own = {PATIENCE: max(PATIENCE.value(), START_SECONDS), PREFECT_SERVER_ANALYTICS_ENABLED: False}
+        with temporary_settings(own):
+            return super().__call__(*arguments, **parameters)
+
+    def with_options(self, **options: Any) -> Flow[..., T]:
+        """See `Flow.with_options`; the copy refuses the same."""
+        copy = super().with_options(**options)
+        copy.__class__ = CheckedFlow
+        copy.described = self.described  # type: ignore[attr-defined]
+        return copy
+
+    def validate_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """See `Flow.validate_parameters`."""
+        try:
+            return super().validate_parameters(parameters)
+        except ParameterTypeError as error:
+            raise InputError(refusal(self.name, self.described, parameters) or str(error)) from error
+
+
+def explain_crash(flow: Flow[..., Any], flow_run: Any, state: Any) -> None:
+    """Give a run that crashed because of unknown or missing parameters the reason as its state, FAILED.
+
+    Prefect binds the parameters of a run before its own checks, and a server without the closed schema of `hopbench
+    serve` schedules such a run. The process that ran it has ended by then; this is called by the one that started it.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.states import Failed
+
+    reason = refusal(flow.name, flow.described, flow_run.parameters) if isinstance(flow, CheckedFlow) else None
+    if reason is not None:
+        with get_client(sync_client=True) as client:
+            client.set_flow_run_state(flow_run.id, Failed(message=reason), force=True)
+
+
+def refuse_others(deployment: Any) -> None:
+    """Have the server refuse parameters that the flow of a deployment does not have, too."""
+    schema = deployment._parameter_openapi_schema
+    deployment._parameter_openapi_schema = ClosedSchema(**schema.model_dump(exclude_unset=True))
+
+
+class ClosedSchema(ParameterSchema):
+    """A flow's parameters in JSON Schema, and no others."""
+
+    additionalProperties: bool = False  # noqa: N815 (the name in JSON Schema)
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**{**fields, "additionalProperties": False})  # set, since what is unset is not sent
 
 
 def same_folder(parent: Path, name: str, arguments: Mapping[str, Any]) -> Path:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from hopbench.flows.api.deployable.definition import refuse_others
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
@@ -114,7 +115,7 @@ def _deployment(name: str, night: Mapping[str, Any], schedules: Schedules) -> An
     import hopbench.flows
 
     nights = name == "nightly"
-    return getattr(hopbench.flows, name).to_deployment(
+    deployment: Any = getattr(hopbench.flows, name).to_deployment(
         DEPLOYMENT,
         parameters=dict(night) if nights else STARTS.get(name, {}),
         schedules=schedules.beside(_present(f"{name}/{DEPLOYMENT}")) if nights else None,
@@ -122,6 +123,8 @@ def _deployment(name: str, night: Mapping[str, Any], schedules: Schedules) -> An
         tags=["hopbench"],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
+    refuse_others(deployment)
+    return deployment
 
 
 STARTS: Mapping[str, Mapping[str, Any]] = {

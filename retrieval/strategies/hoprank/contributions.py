@@ -17,13 +17,16 @@ from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 SHARE_DECIMALS = 12  # a hundred of them add up to the score within 1e-9, which has DECIMALS itself
 BLOCK = 20  # as many hits as are stored with their components
 MEAN = "mean_of_trees"
+UNREAD = "not_read_by_trees"
+GAP = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
     """`values` (k,) of chunks (k,), which are these `rows` (k,) of the last pass.
 
-    The value is the linear score, and where trees judged the chunks that plus what they say.
+    The value is the linear score. To that of the chunks that trees judged, which come first, what they say is added,
+    and `lowered` to that of the others: so none of them passes a judged one.
     """
 
     chunks: Numbers
@@ -31,6 +34,7 @@ class Scores:
     values: Floats
     last: Ranked
     judged: Reordered | None
+    lowered: float = 0.0
 
     @classmethod
     def of(cls, last: Ranked, judged: Reordered | None) -> Scores:
@@ -40,13 +44,19 @@ class Scores:
             return cls(last.chunks, rows, last.scores.round(DECIMALS), last, None)
         rows = last.chunks.searchsorted(judged.chunks)
         values = last.scores[rows] + judged.trees.value(judged.features)
-        return cls(judged.chunks, rows, values.round(DECIMALS), last, judged)
+        unread = np.ones(len(last.chunks), bool)
+        unread[rows] = False
+        others = np.flatnonzero(unread)
+        lowered = min(0.0, float(values.min()) - float(last.scores[others].max(initial=-np.inf)) - GAP)
+        values = np.concatenate([values, last.scores[others] + lowered]).round(DECIMALS)
+        rows = np.concatenate([rows, others])
+        return cls(last.chunks[rows], rows, values, last, judged, lowered)
 
     @cached_property
     def names(self) -> dict[str, int]:
         """The columns of `shares` by name: features of the linear score, then those that only trees see."""
         names = score_names()[: self.last.features.shape[1]]
-        more = (*self.judged.trees.names, MEAN) if self.judged is not None else ()
+        more = (*self.judged.trees.names, MEAN, UNREAD) if self.judged is not None else ()
         return {name: column for column, name in enumerate(dict.fromkeys((*names, *more)))}
 
     def shares(self, rows: Numbers) -> Floats:
@@ -55,9 +65,12 @@ class Scores:
         total = np.zeros((len(rows), len(self.names)))
         total[:, : linear.shape[1]] = linear
         if self.judged is not None:
-            shares, mean = self.judged.trees.contributions(self.judged.features[rows])
-            total[:, [self.names[name] for name in self.judged.trees.names]] += shares
-            total[:, self.names[MEAN]] = mean
+            read = rows < len(self.judged.chunks)
+            columns = np.array([self.names[name] for name in self.judged.trees.names])
+            shares, mean = self.judged.trees.contributions(self.judged.features[rows[read]])
+            total[np.flatnonzero(read)[:, None], columns] += shares
+            total[read, self.names[MEAN]] = mean
+            total[~read, self.names[UNREAD]] = self.lowered
         return total.round(SHARE_DECIMALS)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index import Batch, Linker
@@ -13,6 +14,7 @@ from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
+from hopbench.retrieval.strategies.hoprank.word_vectors import weighted_sums, word_vectors
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import log
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
@@ -35,6 +37,17 @@ class CorpusIndex:
     def chunks(self) -> int:
         """How many chunks there are."""
         return len(self.vectors)
+
+    @cached_property
+    def word_vectors(self) -> NDArray[np.int16]:
+        """A vector for each word of the vocabulary, (v, 256)."""
+        return word_vectors(list(self.words.vocabulary))
+
+    @cached_property
+    def sentence_vectors(self) -> NDArray[np.int16]:
+        """The words of each sentence by their idf, stop words aside, (s, 256)."""
+        words = self.words
+        return weighted_sums(self.word_vectors, words.idf * ~words.stop, words.numbers, words.sentence_start)
 
     @cached_property
     def sentence(self) -> Numbers:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked
+from hopbench.retrieval.strategies.hoprank.pairs import Pairs
+from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, sigmoid
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
-LISTED = 100  # candidates that trees put in order: as many as a ranking keeps
+LISTED = 100  # candidates among which ranks and edges are counted
+READ = 50  # of those, the best ones, which trees put in order
 TOP = 4
 PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
 
@@ -26,7 +30,8 @@ class ListFacts:
     `score`, `first_score` and `pool_score` (k,) are those of the last pass, of the first and of the pool.
     `base` (k, 12) and `paths` (k, 6) are features of the linear score, `covers` (k, w) the question's words in each.
     `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
-    into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none.
+    into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none. `closeness` is that
+    of the first `READ`.
     """
 
     candidates: Candidates
@@ -42,6 +47,20 @@ class ListFacts:
     best: Floats
     best_anchor: Floats
     best_edge: Floats
+    closeness: Closeness
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Each of the first `READ` with each of the very first."""
+        candidates = self.candidates
+        return Pairs.of(
+            candidates.corpus, candidates.question, self.chunks[:READ], self.closeness, self.edge[:READ, :READ]
+        )
+
+    @cached_property
+    def sure(self) -> Floats:
+        """σ(score − fifth best score) of each, (k,)."""
+        return sigmoid(self.score - self.score[min(4, len(self.score) - 1)])
 
     @property
     def above(self) -> Flags:
@@ -88,6 +107,7 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
         best=best,
         best_anchor=_of_best(paths.anchor_probability, into),
         best_edge=_of_best(paths.probability, into),
+        closeness=Closeness.of(candidates.corpus, candidates.question, chunks[:READ]),
     )
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, ListFacts
+from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, READ, TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import sigmoid
-from hopbench.retrieval.strategies.hoprank.standing import STANDING, lead_over
+from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
+from hopbench.retrieval.strategies.hoprank.standing import STANDING
 from hopbench.retrieval.strategies.hoprank.trees import FEATURE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, columns
 
@@ -66,7 +66,7 @@ def leads_to_best(facts: ListFacts) -> Floats:
 
 def leads_on(facts: ListFacts) -> Floats:
     """The largest P(edge) · σ(score − fifth best score) of those that it leads to."""
-    return np.asarray(np.max(facts.edge * sigmoid(lead_over(facts, 4)), axis=1, initial=0.0))
+    return np.asarray(np.max(facts.edge * facts.sure, axis=1, initial=0.0))
 
 
 def adds_open(facts: ListFacts) -> Floats:
@@ -105,6 +105,14 @@ def like_best(facts: ListFacts) -> Floats:
     return np.asarray(alike.max(axis=1))
 
 
+def length(facts: ListFacts) -> Floats:
+    """Its words / the mean of the corpus's chunks, at most 4."""
+    words = facts.candidates.corpus.words
+    ends = words.sentence_start[words.chunk_start]
+    mean = max(len(words.numbers), 1) / max(len(ends) - 1, 1)
+    return np.asarray(np.minimum((ends[facts.chunks + 1] - ends[facts.chunks]) / mean, 4.0))
+
+
 LIST_FEATURES: tuple[Callable[[ListFacts], Floats], ...] = (
     *STANDING,
     best_anchor,
@@ -121,6 +129,7 @@ LIST_FEATURES: tuple[Callable[[ListFacts], Floats], ...] = (
     same_title_above,
     cosine,
     like_best,
+    length,
 )
 
 
@@ -130,12 +139,14 @@ def tree_names() -> tuple[str, ...]:
     return (
         *(feature.__name__ for feature in BASE_FEATURES),
         *PATHS,
-        *(feature.__name__ for feature in LIST_FEATURES),
+        *(feature.__name__ for feature in (*LIST_FEATURES, *PAIR_FEATURES)),
         *(f"best_{feature.__name__}" for feature in EDGE_FEATURES),
     )
 
 
 def tree_features(facts: ListFacts) -> Floats:
-    """The features of trees, (k, f), on a grid of decimals: no last bit decides at a threshold."""
+    """The features of the first `READ`, (k, f), on a grid of decimals: no last bit decides at a threshold."""
     listed = columns([feature(facts) for feature in LIST_FEATURES])
-    return np.concatenate([facts.base, facts.paths, listed, facts.best], axis=1).round(FEATURE_DECIMALS)
+    paired = columns([feature(facts) for feature in PAIR_FEATURES])
+    parts = facts.base, facts.paths, listed, paired, facts.best
+    return np.concatenate([part[:READ] for part in parts], axis=1).round(FEATURE_DECIMALS)

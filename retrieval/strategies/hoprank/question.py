@@ -25,12 +25,14 @@ UNKNOWN = -1
 class ReadQuestion:
     """The w distinct content words of a question (all its words where there is no other), and its entities.
 
-    `numbers` (w,) are the corpus's word numbers, UNKNOWN where it has none; `idf` (w,), ln n for an unknown word;
-    `frequency` (w,) in chunks; `capital` and `linked` (w,): it could begin a name, it is part of a linked one.
+    `words` are folded; `numbers` (w,) are the corpus's numbers of them, UNKNOWN where it has none; `idf` (w,), ln n for
+    an unknown word; `frequency` (w,) in chunks; `capital` and `linked` (w,): it could begin a name, it is part of a
+    linked one.
     `entities` is entity row → weight (idf share of its words × the linker's trust), `chunks` is chunk row → the same
     for titles, shared among the √k chunks of a title.
     """
 
+    words: Sequence[str]
     numbers: Numbers
     idf: Floats
     frequency: Numbers
@@ -73,11 +75,11 @@ class ReadQuestion:
         inside[owner[hit], word[hit]] = True
         return inside
 
-    def share(self, covered: Flags) -> Floats:
-        """Σ idf of the covered words / Σ idf of all, (k,)."""
+    def share(self, covered: Flags | Floats) -> Floats:
+        """Σ idf of the covered words / Σ idf of all, (k,); a word may be covered in part."""
         return np.asarray(covered @ self._shares)
 
-    def open_share(self, covered: Flags) -> Floats:
+    def open_share(self, covered: Flags | Floats) -> Floats:
         """The same over the words outside linked entities: what the question asks beyond what it names."""
         return np.asarray(covered @ self._open_shares)
 
@@ -102,6 +104,7 @@ def read_question(text: str, corpus: CorpusIndex, reader: Linker, row_of: Mappin
     weights = dict(zip(first, idf.tolist(), strict=True))
     entities, chunks = _linked(links, words_read, weights, corpus, reader, row_of)
     return ReadQuestion(
+        tuple(first),
         numbers,
         idf,
         frequency,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.list_facts import list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import READ, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.trees import Trees
@@ -58,4 +58,4 @@ def reordered(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | Non
     if not trees.trees or passed[-1][1] is None:
         return None
     facts = list_facts(candidates, passed)
-    return Reordered(facts.chunks, tree_features(facts), trees)
+    return Reordered(facts.chunks[:READ], tree_features(facts), trees)

@@ -10,7 +10,7 @@ from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
 
-def _rank(values: Floats) -> Floats:
+def rank_of(values: Floats) -> Floats:
     """Each value's rank from 0, equal ones in their order here."""
     ranks = np.empty(len(values))
     ranks[(-values).argsort(kind="stable")] = np.arange(len(values))
@@ -69,7 +69,7 @@ def first_lead(facts: ListFacts) -> Floats:
 
 def first_rank(facts: ListFacts) -> Floats:
     """Its rank in the first pass."""
-    return _rank(facts.first_score)
+    return rank_of(facts.first_score)
 
 
 def pool_lead(facts: ListFacts) -> Floats:
@@ -79,37 +79,37 @@ def pool_lead(facts: ListFacts) -> Floats:
 
 def pool_rank(facts: ListFacts) -> Floats:
     """Its rank in the pool."""
-    return _rank(facts.pool_score)
+    return rank_of(facts.pool_score)
 
 
 def bm25_rank(facts: ListFacts) -> Floats:
     """Its rank by `bm25`."""
-    return _rank(facts.base[:, 0])
+    return rank_of(facts.base[:, 0])
 
 
 def dense_rank(facts: ListFacts) -> Floats:
     """Its rank by `dense`."""
-    return _rank(facts.base[:, 1])
+    return rank_of(facts.base[:, 1])
 
 
 def coverage_rank(facts: ListFacts) -> Floats:
     """Its rank by `coverage`."""
-    return _rank(facts.base[:, 4])
+    return rank_of(facts.base[:, 4])
 
 
 def sentence_rank(facts: ListFacts) -> Floats:
     """Its rank by `sentence`."""
-    return _rank(facts.base[:, 5])
+    return rank_of(facts.base[:, 5])
 
 
 def walk_rank(facts: ListFacts) -> Floats:
     """Its rank by `walk`."""
-    return _rank(facts.base[:, 6])
+    return rank_of(facts.base[:, 6])
 
 
 def path_rank(facts: ListFacts) -> Floats:
     """Its rank by `path_any`."""
-    return _rank(facts.paths[:, 4])
+    return rank_of(facts.paths[:, 4])
 
 
 STANDING: tuple[Callable[[ListFacts], Floats], ...] = (

@@ -7,7 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hopbench.retrieval.strategies.hoprank.trees import MAX_LEAVES, MAX_PATH, Tree, Trees
+from hopbench.retrieval.strategies.hoprank.shapley import MAX_PATH
+from hopbench.retrieval.strategies.hoprank.tree import Tree
+from hopbench.retrieval.strategies.hoprank.trees import MAX_LEAVES, Trees
 from hopbench.retrieval.support.errors import InputError
 
 MAX_TREES = 5000

@@ -32,7 +32,7 @@ def test_the_wording_that_is_lacking_most_is_taken(generator: Generator) -> None
 
 
 def test_bm25_finds_some_of_nearly_every_questions_evidence(generator: Generator) -> None:
-    made = generator.make(Recipe(questions=40, seed=5)).questions
+    made = generator.make(Recipe(questions=20, seed=5)).questions
     levels = [each.found.bm25 for each in made]
-    assert levels.count(NONE) <= 4
+    assert levels.count(NONE) <= 2
     assert levels.count(SOME) > levels.count(ALL) > 0

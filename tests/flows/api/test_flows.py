@@ -13,8 +13,15 @@ from tests.flows.cli.conftest import write_benchmark
 from tests.support.places import ROOT
 
 import hopbench.flows
-from hopbench.flows.api.deployable.definition import same_folder, unfinished_folder
+from hopbench.flows.api.deployable.definition import (
+    CheckedFlow,
+    explain_crash,
+    refuse_others,
+    same_folder,
+    unfinished_folder,
+)
 from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.refusals import refusal
 from hopbench.flows.settings.run_settings import RunSettings
 from hopbench.flows.settings.secrets import VARIABLES, block_of, load_secrets
 from hopbench.flows.settings.setting import declared
@@ -113,6 +120,74 @@ def test_the_server_accepts_what_the_command_line_does(right: dict[str, Any]) ->
     assert not refused("nightly", **right)
 
 
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (
+            {"datasett": "x", "dataset": "hopworld"},
+            "parameter datasett (sent: 'x') is unknown, did you mean dataset?",
+        ),
+        (
+            {"limit": 0, "dataset": "hopworld"},
+            "parameter limit=0: Input should be greater than or equal to 1 (Only the first N questions "
+            "(the whole corpus stays). At least 1)",
+        ),
+        (
+            {"keep": "many", "dataset": "hopworld"},
+            "parameter keep='many': Input should be a valid integer, unable to parse string as an integer (",
+        ),
+        ({"limit": 0, "seedd": 1}, "greater than or equal to 1 (Only the first N questions"),
+        ({"xyzzy": "s" * 1000}, "sss') is unknown, there are dataset, store, "),
+    ],
+    ids=["unknown", "bound", "type", "two", "long"],
+)
+def test_what_does_not_fit_a_parameter_is_refused_by_name_value_limit_and_remedy(
+    sent: dict[str, Any], reason: str
+) -> None:
+    flow = hopbench.flows.nightly
+    assert isinstance(flow, CheckedFlow)
+    message = str(refusal(flow.name, flow.described, sent))
+    assert len(message) < 1000
+    assert message.startswith("nightly did not run: parameter ")
+    assert reason in message
+    assert message.endswith(". Correct the parameters and start it again")
+
+
+def test_a_parameter_that_has_to_be_given_is_named() -> None:
+    flow = hopbench.flows.evaluate.with_options(name="mine")
+    assert isinstance(flow, CheckedFlow)
+    assert "mine did not run: parameter dataset is missing: " in str(refusal(flow.name, flow.described, {}))
+    assert refusal(flow.name, flow.described, {"dataset": "hopworld", "limit": 3}) is None
+
+
+@pytest.mark.prefect
+def test_what_was_sent_through_the_api_and_fits_no_parameter_fails_the_run(prefect_runtime: PrefectRuntime) -> None:
+    """Unknown names are refused by the server, or, where its schema is open, explained by the process that ran it."""
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectHTTPStatusError
+    from prefect.flow_engine import run_flow
+    from prefect.states import Crashed
+    from prefect.types.entrypoint import EntrypointType
+
+    flow: Any = hopbench.flows.evaluate
+    with prefect_runtime.flow_settings(), get_client(sync_client=True) as client:
+        deployment = flow.to_deployment("closed", entrypoint_type=EntrypointType.MODULE_PATH)
+        refuse_others(deployment)
+        made, sent = deployment.apply(), {"dataset": "hopworld", "datasett": "x"}
+        with pytest.raises(PrefectHTTPStatusError, match=r"409.*'datasett' was unexpected"):
+            client.create_flow_run_from_deployment(made, parameters=sent)
+        unknown = client.create_flow_run(flow, parameters=sent)
+        explain_crash(flow=flow, flow_run=unknown, state=Crashed())
+        state = client.read_flow_run(unknown.id).state
+        assert state is not None
+        assert (state.name, "parameter datasett (sent: 'x') is unknown" in str(state.message)) == ("Failed", True)
+
+        wrong = client.create_flow_run(flow, parameters={"dataset": "hopworld", "limit": 0})
+        ended: Any = run_flow(flow, flow_run=wrong, return_type="state")
+        assert ended.is_failed()
+        assert "InputError: evaluate did not run: parameter limit=0: " in ended.message
+
+
 def test_a_sweeps_form_is_that_of_a_sweep_file() -> None:
     fields = schema("sweep")["properties"]
     assert "grid" in fields["file"]["anyOf"][0]["enum"]
@@ -140,6 +215,23 @@ def test_the_same_parameters_have_the_same_folder_and_a_finished_run_is_left_alo
     assert unfinished_folder(tmp_path, "a/b c", {"seed": 1}, "report.html") == first
     (first / "report.html").touch()
     assert unfinished_folder(tmp_path, "a/b c", {"seed": 1}, "report.html") == first.with_name(f"{first.name}-2")
+
+
+@pytest.mark.parametrize(("url", "expected"), [(None, (300, False)), ("http://127.0.0.1:4200/api", (20, True))])
+def test_a_server_that_prefect_starts_for_a_flow_may_take_its_time_and_sends_nothing_home(
+    url: str | None, expected: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prefect's own 20 s pass on a machine with other work; a server that is there needs none."""
+    from prefect import Flow
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+    from prefect.settings import PREFECT_SERVER_ANALYTICS_ENABLED as ANALYTICS
+    from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS as PATIENCE
+
+    monkeypatch.setattr(Flow, "__call__", lambda _, **sent: ((PATIENCE.value(), ANALYTICS.value()), sent))
+    flow: Any = hopbench.flows.evaluate
+    changed = {PREFECT_API_URL: url, PATIENCE: 20, ANALYTICS: True}
+    with temporary_settings(changed, restore_defaults=() if url else {PREFECT_API_URL}):
+        assert (expected, {"dataset": "hopworld"}) == flow(dataset="hopworld")
 
 
 @pytest.mark.prefect

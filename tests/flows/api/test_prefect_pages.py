@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.flows.cli.conftest import write_benchmark
 from tests.support.browser import headless
-from tests.support.places import ROOT
+from tests.support.served import serving
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.soak, pytest.mark.prefect, pytest.mark.browser]
 SECONDS = 600
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
+CANCEL = "//button[normalize-space(.)='Cancel']"
+CONFIRM = "//*[contains(@class, 'p-modal')]//button[normalize-space(.)='Confirm']"
 FIELD = "//div[contains(@class, 'schema-form-property')][div/label//span[starts-with(., '{name} (')]]"
 
 
@@ -78,16 +78,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Iterator[Page
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     environment["HOPBENCH_HOME"] = str(tmp_path_factory.mktemp("served"))
     flags = ["--port", "0", "--cron", "0 2 1 1 *", "--dataset", str(tiny), "--strategies", "bm25", "--no-ragas"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "hopbench.flows.cli.main", "serve", *flags],
-        env=environment,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        lines = [line for line in iter(process.stdout.readline, "stop it with Ctrl-C; the schedule stays\n") if line]
+    with serving(flags, environment) as (process, lines):
         found = re.search(r"pages    (\S+)", "".join(lines))
         assert found, lines
         yield Pages(found[1])
@@ -169,8 +160,14 @@ def test_the_form_says_what_it_refuses(pages: Pages, chrome: Chrome) -> None:
     assert before == len(pages.runs("nightly"))
 
 
-def test_a_sweep_that_was_cancelled_on_the_pages_goes_on(pages: Pages) -> None:
-    """The button "Cancel" sets the state `CANCELLING`, as here."""
+def cancel(chrome: Chrome, pages: Pages, run: str) -> None:
+    """Click "Cancel" on the page of a run, and on the question whether to cancel it."""
+    chrome.get(f"{pages.address}/runs/flow-run/{run}")
+    until(lambda: chrome.find_elements("xpath", CANCEL))[0].click()
+    until(lambda: chrome.find_elements("xpath", CONFIRM))[0].click()
+
+
+def test_a_sweep_that_was_cancelled_on_the_pages_goes_on(pages: Pages, chrome: Chrome) -> None:
     deployment = pages.api("/deployments/name/sweep/serve")["id"]
     wanted = {"parameters": {"file": "grid", "datasets": ["hopworld-tune"], "seed": 11, "repeats": 4}}
 
@@ -183,7 +180,7 @@ def test_a_sweep_that_was_cancelled_on_the_pages_goes_on(pages: Pages) -> None:
 
     first = started()
     until(lambda: trials(first) >= 5)
-    pages.api(f"/flow_runs/{first}/set_state", {"state": {"type": "CANCELLING"}})
+    cancel(chrome, pages, first)
     assert "CANCELLED" == pages.finished(first)
     second = started()
     assert "COMPLETED" == pages.finished(second)

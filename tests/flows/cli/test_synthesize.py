@@ -38,11 +38,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def halves(world: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two sets of 12 questions from a folder with nothing but corpus.jsonl."""
+    """Two sets of 8 questions from a folder with nothing but corpus.jsonl."""
     folder = tmp_path_factory.mktemp("synthesize-made")
     (folder / "mine").mkdir()
     (folder / "mine" / "corpus.jsonl").write_bytes((world / "corpus.jsonl").read_bytes())
-    given = ("--dataset", folder / "mine", "--out", folder / "made", "--questions", 12, "--role", "halves")
+    given = ("--dataset", folder / "mine", "--out", folder / "made", "--questions", 8, "--role", "halves")
     done = call("synthesize", *given, home=home)
     assert (0, "") == (done.code, done.err)
     return folder / "made"
@@ -128,14 +128,15 @@ def test_a_report_says_how_far_to_trust_a_synthetic_set(halves: Path, home: Path
 
 def test_hoprank_learns_from_a_half(halves: Path, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
-    done = call("train", "hoprank", "--dataset", halves / "tune", "--folds", 0, "--rounds", 0, "--out", file, home=home)
+    given = ("--folds", 0, "--rounds", 0, "--passes", 1, "--out", file)
+    done = call("train", "hoprank", "--dataset", halves / "tune", *given, home=home)
     assert 0 == done.code, done.err
     assert {"tune"} == set(json.loads(file.read_text())["provenance"]["learned_from"])
 
 
 def test_a_check_compares_with_real_questions_and_writes_the_table(world: Path, home: Path, tmp_path: Path) -> None:
     file, page = tmp_path / "check.json", tmp_path / "page.md"
-    given = ("--questions", 10, "--seeds", 2, "--strategies", "bm25,vector,pagerank", "--out", file)
+    given = ("--questions", 6, "--seeds", 2, "--strategies", "bm25,vector", "--out", file)
     done = call("synthesize", "--check", world, *given, home=home)
     assert 0 == done.code, done.err
     assert re.search(r"^Kendall's tau +-?[01]\.\d{3} +\[", done.out, re.MULTILINE)
@@ -145,7 +146,7 @@ def test_a_check_compares_with_real_questions_and_writes_the_table(world: Path, 
     page.write_text("before\n<!-- figures of trust -->\nold\n<!-- /figures of trust -->\nafter\n")
     write_table([str(page), str(file)])
     text = page.read_text()
-    assert "| world | 200 | 30 / 10 |" in text
+    assert "| world | 200 | 30 / 6 |" in text
     assert "old" not in text
 
 
@@ -154,7 +155,7 @@ def test_python_writes_the_same_bytes(
 ) -> None:
     monkeypatch.setenv("HOPBENCH_HOME", str(home))
     corpus = hopbench.open(halves.parent / "mine")
-    folders = corpus.synthesize(tmp_path / "made", 12, role="halves")
+    folders = corpus.synthesize(tmp_path / "made", 8, role="halves")
     assert [tmp_path / "made" / "tune", tmp_path / "made" / "report"] == folders
     for folder in folders:
         for name in FILES:

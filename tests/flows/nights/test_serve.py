@@ -15,6 +15,7 @@ import pytest
 import yaml
 from tests.flows.cli.conftest import call
 from tests.support.places import ROOT
+from tests.support.served import serving
 
 from hopbench.flows.api.deployable.serving import Schedules
 
@@ -78,18 +79,7 @@ def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: Pre
     flags = ["--cron", CRON, "--cron", SECOND, "--keep", "7", "--webhook", "https://hooks.example.org/T0KEN"]
     seen = []
     for ending in (signal.SIGKILL, signal.SIGTERM):
-        with subprocess.Popen(
-            [sys.executable, "-m", "hopbench.flows.cli.main", "serve", *flags],
-            env=environment,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        ) as process:
-            assert process.stdout is not None
-            shown = [
-                line for line in iter(process.stdout.readline, "stop it with Ctrl-C; the schedule stays\n") if line
-            ]
+        with serving(flags, environment) as (process, shown):
             assert shown[0] == "serving  hopbench nightly --keep 7\n"
             wait_for(lambda: served() == FLOWS and len(night().schedules) >= 2)
             process.send_signal(ending)

@@ -6,14 +6,19 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import psutil
 import pytest
 from tests.flows.cli.conftest import call, write_benchmark
 
 from hopbench.eval.trials.batch_work import Unit
 from hopbench.flows.api.runs import Run
+from hopbench.flows.orchestration import work_pool
 from hopbench.flows.orchestration.spool import Spool, take_units
 from hopbench.flows.run.worker import RunJob, code_here
 from hopbench.flows.settings.home import Home
@@ -127,6 +132,124 @@ def test_a_pool_that_is_not_there_is_refused(
     assert "--runner pool:nobody: the server has no such work pool" in done.err
 
 
+VANISHING = """
+import sys, time
+from hopbench.flows.orchestration import work_pool
+from hopbench.flows.orchestration.spool import Spool
+from hopbench.flows.settings.home import Home
+spool = Spool.of(Home.resolve(), sys.argv[1])
+assert spool.claimed(0, sys.argv[2])
+spool.beat(sys.argv[2], 1)
+print("working", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.prefect
+def test_a_killed_worker_is_noticed_and_its_unit_goes_to_another(
+    home: Home,
+    job: RunJob,
+    prefect_runtime: PrefectRuntime,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import WorkPoolCreate
+    from prefect.states import Completed, Running
+
+    for name, value in (("POLL_SECONDS", 0.05), ("STATES_SECONDS", 0.1), ("SILENT_SECONDS", {"RUNNING": 1.0})):
+        monkeypatch.setattr(work_pool, name, value)
+    monkeypatch.setenv("PREFECT_API_URL", prefect_runtime.api_url)
+    pool, found = work_pool.WorkPool("vanishing", 1, home), dict[Any, Any]()
+    with prefect_runtime.flow_settings(), get_client(sync_client=True) as client:
+        client.create_work_pool(WorkPoolCreate(name="vanishing", type="process"), overwrite=True)
+        waiting = threading.Thread(target=pool.run, args=(job, [Unit(0, "bm25")], found.__setitem__), daemon=True)
+        waiting.start()
+
+        def begun(number: int) -> Any:
+            """The pool's flow run of that number, as a worker begins it."""
+            wait_for(lambda: len(pool._runs) == number)
+            run = client.read_flow_run(cast("Any", list(pool._runs)[-1]))
+            client.set_flow_run_state(run.id, Running(), force=True)
+            return run
+
+        lost = begun(1)
+        command = [sys.executable, "-c", VANISHING, lost.parameters["job"], str(lost.id)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "working\n"
+            worker.kill()
+        second = begun(2)
+        assert take_units(home, second.parameters["job"], str(second.id)) == 1
+        client.set_flow_run_state(second.id, Completed(), force=True)
+        waiting.join(60)
+        state = client.read_flow_run(lost.id).state
+    assert [Unit(0, "bm25")] == list(found)
+    assert state is not None
+    assert (state.type.value, "no sign of its worker for 1 s" in str(state.message)) == ("CRASHED", True)
+    assert f"flow run {lost.id}: no sign of its worker" in caplog.text
+    assert "Its units go to another one" in caplog.text
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it takes too long"
+        time.sleep(0.05)
+
+
+@contextmanager
+def worker_of(pool: str, runtime: PrefectRuntime, home: Home, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A real worker of a pool; the block ends it."""
+    environment = {**os.environ, "PREFECT_API_URL": runtime.api_url, "HOPBENCH_HOME": str(home.root)}
+    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool]
+    with subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.DEVNULL) as worker:
+        try:
+            yield worker
+        finally:
+            worker.terminate()
+            worker.wait(60)
+
+
+@pytest.mark.soak
+@pytest.mark.prefect
+def test_a_machine_that_is_lost_while_it_ranks_costs_no_unit(
+    home: Home,
+    dataset: Path,
+    tmp_path: Path,
+    prefect_runtime: PrefectRuntime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The worker and all its processes are killed when it has claimed a unit; a second worker comes later."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import WorkPoolCreate
+
+    monkeypatch.setattr(work_pool, "SILENT_SECONDS", {"RUNNING": 20.0, "PENDING": 60.0})
+    with get_client(sync_client=True) as client:
+        client.create_work_pool(WorkPoolCreate(name="lost", type="process"), overwrite=True)
+    with ExitStack() as stack:
+        first = stack.enter_context(worker_of("lost", prefect_runtime, home, tmp_path))
+
+        def lose() -> None:
+            wait_for(lambda: list((home.scratch / "pool").glob("*/*.claim")), 300)
+            machine = [psutil.Process(first.pid), *psutil.Process(first.pid).children(recursive=True)]
+            for one in machine:
+                one.kill()
+            stack.enter_context(worker_of("lost", prefect_runtime, home, tmp_path))
+
+        losing = threading.Thread(target=lose)
+        losing.start()
+        given = ("--dataset", dataset, "--strategies", LABELS, "--no-ragas", "--batch", "2", "--runner", "pool:lost")
+        done = call(
+            *("run", *given, "--workers", "1", "--out", tmp_path / "out"),
+            home=home.root,
+            environment={"PREFECT_API_URL": prefect_runtime.api_url},
+        )
+        losing.join()
+    assert done.code == 0, done.err
+    assert {"bm25", "pagerank[restart=0.3]"} == set(Run(tmp_path / "out").leaderboard().index)
+
+
 @pytest.mark.soak
 @pytest.mark.prefect
 def test_a_second_process_that_works_for_a_pool_ranks_the_same(
@@ -138,21 +261,15 @@ def test_a_second_process_that_works_for_a_pool_ranks_the_same(
     left = sorted((home.scratch / "pool").glob("*"))  # of other tests
     with get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name="tests", type="process"), overwrite=True)
-    environment = {**os.environ, "PREFECT_API_URL": prefect_runtime.api_url, "HOPBENCH_HOME": str(home.root)}
-    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "tests"]
-    with subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL) as worker:
-        try:
-            for runner in ((), ("--runner", "pool:tests", "--workers", "2")):
-                given = ("--dataset", dataset, "--strategies", LABELS, "--no-ragas", "--batch", "2", *runner)
-                done = call(
-                    *("run", *given, "--out", tmp_path / (runner[1] if runner else "plain")),
-                    home=home.root,
-                    environment={"PREFECT_API_URL": prefect_runtime.api_url},
-                )
-                assert (done.code, done.err) == (0, "")
-        finally:
-            worker.terminate()
-            worker.wait(60)
+    with worker_of("tests", prefect_runtime, home, tmp_path):
+        for runner in ((), ("--runner", "pool:tests", "--workers", "2")):
+            given = ("--dataset", dataset, "--strategies", LABELS, "--no-ragas", "--batch", "2", *runner)
+            done = call(
+                *("run", *given, "--out", tmp_path / (runner[1] if runner else "plain")),
+                home=home.root,
+                environment={"PREFECT_API_URL": prefect_runtime.api_url},
+            )
+            assert (done.code, done.err) == (0, "")
     plain, pooled = (Run(tmp_path / name).questions() for name in ("plain", "pool:tests"))
     for column in ("question_id", "strategy", "ranked_ids", "scores"):
         assert [list(value) for value in plain[column]] == [list(value) for value in pooled[column]], column

@@ -8,22 +8,70 @@ from pathlib import Path
 import pytest
 
 from hopbench.flows.cli.bench import _sizes
-from hopbench.flows.studies.growth import Built, Cost, growth
+from hopbench.flows.studies.growth import STEPS, Cost, Step, growth
+from hopbench.flows.studies.growth_tables import BEGIN, END, markdown, write_table
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import InputError
 
+LABELS, SIMILAR = "bm25,graph_expansion", "SIMILAR_TO"
+
 
 def test_each_size_is_built_and_each_label_measured(tmp_path: Path) -> None:
-    found = list(growth([400, 300], resolve("bm25,graph_expansion"), 20, tmp_path, lambda _: None))
+    reports: list[str] = []
+    found = list(growth([400, 300], resolve(LABELS), 20, tmp_path, reports.append, "arrays"))
 
-    kinds = [(one.passages, one.label if isinstance(one, Cost) else "") for one in found]
-    assert [(size, name) for size in (300, 400) for name in ("", "bm25", "graph_expansion")] == kinds
+    names = [(one.passages, one.name if isinstance(one, Step) else one.label) for one in found]
+    assert [(size, name) for size in (300, 400) for name in (*STEPS, *LABELS.split(","))] == names
     costs = {(one.passages, one.label): one for one in found if isinstance(one, Cost)}
     assert (0, 0.0) == (costs[300, "bm25"].round_trips, costs[300, "bm25"].rows)
     expansion = costs[400, "graph_expansion"]
     assert expansion.round_trips == 1  # documented: one hop, so one round trip for all 20 questions
     assert expansion.edges > 0
-    assert all(one.graph_seconds > 0 for one in found if isinstance(one, Built))
+    steps = [one for one in found if isinstance(one, Step)]
+    assert all(step.cpu > 0 and step.peak > 10**7 and not step.resumed for step in steps)
+
+    reports.clear()
+    assert found == list(growth([300, 400], resolve(LABELS), 20, tmp_path, reports.append, "arrays"))
+    assert [] == reports, "what is known is measured again"
+    with pytest.raises(InputError, match="name another --out"):
+        list(growth([300], resolve(LABELS), 30, tmp_path, reports.append, "arrays"))
+
+    document = tmp_path / "scale.md"
+    document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    write_table(document, markdown(found))
+    text = document.read_text(encoding="utf-8")
+    assert text.startswith(
+        f"before\n{BEGIN}\n\n| step | 300: CPU | memory | 400: CPU | memory |\n|---|---|---|---|---|\n"
+    )
+    assert "old" not in text
+    assert f"| `graph_expansion` | {costs[300, 'graph_expansion'].ms:.2f} | " in text
+    assert text.endswith(f"{END}\nafter\n")
+
+
+def test_a_killed_measurement_goes_on_and_says_what_it_did_not_see(tmp_path: Path) -> None:
+    def killed(report: str) -> None:
+        if SIMILAR in report:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(growth([300], resolve("bm25"), 20, tmp_path, killed))
+    journal = tmp_path / "growth.jsonl"
+    journal.write_text(f'{journal.read_text()}\n{{"passages": 300, "begun": "{SIMILAR}"}}\n{{"passages": 300, "na')
+    found = list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None))
+
+    assert [SIMILAR] == [one.name for one in found if isinstance(one, Step) and one.resumed]
+    assert {*STEPS, "bm25"} == {one.name if isinstance(one, Step) else one.label for one in found}
+    assert "| SIMILAR_TO | ≥ " in markdown(found)
+
+
+@pytest.mark.parametrize("text", ["no marks", f"only {BEGIN}", None])
+def test_a_document_without_the_marks_is_refused(text: str | None, tmp_path: Path) -> None:
+    document = tmp_path / "doc.md"
+    if text is not None:
+        document.write_text(text)
+
+    with pytest.raises(InputError, match=r"--table .*doc\.md"):
+        write_table(document, "table")
 
 
 @pytest.mark.parametrize("text", ["", "10", "1000,x", "2000000"])

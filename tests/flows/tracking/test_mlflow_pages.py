@@ -25,51 +25,42 @@ if TYPE_CHECKING:
 TRIALS = 30
 
 
-@pytest.fixture
-def home(tmp_path: Path, home_with_database: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    place = Home(home_with_database(tmp_path / "home")).prepare()
-    for name, value in place.environment(os.environ).items():
-        monkeypatch.setenv(name, value)
-    return place
-
-
-def test_each_experiment_has_a_page_the_newest_first(home: Home) -> None:
+def test_each_experiment_has_a_page_the_newest_first(tracked_home: Home) -> None:
     for name, started in (
         ("hopbench/old", 1.0),
         ("hopbench/new", 3.0),
         (SWEEPS_EXPERIMENT, 2.0),
         ("hopbench-models", 4.0),
     ):
-        with Tracker.start(home, name) as tracker:  # without a metric: as an older HopBench made them
+        with Tracker.start(tracked_home, name) as tracker:  # without a metric: as an older HopBench made them
             tracker.log(RunPayload(name, "run", started_at=started))
-    found = experiment_pages(home, "http://127.0.0.1:5000")
+    found = experiment_pages(tracked_home, "http://127.0.0.1:5000")
     assert list(found) == ["hopbench/new", SWEEPS_EXPERIMENT, "hopbench/old"]
     from mlflow import MlflowClient
 
-    client = MlflowClient(tracking_uri=tracking_uri(home), registry_uri=tracking_uri(home))
+    client = MlflowClient(tracking_uri=tracking_uri(tracked_home), registry_uri=tracking_uri(tracked_home))
     for name, page in found.items():
         experiment = client.get_experiment_by_name(name)
         assert page == runs_page("http://127.0.0.1:5000", experiment.experiment_id, METRIC)
         assert "mlflow.sharedViewState.hopbench-all_gold_at_10" in experiment.tags
 
 
-def test_a_home_without_runs_and_a_taken_port_are_refused(home: Home) -> None:
+def test_a_home_without_runs_and_a_taken_port_are_refused(tracked_home: Home) -> None:
     with pytest.raises(InputError, match=r"no run was tracked at sqlite:.* yet"):
-        experiment_pages(home, "")
+        experiment_pages(tracked_home, "")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=rf"--port {port} cannot be used"), mlflow_server(home, port):
+        with pytest.raises(InputError, match=rf"--port {port} cannot be used"), mlflow_server(tracked_home, port):
             pass
 
 
-def test_a_server_of_ones_own_is_used_as_it_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_of_ones_own_is_used_as_it_is(tracked_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mlflow.example.org")
-    with mlflow_server(home, 5000) as address:
+    with mlflow_server(tracked_home, 5000) as address:
         assert address == "http://mlflow.example.org"
-    assert not (home.logs / "mlflow-server.log").exists()
+    assert not (tracked_home.logs / "mlflow-server.log").exists()
 
 
 def test_a_password_in_the_stores_address_is_no_argument_of_the_server(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,28 +36,19 @@ FAILED = {
 }
 
 
-@pytest.fixture
-def home(tmp_path: Path, home_with_database: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    place = Home(home_with_database(tmp_path / "home")).prepare()
-    for name, value in place.environment(os.environ).items():
-        monkeypatch.setenv(name, value)
-    return place
-
-
 def judged(folder: Path, *questions: object) -> RunPayload:
     file = folder / "judged.jsonl"
     file.write_text("\n".join(json.dumps(one, ensure_ascii=False) for one in questions), encoding="utf-8")
     return RunPayload("night/pagerank", "pagerank", judged=file, started_at=1000.0, ended_at=1002.0)
 
 
-def test_a_judged_question_is_a_trace_of_its_label_once(home: Home, tmp_path: Path) -> None:
+def test_a_judged_question_is_a_trace_of_its_label_once(tracked_home: Home, tmp_path: Path) -> None:
     from mlflow import MlflowClient
 
     for _ in range(2):  # a run that is written again
-        with Tracker.start(home, "hopbench/made") as tracker:
+        with Tracker.start(tracked_home, "hopbench/made") as tracker:
             tracker.log(judged(tmp_path, QUESTION, FAILED))
-    client = MlflowClient(tracking_uri=tracking_uri(home), registry_uri=tracking_uri(home))
+    client = MlflowClient(tracking_uri=tracking_uri(tracked_home), registry_uri=tracking_uri(tracked_home))
     run_id = tracker.run_ids["night/pagerank"]
     traces = {
         one.info.client_request_id: one
@@ -86,9 +75,11 @@ def test_a_judged_question_is_a_trace_of_its_label_once(home: Home, tmp_path: Pa
     assert len(second.data.spans) == 2  # no reader, no answer
 
 
-def test_a_secret_in_an_answer_is_not_stored(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_in_an_answer_is_not_stored(
+    tracked_home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
-    tracker = Tracker.start(home, "hopbench/secret")
+    tracker = Tracker.start(tracked_home, "hopbench/secret")
     tracker.log(judged(tmp_path, {**QUESTION, "answer": "the key is sk-planted-0123456789"}))
     with pytest.raises(TrackingError, match=r"judged\.jsonl contains the value of a secret"):
         tracker.close()

@@ -16,31 +16,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, NODE_COLUMNS, Tables
 from hopbench.retrieval.graph.stores.arrays import activation, hops, whole, wording
-from hopbench.retrieval.graph.stores.arrays.graph import (
-    ArrayGraph,
-    EndsWriter,
-    edge_writer,
-    node_writer,
-    write_index,
-    write_sides,
-)
-from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
+from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
+from hopbench.retrieval.graph.stores.arrays.write import VECTORS, write_tables
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
 from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.types import Chunk
 
 FORMAT = 2
 SUFFIX = ".arrays"
-VECTORS = ".vectors.npy"
 ABOUT = "graph.json"  # written last: a folder without it is no graph
 
 QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
@@ -113,11 +102,9 @@ class ArrayStore:
 
     def chunk_vectors(self, chunks: Sequence[Chunk]) -> NDArray[np.float32] | None:
         """The vectors of chunks, mapped, shape (n, d); None unless the graph has them of just these, in this order."""
-        if not (self.path / ABOUT).exists():
-            return None
         try:
             nodes = self.graph.nodes[CHUNK]
-        except DamagedGraphError:  # it will be built again
+        except DamagedGraphError:  # or none: whoever reads the record says so, and a build makes it anew
             return None
         file = self.path / f"{CHUNK}{VECTORS}"
         if not file.is_file() or len(nodes) != len(chunks):
@@ -131,7 +118,7 @@ class ArrayStore:
         partial_folder = self.path.with_name(f"{self.path.name}.partial")
         try:
             shutil.rmtree(partial_folder, ignore_errors=True)
-            _write(partial_folder, tables)
+            write_tables(partial_folder, tables)
             files = sorted(partial_folder.iterdir())
             sizes, sums = {file.name: file.stat().st_size for file in files}, {file.name: _sum(file) for file in files}
             about = {"format": FORMAT, "record": dict(record), "sizes": sizes, "sums": sums}
@@ -146,7 +133,7 @@ class ArrayStore:
             ) from error
 
     def record(self) -> Mapping[str, Any] | None:
-        """See `GraphStore.record`; refuses a graph with a file that is missing or cut."""
+        """See `GraphStore.record`."""
         if not self.path.exists():
             return None
         self.check()
@@ -217,47 +204,3 @@ class ArrayStore:
 def _sum(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _write(folder: Path, tables: Tables) -> None:
-    """The tables as arrays, read part by part: nodes first, since edges are kept as rows of their ends.
-
-    Of the vectors only the chunks' are kept, which every search reads.
-    """
-    counts = {}
-    for label, names in NODE_COLUMNS.items():
-        with node_writer(folder, label) as nodes:
-            for part in tables.parts(label):
-                nodes.add(_columns(part, names))
-        counts[label] = nodes.rows
-        write_index(folder, label)
-    for kind, names in EDGE_COLUMNS.items():
-        ends = EndsWriter(folder, kind)
-        with edge_writer(folder, kind) as edges:
-            for part in tables.parts(kind):
-                known = ends.add(part["source"].tolist(), part["target"].tolist())
-                edges.add(_columns(part[known], names[2:]))
-        write_sides(folder, kind, *(counts[label] for label in EDGE_ENDS[kind]))
-    _write_vectors(folder, counts[CHUNK], tables)
-
-
-def _write_vectors(folder: Path, chunks: int, tables: Tables) -> None:
-    nodes, written = Nodes(folder, CHUNK), 0
-    file: np.memmap[Any, np.dtype[np.float32]] | None = None
-    for label, ids, vectors in tables.vector_parts():
-        if label == CHUNK:
-            if file is None:
-                place, shape = folder / f"{CHUNK}{VECTORS}", (chunks, vectors.shape[1])
-                file = open_memmap(place, mode="w+", dtype=np.float32, shape=shape)
-            file[nodes.rows(ids)] = on_grid(vectors)
-            written += len(ids)
-        if written == chunks:
-            break  # names are embedded as their part is asked for: no next one is
-    if file is not None:
-        file.flush()
-
-
-def _columns(part: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
-    return {
-        name: values.tolist() for name, values in part.reindex(columns=list(names)).items() if isinstance(name, str)
-    }

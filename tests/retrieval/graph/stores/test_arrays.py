@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -186,8 +188,9 @@ def test_a_damaged_file_names_itself_and_the_remedy(tmp_path: Path, name: str, c
     else:
         file.unlink()
 
-    with pytest.raises(StoreError, match=rf"one\.arrays.*{name} is not as it was written.*hopbench graph build"):
-        store.read(cypher.NAMES)
+    for reading in (lambda: store.read(cypher.NAMES), store.record):
+        with pytest.raises(StoreError, match=rf"one\.arrays.*{name} is not as it was written.*hopbench graph build"):
+            reading()
 
     assert fingerprint(SMALL) == fingerprint(StoredTables(written(tmp_path)))
 
@@ -286,5 +289,30 @@ def test_an_index_maps_the_vectors_of_its_chunks_and_of_no_others(tmp_path: Path
     expected = plan.embedder.embed([chunk.content for chunk in chunks])
     assert np.allclose(expected, index.vectors, atol=1e-7)
     assert store.chunk_vectors(chunks[1:]) is None
+    (store.path / "Entity.id.utf8.bin").write_bytes(b"cut")
+    damaged = ArrayStore(tmp_path / "graphs", plan.namespace)
+    assert damaged.chunk_vectors(chunks) is None
+    build_graph(plan, damaged, tmp_path / "staging", plain)
+    assert damaged.chunk_vectors(chunks) is not None
+    store = damaged
     assert store.chunk_vectors(chunks[::-1]) is None
     assert ArrayStore(tmp_path, "nothing").chunk_vectors(chunks) is None
+
+
+def test_a_full_disk_is_one_error_and_the_graph_before_stays(tmp_path: Path) -> None:
+    store = written(tmp_path)
+    program = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from hopbench.retrieval.graph.stores.arrays.store import ArrayStore\n"
+        "from hopbench.retrieval.graph.stores.fingerprint import StoredTables\n"
+        "from hopbench.retrieval.support.errors import IncompleteError\n"
+        "folder = Path(sys.argv[1]); source = StoredTables(ArrayStore(folder, 'one')); list(source.parts('Chunk'))\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5))\n"
+        "try: ArrayStore(folder, 'one').write(source, {})\n"
+        "except IncompleteError as error: sys.exit(0 if 'one.arrays' in str(error) else 9)"
+    )
+
+    assert 0 == subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode
+
+    assert {"build_key": "k"} == store.record()
+    assert fingerprint(SMALL) == fingerprint(StoredTables(store))

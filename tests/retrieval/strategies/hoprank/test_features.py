@@ -73,7 +73,7 @@ def test_base_features_by_hand(
 def test_scores_are_measured_against_the_pool_s() -> None:
     nothing = np.zeros(2)
     question = ReadQuestion(
-        np.array([0]), np.ones(1), np.ones(1, np.int64), np.zeros(1, bool), np.zeros(1, bool), {}, {}
+        ("wood",), np.array([0]), np.ones(1), np.ones(1, np.int64), np.zeros(1, bool), np.zeros(1, bool), {}, {}
     )
     facts = ChunkFacts(
         question=question,
@@ -96,7 +96,9 @@ def test_scores_are_measured_against_the_pool_s() -> None:
 def test_rare_words_and_pairs_of_them_by_hand() -> None:
     """Words of idf 4, 5 and 2 in 2, 1 and 9 chunks; the first two are rare, and two chunks of the pool have both."""
     no = np.zeros(3, bool)
-    question = ReadQuestion(np.arange(3), np.array([4.0, 5.0, 2.0]), np.array([2, 1, 9]), no, no, {}, {})
+    question = ReadQuestion(
+        ("ed", "wood", "sang"), np.arange(3), np.array([4.0, 5.0, 2.0]), np.array([2, 1, 9]), no, no, {}, {}
+    )
     nothing = np.zeros(2)
     facts = ChunkFacts(
         question=question,

@@ -11,7 +11,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank, standing
 from hopbench.retrieval.strategies.hoprank import list_features as features
-from hopbench.retrieval.strategies.hoprank.list_facts import LISTED, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import LISTED, READ, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
@@ -76,7 +76,7 @@ def test_a_list_has_every_feature_of_its_best_candidates(index: Index) -> None:
         facts = list_facts(candidates, passed)
         values = tree_features(facts)
         last, paths = passed[-1]
-        assert (min(len(last.chunks), LISTED), len(tree_names())) == values.shape
+        assert (min(len(last.chunks), READ), len(tree_names())) == values.shape
         assert np.isfinite(values).all()
         assert sorted(last.scores, reverse=True)[:LISTED] == facts.score.tolist()
         assert paths is not None

@@ -20,8 +20,12 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank.contributions import UNREAD, Scores
 from hopbench.retrieval.strategies.hoprank.list_features import tree_names
-from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
+from hopbench.retrieval.strategies.hoprank.paths import Ranked
+from hopbench.retrieval.strategies.hoprank.scoring import Reordered
+from hopbench.retrieval.strategies.hoprank.tree import Tree
+from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import from_json, shipped, to_json
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
@@ -186,3 +190,19 @@ def test_weights_without_trees_rank_by_the_linear_score(index: Index, tmp_path: 
     ]
 
     assert scores(labels[0]) == scores(labels[1])
+
+
+def test_what_trees_do_not_read_stays_below_what_they_do() -> None:
+    """Linear scores 3, 2, 1 and .5; trees take 5 off the first two: the others go below −3."""
+    names = tree_names()
+    takes = Trees(names, (Tree([0], [0.5], [~0], [~1], [-5.0, 7.0], [3, 1]),))
+    last = Ranked(np.arange(4), np.array([[3.0], [2.0], [1.0], [0.5]]), np.ones(1))
+    scores = Scores.of(last, Reordered(np.array([0, 1]), np.zeros((2, len(names))), takes))
+    shares = scores.shares(np.arange(4))
+
+    assert [0, 1, 2, 3] == scores.chunks.tolist()
+    assert [-2.0, -3.0, -3.000001, -3.500001] == pytest.approx(scores.values.tolist())
+    assert scores.values.tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
+    assert [0.0, 0.0, -4.000001, -4.000001] == pytest.approx(shares[:, scores.names[UNREAD]].tolist())
+    raised = Scores.of(last, Reordered(np.array([0, 1]), np.ones((2, len(names))), takes))
+    assert [10.0, 9.0, 1.0, 0.5] == raised.values.tolist()  # below already

@@ -1,0 +1,63 @@
+"""The tables of a growth study as Markdown, and their place in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hopbench.eval.files import write_atomically
+from hopbench.flows.studies.growth import STEPS, Cost, Step
+from hopbench.retrieval.support.errors import InputError
+
+BEGIN, END = "<!-- hopbench bench -->", "<!-- end of hopbench bench -->"
+
+
+def markdown(found: Sequence[Step | Cost]) -> str:
+    """A table of steps (processor time, peak memory) and one of labels (milliseconds and edges a question) by size."""
+    sizes = sorted({one.passages for one in found})
+    steps = {(one.name, one.passages): one for one in found if isinstance(one, Step)}
+    costs = {(one.label, one.passages): one for one in found if isinstance(one, Cost)}
+    lines = [_row(["step", *(f"{size:,}: CPU | memory" for size in sizes)]), _rule(1 + 2 * len(sizes))]
+    for name in STEPS:
+        cells = [_step(steps.get((name, size))) for size in sizes]
+        lines.append(_row([name, *cells]))
+    labels = list(dict.fromkeys(label for label, _ in costs))
+    lines += ["", _row(["label", *(f"{size:,}: ms | edges" for size in sizes), "once", "failed"])]
+    lines.append(_rule(3 + 2 * len(sizes)))
+    for label in labels:
+        own = [costs.get((label, size)) for size in sizes]
+        known = [one for one in own if one]
+        once, failed = max(one.once_seconds for one in known), sum(one.failures for one in known)
+        lines.append(_row([f"`{label}`", *map(_cost, own), f"{once:.1f} s", str(failed)]))
+    return "\n".join(lines)
+
+
+def write_table(document: Path, text: str) -> None:
+    """Put the tables between the marks of a document; raises InputError where it lacks them."""
+    try:
+        whole = document.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--table {document}: {error}: name a Markdown file") from error
+    before, begin, rest = whole.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"--table {document}: it lacks the lines {BEGIN} and {END}, between which the table goes")
+    write_atomically(document, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}".encode())
+
+
+def _step(step: Step | None) -> str:
+    if step is None:
+        return "– | –"
+    return f"{'≥ ' if step.resumed else ''}{step.cpu:,.1f} s | {step.peak / 1e9:.2f} GB"
+
+
+def _cost(cost: Cost | None) -> str:
+    return "– | –" if cost is None else f"{cost.ms:.2f} | {cost.edges:,.0f}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _rule(columns: int) -> str:
+    return f"|{'---|' * columns}"

@@ -1,0 +1,69 @@
+"""Writes tables as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.lib.format import write_array_header_1_0
+
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
+from hopbench.retrieval.graph.stores.arrays.graph import (
+    EndsWriter,
+    edge_writer,
+    node_writer,
+    write_index,
+    write_sides,
+)
+from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
+from hopbench.retrieval.support.arithmetic import on_grid
+
+VECTORS = ".vectors.npy"
+
+
+def write_tables(folder: Path, tables: Tables) -> None:
+    """The tables as arrays, read part by part: nodes first, since edges are kept as rows of their ends.
+
+    Of the vectors only the chunks' are kept, which every search reads.
+    """
+    counts = {}
+    for label, names in NODE_COLUMNS.items():
+        with node_writer(folder, label) as nodes:
+            for part in tables.parts(label):
+                nodes.add(_columns(part, names))
+        counts[label] = nodes.rows
+        write_index(folder, label)
+    for kind, names in EDGE_COLUMNS.items():
+        ends = EndsWriter(folder, kind)
+        with edge_writer(folder, kind) as edges:
+            for part in tables.parts(kind):
+                known = ends.add(part["source"].tolist(), part["target"].tolist())
+                edges.add(_columns(part[known], names[2:]))
+        write_sides(folder, kind, *(counts[label] for label in EDGE_ENDS[kind]))
+    _write_vectors(folder, counts[CHUNK], tables)
+
+
+def _write_vectors(folder: Path, chunks: int, tables: Tables) -> None:
+    """The chunks' vectors, where they come in the order of the nodes; a mapped file would crash on a full disk."""
+    nodes, place, written = Nodes(folder, CHUNK), folder / f"{CHUNK}{VECTORS}", 0
+    with place.open("wb") as file:
+        for label, ids, vectors in tables.vector_parts():
+            if label == CHUNK and np.array_equal(nodes.rows(ids), np.arange(written, written + len(ids))):
+                if not written:
+                    header = {"descr": "<f4", "fortran_order": False, "shape": (chunks, vectors.shape[1])}
+                    write_array_header_1_0(file, header)
+                file.write(np.ascontiguousarray(on_grid(vectors)).tobytes())
+                written += len(ids)
+            if written == chunks:
+                break  # names are embedded as their part is asked for: no next one is
+    if not chunks or written < chunks:
+        place.unlink()
+
+
+def _columns(part: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
+    return {
+        name: values.tolist() for name, values in part.reindex(columns=list(names)).items() if isinstance(name, str)
+    }

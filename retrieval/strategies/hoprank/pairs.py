@@ -1,0 +1,93 @@
+"""Candidates two by two: what of the question both cover together, and what links them.
+
+Evidence of two hops is a pair of passages that cover the question between them. A passage that covers little by itself
+is known by its partner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hopbench.retrieval.strategies.hoprank.closeness import Closeness
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.support.csr import expand_ranges
+
+PARTNERS = 20
+LINKED = 0.05  # P(edge)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Each of k candidates with each of the first p, its partners.
+
+    `together` (k, p) is the idf share of the question's words that both cover, as far as their words are close,
+    `open_together` that of the open ones, `of_sentences` that of the title and the best sentence of each; `own` and
+    `open_own` (k,) are what each covers alone. `edge` (k, p) is P(edge) of the best edge either way, `titled` (k, p)
+    whether one mentions the other's title. `others` (k, p) is false for a candidate with itself.
+    """
+
+    own: Floats
+    open_own: Floats
+    together: Floats
+    open_together: Floats
+    of_sentences: Floats
+    edge: Floats
+    titled: Flags
+    others: Flags
+
+    @classmethod
+    def of(
+        cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, closeness: Closeness, edge: Floats
+    ) -> Pairs:
+        """The pairs of listed chunks; `edge` (k, k) is P(edge) of the best edge from the one to the other."""
+        count = min(PARTNERS, len(chunks))
+        both = np.maximum(closeness.chunk[:, None], closeness.chunk[None, :count])
+        told = _title_and_best(question, closeness)
+        others = ~np.eye(len(chunks), count, dtype=bool)
+        return cls(
+            own=question.share(closeness.chunk),
+            open_own=question.open_share(closeness.chunk),
+            together=question.share(both),
+            open_together=question.open_share(both),
+            of_sentences=question.share(np.maximum(told[:, None], told[None, :count])),
+            edge=np.maximum(edge, edge.T)[:, :count] * others,
+            titled=_titled(corpus, chunks)[:, :count] & others,
+            others=others,
+        )
+
+    @property
+    def linked(self) -> Flags:
+        """Whether there is an edge between the two, (k, p)."""
+        return self.edge > LINKED
+
+    def best(self, values: Floats, where: Flags) -> Floats:
+        """The largest of the values (k, p) where something holds, at least 0, (k,)."""
+        return np.asarray(np.max(values * where, axis=1, initial=0.0))
+
+
+def _title_and_best(question: ReadQuestion, closeness: Closeness) -> Floats:
+    """How close the question's words come to those of each chunk's title and best sentence, (k, w)."""
+    share = question.share(closeness.sentence)
+    owner = np.repeat(np.arange(len(closeness.chunk)), np.diff(closeness.first))
+    order = np.lexsort((-share, owner))  # stable: the first of equal ones
+    best = order[closeness.first[:-1]]
+    return np.asarray(np.maximum(closeness.sentence[best], closeness.sentence[closeness.first[:-1]]))
+
+
+def _titled(corpus: CorpusIndex, chunks: Numbers) -> Flags:
+    """Whether one of two chunks mentions the title of the other, (k, k)."""
+    mentions = corpus.mentions
+    mention, owner = expand_ranges(mentions.of_chunk[chunks], mentions.of_chunk[chunks + 1])
+    own = mentions.own[chunks]
+    order = np.argsort(own, kind="stable")
+    entity = mentions.entity[mention]
+    low, high = (own[order].searchsorted(entity, side) for side in ("left", "right"))
+    place, which = expand_ranges(low, high)
+    names = np.zeros((len(chunks), len(chunks)), bool)
+    names[owner[which], order[place]] = own[order[place]] != NOWHERE
+    return np.asarray(names | names.T)

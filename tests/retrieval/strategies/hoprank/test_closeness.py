@@ -1,0 +1,164 @@
+"""Words compared in meaning, and candidates two by two, against their definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.support.graphs import ASKED, WORLD, built_index, plan_of
+
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank import pair_features as features
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.closeness import LEAST, STEPS, Closeness
+from hopbench.retrieval.strategies.hoprank.list_facts import READ, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_features import length
+from hopbench.retrieval.strategies.hoprank.pairs import LINKED, PARTNERS
+from hopbench.retrieval.strategies.hoprank.scoring import passes
+from hopbench.retrieval.strategies.hoprank.weights import shipped
+from hopbench.retrieval.strategies.hoprank.word_vectors import cosines, weighed, weighted_sums, word_vectors
+from hopbench.retrieval.types import Counters, Passage, Question
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return built_index(plan_of(WORLD), tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def listed(index: Index) -> list[ListFacts]:
+    found = HopRank().candidates(Batch(index, ASKED), Counters())
+    return [list_facts(candidates, list(passes(candidates, shipped(), 8))) for candidates in found]
+
+
+def test_words_of_like_meaning_are_close() -> None:
+    asked, told = word_vectors(["founded", "birth", "banana"]), word_vectors(["established", "born", "1912"])
+    alike = cosines(asked, told)
+
+    assert alike[0, 0] > LEAST
+    assert alike[1, 1] > LEAST
+    assert alike[2].max() < LEAST
+
+
+def test_cosines_are_exact_products_of_whole_numbers() -> None:
+    """So no kernel and no order of summation changes them."""
+    first, second = word_vectors(["river", "film", "1988"]), word_vectors(["rivers", "movie", "Ohio", "1989"])
+
+    exact = first.astype(np.int64) @ second.astype(np.int64).T
+
+    assert exact.tolist() == (cosines(first, second).astype(np.float64) * 2**22).tolist()
+
+
+def test_a_sentence_is_the_weighted_sum_of_its_words() -> None:
+    vectors = word_vectors(["ohio", "river", "flows"])
+    weights = np.array([2.0, 0.5, 1.0])
+    texts = weighted_sums(vectors, weights, np.array([0, 1, 1, 2]), np.array([0, 3, 3, 4]))
+    wanted = 2.0 * vectors[0].astype(np.float64) + 2 * 0.5 * vectors[1]
+
+    assert (wanted / np.linalg.norm(wanted) * 2048).tolist() == pytest.approx(texts[0].tolist(), abs=0.51)
+    assert not texts[1].any()  # an empty one
+    assert np.abs(texts[2] - vectors[2]).max() <= 1
+    assert weighted_sums(vectors, weights, np.arange(3), np.array([0, 3])).tolist() == (
+        weighed(vectors, weights[None]).tolist()
+    )
+
+
+def of_one(candidates: Candidates, chunk: int) -> NDArray[np.float64]:
+    """How close each of the question's words comes to a word of a chunk, a pair of words after the other."""
+    words, asked = candidates.corpus.words, candidates.question.words
+    spelled = list(words.vocabulary)
+    ends = words.sentence_start[words.chunk_start[chunk : chunk + 2]]
+    inside = [number for number in words.numbers[ends[0] : ends[1]].tolist() if not words.stop[number]]
+    best = np.zeros(len(asked))
+    for place, one in enumerate(asked):
+        for number in inside:
+            (alike,) = np.rint(cosines(word_vectors([one]), word_vectors([spelled[number]]))[0] * STEPS) / STEPS
+            alike = 1.0 if one == spelled[number] else min(alike, 1.0)
+            best[place] = max(best[place], alike if alike >= LEAST else 0.0)
+    return best
+
+
+def test_closeness_is_that_of_the_closest_words(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        close = facts.closeness
+        for row, chunk in enumerate(facts.chunks[:READ].tolist()):
+            wanted = of_one(facts.candidates, chunk)
+            assert wanted.tolist() == pytest.approx(close.chunk[row].tolist())
+            sentences = close.sentence[close.first[row] : close.first[row + 1]]
+            assert sentences.max(axis=0).tolist() == close.chunk[row].tolist()
+
+
+def test_a_paraphrase_is_read(index: Index) -> None:
+    """ "established" is no word of the tiny world: only its meaning leads to the passage that says "founded"."""
+    asked = [Question("q", "Who established Geffen Company?")]
+    candidates = next(HopRank().candidates(Batch(index, asked), Counters()))
+    place = candidates.question.words.index("established")
+    close = Closeness.of(candidates.corpus, candidates.question, np.array([9, 8]))
+
+    assert close.chunk[0, place] > LEAST
+    assert close.chunk[1, place] == 0.0
+
+
+def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        pairs, close, question = facts.pairs, facts.closeness.chunk, facts.candidates.question
+        mentions = facts.candidates.corpus.mentions
+        chunks = facts.chunks[:READ].tolist()
+        assert (len(chunks), min(PARTNERS, len(chunks))) == pairs.together.shape
+        for one, chunk in enumerate(chunks):
+            for other, partner in enumerate(chunks[:PARTNERS]):
+                both = np.maximum(close[one], close[other])
+                assert question.share(both[None])[0] == pairs.together[one, other]
+                assert (one != other) == pairs.others[one, other]
+                named = [
+                    mentions.own[second] != -1 and mentions.own[second] in mentions.entity[mentions.chunk == first]
+                    for first, second in ((chunk, partner), (partner, chunk))
+                ]
+                assert (one != other and any(named)) == pairs.titled[one, other]
+                edge = max(facts.edge[one, other], facts.edge[other, one])
+                assert (0.0 if one == other else edge) == pairs.edge[one, other]
+
+
+def test_what_partners_say_by_their_definition(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        pairs = facts.pairs
+        value, adds, gain = [], [], []
+        for one, own in enumerate(pairs.own.tolist()):
+            linked = [other for other in range(pairs.edge.shape[1]) if pairs.edge[one, other] > LINKED]
+            value.append(max([own, *(pairs.together[one, other] for other in linked)]))
+            adds.append(max([-1.0, *(pairs.together[one, other] - pairs.own[other] for other in linked)]))
+            gain.append(max([0.0, *((pairs.together[one, other] - own) * pairs.edge[one, other] for other in linked)]))
+        assert [each - max(value) for each in value] == pytest.approx(features.pair_edge(facts).tolist())
+        assert adds == pytest.approx(features.pair_edge_adds(facts).tolist())
+        assert gain == pytest.approx(features.pair_edge_gain(facts).tolist())
+        assert features.pair_any(facts).max() == 0.0
+
+
+def test_what_those_above_lack(listed: list[ListFacts]) -> None:
+    facts = listed[0]
+    close, share = facts.closeness.chunk, facts.candidates.question.share
+    added = [
+        share(np.maximum(row - close[: min(place, 4)].max(axis=0, initial=0.0), 0.0)[None])[0]
+        for place, row in enumerate(close)
+    ]
+
+    assert added == pytest.approx(features.close_adds(facts).tolist())
+    assert features.close_gain(facts)[0] == 0.0
+
+
+def test_length_is_measured_against_the_corpus(listed: list[ListFacts]) -> None:
+    facts = listed[0]
+    sizes = [len(f"{passage.title} {passage.text}".split()) for passage in WORLD]
+    wanted = [sizes[chunk] / np.mean(sizes) for chunk in facts.chunks.tolist()]
+
+    assert wanted == pytest.approx(length(facts).tolist(), rel=0.15)  # its words are not split at spaces only
+
+
+def test_a_corpus_of_stop_words_is_close_to_nothing(tmp_path: Path) -> None:
+    index = built_index(plan_of([Passage("a", "", "it is."), Passage("b", "", "that was the.")]), tmp_path)
+    candidates = next(HopRank().candidates(Batch(index, ASKED[:1]), Counters()))
+
+    assert not Closeness.of(candidates.corpus, candidates.question, np.array([0, 1])).chunk.any()
