@@ -61,7 +61,8 @@ class Ways:
         total = np.zeros(features.shape[::-1])
         order, begin, feature = self._by_feature
         if len(order):
-            total[feature] = np.add.reduceat(added.reshape(-1, len(features))[order], begin)
+            by_place = added.reshape(added.shape[0] * added.shape[1], len(features))  # of no rows, too: no -1
+            total[feature] = np.add.reduceat(by_place[order], begin)
         return total.T
 
     @cached_property
