@@ -2,8 +2,8 @@
 
 The process that has the work writes it to a folder of the home, which all share, and starts as many flow runs
 (`rank_units`) in the pool as there are to be workers. Each takes units until none is left: it claims one by creating a
-file, which only one can, and writes what came of it. The claims of a flow run that ended, or of whose process there is
-no sign any more, are released, and another one is started. Nothing is pickled: work and results are JSON, and its
+file, which only one can, and writes what came of it. The claims of a flow run that ended, or whose process sends no
+heartbeat any more, are released, and another one is started. Nothing is pickled: work and results are JSON, and its
 folder is named by the flow run's one parameter.
 """
 
@@ -152,7 +152,7 @@ class WorkPool:
         from prefect.states import Crashed
 
         silent = SILENT_SECONDS[self._runs[run]]
-        reason = f"no sign of its worker for {silent:g} s: killed, or its machine or the shared folder is gone"
+        reason = f"no heartbeat of its worker for {silent:g} s: killed, or its machine or the shared folder is gone"
         client.set_flow_run_state(run, Crashed(message=reason), force=True)
         self._runs[run] = "CRASHED"
         _log.warning("--runner pool:%s: flow run %s: %s. Its units go to another one", self.name, run, reason)

@@ -186,8 +186,8 @@ def test_a_killed_worker_is_noticed_and_its_unit_goes_to_another(
         state = client.read_flow_run(lost.id).state
     assert [Unit(0, "bm25")] == list(found)
     assert state is not None
-    assert (state.type.value, "no sign of its worker for 1 s" in str(state.message)) == ("CRASHED", True)
-    assert f"flow run {lost.id}: no sign of its worker" in caplog.text
+    assert (state.type.value, "no heartbeat of its worker for 1 s" in str(state.message)) == ("CRASHED", True)
+    assert f"flow run {lost.id}: no heartbeat of its worker" in caplog.text
     assert "Its units go to another one" in caplog.text
 
 
