@@ -60,7 +60,7 @@ class Ways:
         added = self.value[:, None, None] * (passes - share) * weight
         total = np.zeros(features.shape[::-1])
         order, begin, feature = self._by_feature
-        if len(order):
+        if len(order) and len(features):
             total[feature] = np.add.reduceat(added.reshape(-1, len(features))[order], begin)
         return total.T
 
