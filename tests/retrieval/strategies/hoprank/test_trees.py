@@ -210,5 +210,6 @@ def test_what_trees_do_not_read_stays_below_what_they_do() -> None:
     assert [-2.0, -3.0, -3.000001, -3.500001] == pytest.approx(scores.values.tolist())
     assert scores.values.tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
     assert [0.0, 0.0, -4.000001, -4.000001] == pytest.approx(shares[:, scores.names[UNREAD]].tolist())
+    assert shares[2:].tolist() == scores.shares(np.array([2, 3])).tolist()  # a block of unread ones alone
     raised = Scores.of(last, Reordered(np.array([0, 1]), np.ones((2, len(names))), takes))
     assert [10.0, 9.0, 1.0, 0.5] == raised.values.tolist()  # below already
