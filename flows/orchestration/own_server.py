@@ -61,7 +61,9 @@ class OwnServer:
                     *(str(listener.fileno()), str(home.prefect / "start.lock")),
                     *(() if serving_port is None else (str(home.root),)),
                 ],
-                env=self._own_origin() | os.environ | (_SERVER_ENVIRONMENT if serving_port is None else self._pages()),
+                env=self._own_origin()
+                | os.environ
+                | (_SERVER_ENVIRONMENT if serving_port is None else settings_of_pages(home)),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -72,19 +74,6 @@ class OwnServer:
     def _own_origin(self) -> dict[str, str]:
         """Prefect allows every origin: any site open in a browser here could read Secret blocks and start flows."""
         return {"PREFECT_SERVER_CORS_ALLOWED_ORIGINS": self.api_url.removesuffix("/api")}
-
-    def _pages(self) -> dict[str, str]:
-        """Settings of a server with pages, which otherwise ask port 4200 for everything.
-
-        An address without host and port is the one that the browser has, through a tunnel too. The pages' files are
-        made in the home, since the installation may be read-only.
-        """
-        return {
-            "PREFECT_UI_API_URL": "/api",
-            "PREFECT_UI_STATIC_DIRECTORY": str(self._home.prefect / "pages"),
-            "PREFECT_SERVER_UI_V2_ENABLED": "false",  # its new pages report to its makers: see `without_third_parties`
-            "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
-        }
 
     def wait(self, seconds: float) -> None:
         """Block until the API answers. Raises PrefectUnavailableError with the log's end."""
@@ -113,6 +102,20 @@ class OwnServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def settings_of_pages(home: Home) -> dict[str, str]:
+    """Settings of a server with pages, which otherwise ask port 4200 for everything.
+
+    An address without host and port is the one that the browser has, through a tunnel too. The pages' files are
+    made in the home, since the installation may be read-only.
+    """
+    return {
+        "PREFECT_UI_API_URL": "/api",
+        "PREFECT_UI_STATIC_DIRECTORY": str(home.prefect / "pages"),
+        "PREFECT_SERVER_UI_V2_ENABLED": "false",  # its new pages report to its makers: see `without_third_parties`
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+    }
 
 
 def _tail(log: Path) -> str:

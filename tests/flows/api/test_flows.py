@@ -70,7 +70,7 @@ def test_the_form_of_a_night_offers_data_sets_labels_presets_bounds_and_defaults
     assert fields["dataset"]["default"] == "hopworld"
     assert set(LABELS) <= set(fields["strategies"]["items"]["anyOf"][0]["enum"])
     assert fields["strategies"]["default"] == ["all", "all:tuned"]
-    assert fields["store"]["enum"] == ["kglite", "neo4j"]
+    assert fields["store"]["enum"] == ["arrays", "kglite", "neo4j"]
     assert fields["similar_top_k"]["anyOf"][0] == {"minimum": 1, "maximum": 1000, "type": "integer"}
     assert fields["latency_factor"]["exclusiveMinimum"] == 1
     assert fields["gleaning"]["maximum"] == 3

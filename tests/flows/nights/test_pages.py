@@ -13,8 +13,8 @@ import pytest
 
 from hopbench.flows.nights.ending import ending, exit_code_of
 from hopbench.flows.nights.history import write_night
+from hopbench.flows.orchestration.own_server import settings_of_pages
 from hopbench.flows.orchestration.pages import OURS, link, link_in, report_of, routes
-from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.server import without_third_parties
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import IncompleteError, InputError, RegressionError
@@ -99,7 +99,7 @@ def test_only_our_own_server_has_links(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_pages_ask_the_address_that_the_browser_has(tmp_path: Path) -> None:
-    told = PrefectRuntime(Home(tmp_path), 4999)._pages()
+    told = settings_of_pages(Home(tmp_path))
     assert told["PREFECT_UI_API_URL"] == "/api"  # left out, they ask 127.0.0.1:4200 whatever the port
     assert told["PREFECT_UI_STATIC_DIRECTORY"].startswith(str(tmp_path))
 

@@ -64,10 +64,10 @@ def test_a_server_of_ones_own_is_used_as_it_is(tracked_home: Home, monkeypatch: 
 
 
 def test_a_password_in_the_stores_address_is_no_argument_of_the_server(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    tracked_home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://me:Pa55word@db.example.org/mlflow")
-    assert "Pa55word" not in " ".join(command(home, 5000))
+    assert "Pa55word" not in " ".join(command(tracked_home, 5000))
 
 
 @pytest.fixture(scope="module")

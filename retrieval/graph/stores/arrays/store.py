@@ -111,7 +111,7 @@ class ArrayStore:
             return None
         if any(nodes.ids[row] != chunk.id for row, chunk in enumerate(chunks)):
             return None
-        return np.asarray(np.load(file, mmap_mode="r"))
+        return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept."""
