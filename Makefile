@@ -18,11 +18,11 @@ $(STAMP): pyproject.toml requirements/dev.txt requirements/no-deps.txt requireme
 demo: setup
 	$(BIN)/hopbench nightly
 
-# Three workers, also on two processors: a worker waits for servers now and then. Bytecode is kept, also where the
+# Four workers, also on two processors: a worker waits for servers now and then. Bytecode is kept, also where the
 # environment says not to: the tests start many processes, each of which would compile the project again.
 test soak: export PYTHONDONTWRITEBYTECODE =
 test: setup
-	$(BIN)/python -m pytest -n 3
+	$(BIN)/python -m pytest -n 4
 
 # What is long by nature: a real model as judge, whole real sets, and the sweep that is killed again and again, 20 times
 # where the tests do it once; the properties on examples that are new each time; then 20 unchanged nights beside four busy

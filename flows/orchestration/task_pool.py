@@ -147,7 +147,8 @@ class TaskPool:
                 "n_workers": self.size,
                 "threads_per_worker": 1,
                 "host": "127.0.0.1",
-                "dashboard_address": None,
+                "dashboard_address": "127.0.0.1:0",  # None is port 8787, which another run's cluster may have
+                "scheduler_kwargs": {"dashboard": False},
                 "local_directory": str(self.home.scratch),
                 "silence_logs": logging.CRITICAL,
             }

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.flows.cli.conftest import Done, Hopbench, call, write_benchmark
 
 from hopbench.flows.cli.main import app
-
-if TYPE_CHECKING:
-    from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 
 DEAD = "http://127.0.0.1:9/v1"
 GRAPH_FLAGS = {
@@ -194,34 +190,3 @@ def test_an_embedders_address_that_refuses_connections_is_said_at_once(bench: Pa
     done = call(*given, home=tmp_path, environment={"OPENAI_BASE_URL": DEAD, "OPENAI_API_KEY": "k"})
     assert 2 == done.code
     assert f"does not answer (Connection refused): start its server, or correct OPENAI_BASE_URL ({DEAD})" in done.err
-
-
-@pytest.mark.neo4j
-def test_graphs_in_neo4j_are_listed_too(
-    bench: Path, home: Path, finished: Path, neo4j_connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from hopbench.flows.graph.list import graphs
-    from hopbench.flows.settings.home import Home
-    from hopbench.flows.settings.stores import open_store
-
-    assert finished.is_dir()  # its graph is built
-    server = {name: str(getattr(neo4j_connection, name)) for name in ("uri", "username", "password")}
-    named = {f"NEO4J_{name.upper()}": value for name, value in server.items()}
-    for name, value in named.items():
-        monkeypatch.setenv(name, value)
-    copied = call(
-        "graph", "copy", "--dataset", bench, "--from", "kglite", "--to", "neo4j", home=home, environment=named
-    )
-    assert 0 == copied.code, copied.err
-    listed, notes = graphs(Home(home), "neo4j")
-    found = [one for one in listed if one.namespace in copied.out]
-    assert ([], 1) == (notes, len(found))
-    (same,) = [one for one in graphs(Home(home), "kglite")[0] if one.namespace == found[0].namespace]
-    assert (same.build_key, same.fingerprint, same.nodes, same.edges, same.built) == (
-        found[0].build_key,
-        found[0].fingerprint,
-        found[0].nodes,
-        found[0].edges,
-        found[0].built,
-    )
-    open_store("neo4j", found[0].namespace, Home(home)).drop()

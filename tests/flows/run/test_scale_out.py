@@ -140,12 +140,15 @@ class Killer(threading.Thread):
 
 
 @pytest.mark.prefect
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.soak)])  # each takes seconds to start
+@pytest.mark.parametrize(
+    ("runners", "processes"),  # each process takes seconds to start; test_worker.py ranks a sweep's trials on Dask
+    [(("threads", "processes"), 1), pytest.param(("threads", "dask", "processes"), 2, marks=pytest.mark.soak)],
+)
 def test_threads_dask_and_processes_of_which_one_is_killed_find_the_same(
-    processes: int, evaluated: Evaluate, tmp_path: Path
+    runners: tuple[str, ...], processes: int, evaluated: Evaluate, tmp_path: Path
 ) -> None:
     plain, _ = evaluated("")
-    for runner in ("threads", "dask", "processes"):
+    for runner in runners:
         kept = Unfinished(tmp_path / runner)
         killer = Killer(kept) if runner == "processes" else None
         if killer is not None:

@@ -142,7 +142,7 @@ def in_this_process() -> Iterator[str]:
     """A scheduler and a worker that share this process but speak over TCP; its address."""
     from distributed import LocalCluster
 
-    options = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": None}
+    options = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **options) as cluster:
         yield cluster.scheduler_address.removeprefix("tcp://")
 
