@@ -181,7 +181,7 @@ def test_both_forms_of_the_judgements_agree() -> None:
     assert list(jsonl[0]) == tsv[0]
 
 
-@both
+@pytest.mark.parametrize("name", ["hopworld", pytest.param("hopworld-tune", marks=pytest.mark.soak)])
 def test_difficulty_is_honest(name: str) -> None:
     measured = check(DATASETS / name)
     assert measured.problems == []

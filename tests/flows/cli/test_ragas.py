@@ -34,9 +34,11 @@ RAGAS = (
 
 
 @pytest.fixture(scope="module")
-def night(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Home, Path]:
+def night(
+    home_with_graph: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Done, Home, Path]:
     """A night on hopworld that keeps one target and misses another."""
-    home, out = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("night")
+    home, out = home_with_graph(tmp_path_factory.mktemp("home"), "hopworld"), tmp_path_factory.mktemp("night")
     flags = ("--limit", 20, "--strategies", "bm25,pagerank", "--no-prefect", "--target", KEPT, "--target", MISSED)
     return call("nightly", *flags, "--out", out, home=home), Home(home), out
 

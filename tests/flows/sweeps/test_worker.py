@@ -182,6 +182,7 @@ def test_a_cluster_is_taken_by_its_address(processes: int, stage: Stage, prefect
     same(stage.alone(), spread)
 
 
+@pytest.mark.soak  # its trials on threads are compared above
 @pytest.mark.prefect
 def test_a_whole_sweep_on_a_runner_has_the_same_table(
     folder: Path, prefect_runtime: PrefectRuntime, monkeypatch: pytest.MonkeyPatch

@@ -190,6 +190,7 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path: Path) -> None:
         assert 120 - kept == len(server.requests) - before
 
 
+@pytest.mark.soak  # a killed process, and threads, share the cache here
 def test_two_processes_with_one_cache_pay_each_call_once(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path\n"

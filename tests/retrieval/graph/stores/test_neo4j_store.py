@@ -310,7 +310,7 @@ def test_rankings_are_the_embedded_stores_on_hopworld(
     both_stores(plan, neo4j_connection, tmp_path, [q.question for q in world.questions])
 
 
-@SIZES
+@pytest.mark.parametrize("size", [(3, 60), pytest.param((100, 10_000), marks=pytest.mark.soak)], ids=str)
 @pytest.mark.benchmarks
 def test_rankings_are_the_embedded_stores_with_ready_triples(
     size: tuple[int, int], neo4j_connection: Connection, benchmarks_dir: Path, tmp_path: Path
