@@ -85,6 +85,7 @@ class KgliteStore:
         self._add_nodes(graph, "Build", build)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._remove_half_written()
             with warnings.catch_warnings():
                 # A large graph is saved in parts; that lists of aliases load onto the heap is no news to a user.
                 warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
@@ -96,6 +97,15 @@ class KgliteStore:
                 f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"
             ) from error
         self._graph = graph
+
+    def _remove_half_written(self) -> None:
+        """Remove the siblings NAME.tmp.PID.N that writers left which were killed."""
+        import psutil
+
+        for file in self.path.parent.glob(f"{self.path.name}.tmp.*"):
+            process = file.name.removeprefix(f"{self.path.name}.tmp.").partition(".")[0]
+            if process.isdecimal() and not psutil.pid_exists(int(process)):
+                file.unlink(missing_ok=True)
 
     def record(self) -> Mapping[str, Any] | None:
         """See `GraphStore.record`."""

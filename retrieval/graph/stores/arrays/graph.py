@@ -29,7 +29,7 @@ class Around(NamedTuple):
 
 
 class ArrayGraph:
-    """The graph in a folder that `write_graph` wrote."""
+    """The graph in a folder that `write_tables` wrote."""
 
     def __init__(self, folder: Path) -> None:
         self.nodes = {label: Nodes(folder, label) for label in NODE_COLUMNS}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -366,3 +369,16 @@ def test_any_graph_survives_neo4j(neo4j_connection: Connection, graph: PlainGrap
 def test_chunk_contents_are_what_embedders_read() -> None:
     assert "T. x" == Chunk("a", "a", 0, "T", "x").content
     assert "x" == Chunk("a", "a", 0, "", "x").content
+
+
+def test_half_written_files_of_killed_writers_go_and_those_of_others_stay(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    left, beside = (tmp_path / f"small.kgl.tmp.{process}.0" for process in (ended.pid, os.getppid()))
+    other = tmp_path / f"other.kgl.tmp.{ended.pid}.0"
+    for file in (left, beside, other):
+        file.write_bytes(b"half")
+
+    KgliteStore(tmp_path, "small").write(SMALL, RECORD)
+
+    assert {beside, other, tmp_path / "small.kgl"} == set(tmp_path.iterdir())
