@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,7 @@ from hopbench.flows.settings.models import ModelOptions, Models, open_models
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.settings.out_folder import SWEEP
 from hopbench.flows.sweeps.board import leave_best
-from hopbench.flows.sweeps.champion import announce
+from hopbench.flows.sweeps.champion import crown
 from hopbench.flows.sweeps.identity import Identity
 from hopbench.flows.sweeps.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
 from hopbench.flows.sweeps.models import incomplete_trials, model_options
@@ -114,8 +113,6 @@ def sweep(
         tracker.close()
         links = tracker.links(publisher.best(swept.results))
         swept = replace(swept, warnings=[*swept.warnings, *notes, *tracker.notes], links=links)
-        if champion and not swept.incomplete:
-            _record_champion(ledger, swept, publisher, tracker)
     return swept
 
 
@@ -178,10 +175,17 @@ class _SweepSession:
             leave_best(self.plan, results, reported, self.out / REPORT_FILE, self.home)
         self.publisher.finished(results, reported, swept.bias, files, swept.calls)
         if self.champion and not swept.incomplete and reported is not None:
-            self.publisher.crown(reported)
-            if self.runtime is not None:
-                announce(self.ledger, reported, content.objective.metric, self.publisher.sweep_id)
+            self._crown(reported)
         return replace(swept, files=files)
+
+    def _crown(self, winner: Result) -> None:
+        """In MLflow, then in the ledger, and then for automations: nobody hears of a champion that is not there."""
+        tracker = self.publisher.tracker
+        self.publisher.crown(winner)
+        tracker.close()
+        run_ids = {trial: tracker.run_ids[key] for trial, key in self.publisher.keys.items() if key in tracker.run_ids}
+        metric, sweep_id = self.plan.content.objective.metric, self.publisher.sweep_id
+        crown(self.ledger, winner, run_ids, metric, sweep_id, announced=self.runtime is not None)
 
     def _outcome(
         self, results: Sequence[Result], reported: Result | None, trials: Trials, warnings: Sequence[str]
@@ -253,15 +257,3 @@ def _written(swept: SweepOutcome, benchmarks: Mapping[str, Benchmark], out: Path
         write_preset(plan.preset, plan, results[0], {one.name: one for one in sets})
         files.append(plan.preset)
     return files
-
-
-def _record_champion(ledger: Ledger, swept: SweepOutcome, publisher: SweepPublisher, tracker: Tracker) -> None:
-    """The winner as champion of the benchmark that had no part in choosing it, in the ledger."""
-    from hopbench.eval.trials.ledger import Champion
-
-    assert swept.reported is not None
-    for records in swept.reported.by_dataset.values():
-        record = records[0]
-        run_id = tracker.run_ids[publisher.keys[record.trial_id]]
-        digest = str(record.settings["dataset"])
-        ledger.set_champion(Champion(digest, record.trial_id, swept.reported.candidate.label, run_id, time.time()))

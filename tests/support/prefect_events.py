@@ -19,7 +19,8 @@ def recorded_events() -> Iterator[Callable[[], list[Event]]]:
 
     def sent() -> list[Event]:
         EventsWorker.instance().wait_until_empty()
-        return [event for client in AssertingEventsClient.all for event in client.events]
+        # A client that has sent nothing yet has no list.
+        return [event for client in AssertingEventsClient.all for event in getattr(client, "events", ())]
 
     EventsWorker.set_client_override(AssertingEventsClient)
     try:
