@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
-
-import yaml
 
 from hopbench.flows.api.corpus import Corpus, open_corpus
 from hopbench.flows.api.runs import Run, default_folder
@@ -136,17 +135,14 @@ def sweep(file: PathLike | Mapping[str, Any], out: PathLike, *, champion: bool =
 
     Raises InputError for a file that cannot be used, IncompleteError where the work stopped and the same call goes on.
     """
-    from hopbench.eval.files import write_atomically
     from hopbench.eval.sweep.plan import read_sweep
+    from hopbench.flows.sweeps.content import plan_of_content
     from hopbench.flows.sweeps.flow import sweep as run_sweep
 
     folder = Path(out)
-    if isinstance(file, Mapping):
-        source = folder / "sweep.yaml"
-        write_atomically(source, yaml.safe_dump(dict(file), sort_keys=False, allow_unicode=True).encode())
-    else:
-        source = Path(file)
-    swept = run_sweep(read_sweep(source), folder, prefect=prefect, champion=champion)
+    given = plan_of_content(file, folder) if isinstance(file, Mapping) else nullcontext(read_sweep(Path(file)))
+    with given as plan:
+        swept = run_sweep(plan, folder, prefect=prefect, champion=champion)
     return Sweep(folder, [*swept.warnings, *swept.incomplete])
 
 

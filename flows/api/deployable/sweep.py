@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import yaml
 from pydantic import BaseModel
 
-from hopbench.eval.files import write_atomically
 from hopbench.eval.sweep.model import SweepFile
 from hopbench.eval.sweep.model_fields import ModelFields
 from hopbench.eval.types import MAX_FAILED
@@ -19,6 +18,7 @@ from hopbench.flows.api.sweeps import Sweep
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.parameters import Offered, fields_of, own, parameters_of
 from hopbench.flows.settings.run_settings import RunSettings
+from hopbench.flows.sweeps.content import plan_of_content
 from hopbench.retrieval.support.errors import IncompleteError
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def sweep(**values: Any) -> Sweep:
     given = _given(values)
     name = Path(values["file"]).stem if values["file"] else str(given.get("strategy", [{}])[0].get("strategy", "sweep"))
     out = Path(values["out"]) if values["out"] else same_folder(home.sweeps, name, {"file": values["file"], **given})
-    plan = _plan(values["file"], given, out)
     spread = WorkerOptions(values["runner"], values["workers"], values["batch"])
-    swept = run_sweep(plan, out, champion=values["champion"], spread=spread)
+    with _plan(values["file"], given, out) as plan:
+        swept = run_sweep(plan, out, champion=values["champion"], spread=spread)
     if swept.incomplete:
         raise IncompleteError(
             f"over {MAX_FAILED:.0%} of the questions failed, or were not answered or judged, in "
@@ -83,15 +83,13 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
-def _plan(file: str | None, given: Mapping[str, Any], out: Path) -> SweepPlan:
+def _plan(file: str | None, given: Mapping[str, Any], out: Path) -> AbstractContextManager[SweepPlan]:
     """The plan of a file with some fields replaced, or of the fields alone, which are written to the folder."""
     from hopbench.eval.sweep.plan import read_sweep
 
     if file is not None:
-        return read_sweep(shipped_file(file) or Path(file), given)
-    source = out / "sweep.yaml"
-    write_atomically(source, yaml.safe_dump(dict(given), sort_keys=False, allow_unicode=True).encode())
-    return read_sweep(source)
+        return nullcontext(read_sweep(shipped_file(file) or Path(file), given))
+    return plan_of_content(given, out)
 
 
 def shipped_file(name: str) -> Path | None:

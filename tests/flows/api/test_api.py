@@ -132,6 +132,11 @@ def test_a_sweep_shows_what_varies(tiny: Path, tmp_path: Path) -> None:
     assert ["configuration", "questions", "all_gold@10"] == heads[:3]
     assert not {"build", "dataset", "without", "trial_id"} & set(heads)
 
+    before = (tmp_path / "out" / "sweep.yaml").read_bytes()
+    with pytest.raises(InputError, match="holds a sweep with other settings"):
+        hopbench.sweep({**space, "grid": {"restart": [0.2]}}, tmp_path / "out")
+    assert before == (tmp_path / "out" / "sweep.yaml").read_bytes()
+
 
 def test_an_explanation_shows_its_picture_without_restyling_the_notebook(corpus: hopbench.Corpus) -> None:
     why = corpus.explain("q1", "hoprank")
