@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import prefect
 from prefect.runtime import flow_run
 
 from hopbench.flows.orchestration.flow_run import inside_flow_run
-from hopbench.flows.orchestration.spool import take_units
+from hopbench.flows.orchestration.spool import Spool, take_units
 from hopbench.flows.settings.home import Home
 
 
@@ -20,4 +22,6 @@ def rank_units(job: str) -> int:
     with inside_flow_run():
         home = Home.resolve().prepare()
         home.apply_environment()
-        return take_units(home, job, str(flow_run.id))
+        os.environ["HOPBENCH_HOME"] = str(home.root)  # a relative one would be another from the job's folder
+        with Spool.of(home, job).where_started():
+            return take_units(home, job, str(flow_run.id))

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count as count_from
@@ -61,11 +61,18 @@ class Spool:
         return cls(home.scratch / "pool" / token)
 
     def write(self, job: Portable, units: Sequence[Any]) -> None:
-        """Lay out a job; its own file comes last."""
+        """Lay out a job, and where it was started; its own file comes last."""
         self.folder.mkdir(parents=True)
         for number, unit in enumerate(units):
             self._put(f"{number}.unit", job.unit_as_json(unit))
-        self._put("job.json", {"kind": job.kind, "units": len(units), **job.as_json()})
+        self._put("job.json", {"kind": job.kind, "units": len(units), "folder": str(Path.cwd()), **job.as_json()})
+
+    @contextmanager
+    def where_started(self) -> Iterator[None]:
+        """The working directory of this process is the job's meanwhile, where it has that: labels may name files."""
+        folder = (self._get("job.json") or {}).get("folder", "")
+        with chdir(folder) if Path(folder).is_dir() else nullcontext():
+            yield
 
     def job(self) -> tuple[Any, int]:
         """The job, read by the class of its kind, and how many units it has."""

@@ -81,8 +81,9 @@ class WorkPool:
                     keep(left.pop(number), job.outcome_from_json(_of(spool.outcome(number))))
                 idle = 0 if came else idle
                 if left and time.monotonic() - asked > STATES_SECONDS:
-                    lost = self._over(spool) if asked else set()
-                    spool.release(lost)
+                    if asked:
+                        self._ask(spool)
+                        spool.release(self._over())
                     if not self._under_way():
                         idle += 1
                         self._refuse_stuck(idle, len(left))
@@ -125,18 +126,20 @@ class WorkPool:
     def _under_way(self) -> list[str]:
         return [run for run, state in self._runs.items() if state not in FINAL]
 
-    def _over(self, spool: Spool) -> set[str]:
-        """Ask for the states of the flow runs under way; returns those that are over now, or lost."""
+    def _over(self) -> set[str]:
+        """The flow runs that are over or lost; one that was given up may have claimed a unit later."""
+        return {run for run, state in self._runs.items() if state in FINAL}
+
+    def _ask(self, spool: Spool) -> None:
+        """Ask for the states of the flow runs under way, and give up those that are lost."""
         from prefect.client.orchestration import get_client
 
-        waited_for = self._under_way()
         with get_client(sync_client=True) as client:
-            for run in waited_for:
+            for run in self._under_way():
                 state = client.read_flow_run(cast("Any", run)).state
                 self._runs[run] = state.type.value if state else "SCHEDULED"
                 if self._silent(run, spool.last_beat(run)):
                     self._give_up(client, run)
-        return {run for run in waited_for if self._runs[run] in FINAL}
 
     def _silent(self, run: str, beat: int | None) -> bool:
         """Whether a flow run has shown no change for too long, by the clock of this machine alone."""

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +21,7 @@ from tests.flows.cli.conftest import call, write_benchmark
 from hopbench.eval.trials.batch_work import Unit
 from hopbench.flows.api.runs import Run
 from hopbench.flows.orchestration import work_pool
+from hopbench.flows.orchestration.pool_flow import rank_units
 from hopbench.flows.orchestration.spool import Spool, take_units
 from hopbench.flows.run.worker import RunJob, code_here
 from hopbench.flows.settings.home import Home
@@ -109,6 +112,29 @@ def test_a_sweeps_job_comes_back_as_it_was(home: Home, job: RunJob) -> None:
     assert ranked(first) == ranked(sweep.outcome_from_json(sweep.outcome_as_json({7: second}))[7])
 
 
+@pytest.mark.prefect
+def test_files_in_labels_are_those_of_the_folder_that_the_run_started_in(
+    home: Home, job: RunJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefect_runtime: PrefectRuntime
+) -> None:
+    started, elsewhere, label, token = tmp_path / "started", tmp_path / "elsewhere", "hoprank[weights=w.json]", "a" * 16
+    started.mkdir()
+    elsewhere.mkdir()
+    shipped = files("hopbench.retrieval.strategies.hoprank") / "weights.json"
+    (started / "w.json").write_bytes(shipped.read_bytes())
+
+    monkeypatch.chdir(started)
+    code = code_here(resolve(label).values())
+    labelled = replace(job, token=token, options=replace(job.options, strategies=label), code=code)
+    spool = Spool.of(home, token)
+    spool.write(labelled, [Unit(0, label)])
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("HOPBENCH_HOME", os.path.relpath(home.root))
+    with prefect_runtime.flow_settings():
+        assert rank_units(token) == 1
+    assert "error" not in spool.outcome(0)
+    assert Path.cwd() == elsewhere
+
+
 def test_an_error_of_a_worker_and_a_wrong_name_are_reported(home: Home, job: RunJob) -> None:
     token = "f" * 16
     spool = Spool.of(home, token)
@@ -135,6 +161,7 @@ def test_a_pool_that_is_not_there_is_refused(
 VANISHING = """
 import sys, time
 from hopbench.flows.orchestration import work_pool
+from hopbench.flows.orchestration.pool_flow import rank_units
 from hopbench.flows.orchestration.spool import Spool
 from hopbench.flows.settings.home import Home
 spool = Spool.of(Home.resolve(), sys.argv[1])
@@ -166,20 +193,20 @@ def test_a_killed_worker_is_noticed_and_its_unit_goes_to_another(
         waiting = threading.Thread(target=pool.run, args=(job, [Unit(0, "bm25")], found.__setitem__), daemon=True)
         waiting.start()
 
-        def begun(number: int) -> Any:
-            """The pool's flow run of that number, as a worker begins it."""
+        def asked_for(number: int) -> Any:
+            """The pool's flow run of that number."""
             wait_for(lambda: len(pool._runs) == number)
-            run = client.read_flow_run(cast("Any", list(pool._runs)[-1]))
-            client.set_flow_run_state(run.id, Running(), force=True)
-            return run
+            return client.read_flow_run(cast("Any", list(pool._runs)[-1]))
 
-        lost = begun(1)
+        lost = asked_for(1)
         command = [sys.executable, "-c", VANISHING, lost.parameters["job"], str(lost.id)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
             assert worker.stdout is not None
             assert worker.stdout.readline() == "working\n"
+            client.set_flow_run_state(lost.id, Running(), force=True)  # it is missed from now on
             worker.kill()
-        second = begun(2)
+        second = asked_for(2)
+        client.set_flow_run_state(second.id, Running(), force=True)
         assert take_units(home, second.parameters["job"], str(second.id)) == 1
         client.set_flow_run_state(second.id, Completed(), force=True)
         waiting.join(60)
