@@ -93,19 +93,16 @@ class Batch:
 
     def _hit(self, passage: str, rank: int, scores: list[float], hit: HitEntry | None, gold: bool) -> list[Any]:
         score = scores[rank - 1] if rank <= len(scores) else hit["score"] if hit else None
+        head = [self._passage(passage), rank, _number(score), int(gold), hit["origin"] if hit else ""]
         if self.brief:
-            return [self._passage(passage), rank, _number(score), int(gold), hit["origin"] if hit else "", {}, [], [], []]
+            return [*head, {}, [], [], []]
         steps = hit["path"] if hit else ()
         path = [
             [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
             for s in steps
         ]
         return [
-            self._passage(passage),
-            rank,
-            _number(score),
-            int(gold),
-            hit["origin"] if hit else "",
+            *head,
             {name: _number(value) for name, value in hit["components"].items()} if hit else {},
             path,
             [line for step in steps for line in self._quotes(step)],
