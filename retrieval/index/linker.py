@@ -59,13 +59,12 @@ class Linker:
         self._longest_from: dict[str, int] = {}
         self.read = len(names) + len(titles)
         self.name_of = {entity: name for entity, name, _, _ in sorted(names)}
-        self._keys_of = {entity: [_key(one) for one in (name, *aliases)] for entity, name, _, aliases in names}
-        for entity, _, kind, _ in sorted(names):
+        self._aliases = {entity: list(aliases) for entity, _, _, aliases in names if len(aliases)}
+        for entity, name, kind, aliases in sorted(names):
             phrase = kind == "phrase" or kind in NAME_LABELS
-            own, *others = self._keys_of[entity]
-            self._offer(own, entity, PHRASE_WEIGHT if phrase else TITLE_WEIGHT)
-            for alias in others:
-                self._offer(alias, entity, ALIAS_WEIGHT)
+            self._offer(_key(name), entity, PHRASE_WEIGHT if phrase else TITLE_WEIGHT)
+            for alias in aliases:
+                self._offer(_key(alias), entity, ALIAS_WEIGHT)
         for chunk, title in sorted(titles):
             if split_qualifier(title)[1]:
                 self._full.setdefault(_key(title), []).append(chunk)
@@ -76,18 +75,34 @@ class Linker:
 
     def save(self, file: Path) -> None:
         """Write what the linker has made of the names: reading that takes a tenth of making it."""
-        held = {name: getattr(self, name) for name in _KEPT}
-        always, alone = self._uncapitalised
-        held |= {"always": sorted(always), "alone": sorted(alone)}
+        always, alone = map(sorted, self._uncapitalised)
+        row_of = {entity: row for row, entity in enumerate(self.name_of)}
+        held = {
+            "read": self.read,
+            "entities": [*self.name_of],
+            "names": [*self.name_of.values()],
+            "aliases": self._aliases,
+            "keys": [*self._entity],
+            "rows": [row_of[entity] for entity in self._entity.values()],
+            "weights": [self._weight[key] for key in self._entity],
+            "full": self._full,
+            "titles": self._title_entity,
+            "longest": self._longest_from,
+            "uncapitalised": [always, alone],
+        }
         file.write_text(json.dumps(held, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
 
     @classmethod
     def load(cls, file: Path) -> Self:
         """The linker that was saved."""
         held = json.loads(file.read_text(encoding="utf-8", errors="surrogatepass"))
-        linker = cls((), (), Uncapitalised(frozenset(held["always"]), frozenset(held["alone"])))
-        for name in _KEPT:
-            setattr(linker, name, held[name])
+        linker = cls((), (), Uncapitalised(*map(frozenset, held["uncapitalised"])))
+        entities = held["entities"]
+        linker.read, linker._aliases = held["read"], held["aliases"]
+        linker.name_of = dict(zip(entities, held["names"], strict=True))
+        linker._entity = dict(zip(held["keys"], map(entities.__getitem__, held["rows"]), strict=True))
+        linker._weight = dict(zip(held["keys"], held["weights"], strict=True))
+        linker._full, linker._title_entity, linker._longest_from = held["full"], held["titles"], held["longest"]
         return linker
 
     def _offer(self, key: str, entity: str, weight: float) -> None:
@@ -100,7 +115,8 @@ class Linker:
 
     def names_of(self, entity: str) -> Sequence[tuple[str, ...]]:
         """The words of an entity's name and of its aliases, in comparable form."""
-        return [tuple(key.split()) for key in self._keys_of.get(entity, ())]
+        name = self.name_of.get(entity)
+        return () if name is None else [name_key(one) for one in (name, *self._aliases.get(entity, ()))]
 
     def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
         """The names in a question, left to right, without overlaps; at each word the longest match."""
@@ -132,9 +148,6 @@ class Linker:
             if known is not None and _looks_like_a_name(span, start, capitals, known in small):
                 return Link(known, self._weight[key], start, start + length)
         return None
-
-
-_KEPT = ("read", "name_of", "_keys_of", "_entity", "_weight", "_full", "_title_entity", "_longest_from")
 
 
 def _key(name: str) -> str:
