@@ -40,7 +40,7 @@ def opened(options: GraphOptions, budget: float | None, progress: Progress) -> I
     home = Home.resolve().prepare()
     home.apply_environment()
     named = ModelOptions(llm=options.llm, budget=budget)
-    notes = named.reach(home)
+    notes = [*named.reach(home), *named.warnings()]
     with open_models(named, options.open_embedder(home), home) as models:
         benchmark = options.benchmark(need_questions=False)
         progress.begin(f"graph of {benchmark.name}")
