@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hopbench.retrieval.graph.build.settings import BuildSettings
@@ -32,9 +33,9 @@ class GraphPlan:
     triples: Sequence[Triple] = ()
     reader: TripleReader | None = None
 
-    @property
+    @cached_property
     def build_key(self) -> str:
-        """SHA-256 of corpus, triples, settings, embedder and builder version."""
+        """SHA-256 of corpus, triples, settings, embedder and builder version: seconds for a million passages."""
         return _digest(
             {
                 "builder": BUILDER_VERSION,
