@@ -54,13 +54,15 @@ class Linker:
         self._full: dict[tuple[str, ...], list[str]] = {}
         self._title_entity: dict[tuple[str, ...], str] = {}
         self._longest_from: dict[str, int] = {}
-        self.name_of = {entity: name for entity, name, _, _ in sorted(names)}
-        self._keys_of = {entity: [name_key(one) for one in (name, *aliases)] for entity, name, _, aliases in names}
+        self.name_of: dict[str, str] = {}
+        self._keys_of: dict[str, list[tuple[str, ...]]] = {}
         for entity, name, kind, aliases in sorted(names):
+            self.name_of[entity] = name
+            key, *others = self._keys_of[entity] = [name_key(one) for one in (name, *aliases)]
             phrase = kind == "phrase" or kind in NAME_LABELS
-            self._offer(name_key(name), entity, PHRASE_WEIGHT if phrase else TITLE_WEIGHT)
-            for alias in aliases:
-                self._offer(name_key(alias), entity, ALIAS_WEIGHT)
+            self._offer(key, entity, PHRASE_WEIGHT if phrase else TITLE_WEIGHT)
+            for other in others:
+                self._offer(other, entity, ALIAS_WEIGHT)
         for chunk, title in sorted(titles):
             if split_qualifier(title)[1]:
                 self._full.setdefault(name_key(title), []).append(chunk)

@@ -27,6 +27,7 @@ from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
 Rows = NDArray[np.int64]
+NONE = -1
 SEED = 1
 PASSES = 2  # of Leiden over the graph, igraph's default
 MAX_NAMES, MAX_RELATIONS = 10, 10  # in a community's text, the strongest
@@ -37,14 +38,15 @@ class Communities:
     """k communities, in the order of their first entity's id.
 
     `members` holds rows into the adjacency's entities, ascending; `names` the strongest members' names, best first;
-    `chunks` is (k, n): how many distinct members each chunk mentions; `vectors` is (k, d). `cost` is that of
-    the summaries.
+    `chunks` is (k, n): how many distinct members each chunk mentions; `vectors` is (k, d); `of_entity` (m,) is
+    each entity's community, NONE for an entity without one. `cost` is that of the summaries.
     """
 
     members: Sequence[Rows]
     names: Sequence[Sequence[str]]
     chunks: sparse.csr_array
     vectors: Vectors
+    of_entity: Rows
     cost: Counters = field(default_factory=Counters)
 
     def __len__(self) -> int:
@@ -115,7 +117,8 @@ def communities(
         cost, summarise = Counters(), index.services.community_summaries
         if summarise is not None:
             texts = list(summarise(cost, texts))
-        return Communities(members, names, _mentioning(graph, members), index.embed(texts), cost)
+        of_entity = _of_entity(members, len(graph.entities))
+        return Communities(members, names, _mentioning(graph, members), index.embed(texts), of_entity, cost)
 
     key = f"communities {resolution} {max_size} {min_strength}"
     known = index.memo.get(key, made)
@@ -152,6 +155,14 @@ def _names_and_texts(
     return names, texts
 
 
+def _of_entity(members: Sequence[Rows], entities: int) -> Rows:
+    """The community of each entity, (m,)."""
+    number = np.full(entities, NONE)
+    if members:
+        number[np.concatenate(members)] = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+    return number
+
+
 class _Inside(NamedTuple):
     """The entries of a matrix between members of one community."""
 
@@ -162,9 +173,7 @@ class _Inside(NamedTuple):
 
 def _inside(related: sparse.csr_array, members: Sequence[Rows]) -> Iterator[_Inside]:
     """Each community's own entries, by row and column; all of them together take one pass over the matrix."""
-    community = np.full(related.shape[0], -1)
-    for number, rows in enumerate(members):
-        community[rows] = number
+    community = _of_entity(members, related.shape[0])
     for number, rows in enumerate(members):
         places, owners = expand_ranges(related.indptr[rows], related.indptr[rows + 1])
         columns = related.indices[places]
