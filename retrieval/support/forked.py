@@ -35,7 +35,7 @@ def in_copies(works: Iterable[Callable[[], object]], copies: int) -> None:
     context = multiprocessing.get_context("fork")
     try:
         for work in works:
-            if len(running) == copies:
+            while len(running) >= copies:  # a copy that ends says so a moment before it has ended
                 wait([copy.sentinel for copy in running])
                 running = [copy for copy in running if copy.is_alive()]
             copy = context.Process(target=_done, args=(work,), daemon=True)
