@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 
+PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when the one that started it ends
 MOST = 4  # copies at a time: each needs memory of its own for what it makes
 
 
@@ -38,7 +40,7 @@ def in_copies(works: Iterable[Callable[[], object]], copies: int) -> None:
             while len(running) >= copies:  # a copy that ends says so a moment before it has ended
                 wait([copy.sentinel for copy in running])
                 running = [copy for copy in running if copy.is_alive()]
-            copy = context.Process(target=_done, args=(work,), daemon=True)
+            copy = context.Process(target=_done, args=(work, os.getpid()), daemon=True)
             copy.start()
             running.append(copy)
         for copy in running:
@@ -48,7 +50,11 @@ def in_copies(works: Iterable[Callable[[], object]], copies: int) -> None:
             copy.terminate()
 
 
-def _done(work: Callable[[], object]) -> None:
+def _done(work: Callable[[], object], parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # however that process ends
+    if os.getppid() != parent:
+        return
     with suppress(Exception):
         work()
