@@ -93,7 +93,7 @@ def _read(chunks: Sequence[Chunk], tagger: Tagger, made: _Stages, size: int, buc
 
 def _related(stated: Sequence[Stage], buckets: int, chunks: int, tagger: Tagger, made: _Stages) -> list[Stage]:
     """The stages of relations, a bucket each."""
-    frequency = frequencies(part for one in stated for part in one.parts(MENTIONED_IN))
+    frequency = frequencies(part for one in stated for part in one.parts(MENTIONED_IN, ["source"]))
 
     def bucket_parts(bucket: int) -> Iterator[Part]:
         blocks = (part for one in stated for part in one.parts(statements(bucket)))
