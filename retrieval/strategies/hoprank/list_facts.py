@@ -12,6 +12,7 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pairs import Pairs
 from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, sigmoid
@@ -84,8 +85,7 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
     reached = into != NOWHERE
     best = np.zeros((len(chunks), len(EDGE_FEATURES)))
     best[reached] = paths.edge_features[into[reached], : len(EDGE_FEATURES)]
-    place = np.full(candidates.corpus.chunks, NOWHERE, np.int64)
-    place[chunks] = np.arange(len(chunks))
+    place = Lookup.of(chunks, np.arange(len(chunks)), otherwise=NOWHERE)
     source, target = place[paths.edges.anchor], place[paths.edges.target]
     inside = np.flatnonzero((source != NOWHERE) & (target != NOWHERE))
     edge = np.zeros((len(chunks), len(chunks)))

@@ -22,7 +22,8 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
-from hopbench.retrieval.graph.stores.arrays.store import EXPORTS, QUERIES, ArrayStore
+from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.fingerprint import StoredTables, export, fingerprint
 from hopbench.retrieval.index import Batch, Index
