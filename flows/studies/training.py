@@ -176,6 +176,6 @@ def _provenance(
         "l2": L2,
         "boosting": asdict(Boosting(rounds=options.rounds)),
         "folds": options.folds,
-        "code_version": code_version(),
+        "code_version": code_version(weights=False),
         "figures": [asdict(figure) for figure in figures],
     }
