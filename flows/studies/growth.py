@@ -16,8 +16,9 @@ from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.journal import Journal
-from hopbench.flows.studies.peak import Spent, spent
+from hopbench.flows.studies.peak import Spent, peak, spent
 from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.index import Index, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Question
@@ -31,7 +32,8 @@ BUILD = {
     "write": "graph written",
     "fingerprint": "graph read back, fingerprint",
 }
-STEPS = (WORLD, OPENED, *BUILD.values(), BM25, TAGS)
+OTHER = "the build's other work"  # digest, chunks, their tags' vocabulary, the fingerprint before writing
+STEPS = (WORLD, OPENED, *BUILD.values(), OTHER, BM25, TAGS)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -124,8 +126,7 @@ class _Size:
             self._step(WORLD, partial(write_benchmark, world, SEED, self.size, questions))
         options = GraphOptions(dataset=str(world), store=self.store)
         benchmark, index = self._step(OPENED, partial(self._opened, options))
-        plan = options.graph_plan(benchmark, self.home)
-        built_graph(plan, index, self.home, self._build_step)
+        self._build(options.graph_plan(benchmark, self.home), index)
         self._step(BM25, lambda: index.lexical)
         self._step(TAGS, lambda: index.tagger)
         for name in BUILD.values():  # a graph that was there before had none of these to do
@@ -136,8 +137,20 @@ class _Size:
                 self.report(f"{self.size:,} passages: {label}")
                 self._add(measure(label, strategy, index, [question.question for question in benchmark.questions]))
 
-    def _build_step(self, name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._step(BUILD[name], partial(fn, *args, **kwargs))
+    def _build(self, plan: GraphPlan, index: Index) -> None:
+        """Build the graph; what its steps do not take is `OTHER`."""
+        before, between = frozenset(self.known), [0]
+
+        def step(name: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+            between.append(peak())
+            return self._step(BUILD[name], partial(fn, *args, **kwargs))
+
+        _, took = spent(lambda: built_graph(plan, index, self.home, step))
+        if OTHER not in self.known:
+            own = [self.known[name] for name in BUILD.values() if name in self.known and name not in before]
+            steps = [one for one in own if isinstance(one, Step)]
+            cpu, clock = took.cpu - sum(one.cpu for one in steps), took.clock - sum(one.clock for one in steps)
+            self._add(Step(self.size, OTHER, cpu, clock, max(took.peak, *between), BUILD["write"] in before))
 
     def _opened(self, options: GraphOptions) -> tuple[Benchmark, Index]:
         benchmark = load_benchmark(options.dataset)

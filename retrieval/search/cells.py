@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.topk import set_cells
 from hopbench.retrieval.support.arithmetic import summed
 
 COARSE = 2.0**11
@@ -51,12 +50,11 @@ class Cells:
         parts = [self.products(vectors[part]).argmax(axis=1) for part in blocks(len(vectors))]
         return np.concatenate(parts) if parts else np.zeros(0, np.intp)
 
-    def nearest(self, vectors: Floats, count: int) -> tuple[Indices, Indices]:
-        """The `count` nearest cells of each row and all that are equally near: (row indices, cells), by row."""
-        products = self.products(vectors)
-        count = min(count, products.shape[1])
-        least = np.partition(products, -count, axis=1)[:, -count]
-        return set_cells(products >= least[:, None])
+
+def kth_best(products: Floats, k: int) -> Floats:
+    """The k-th largest value of each row, or the smallest where there are fewer: (n,)."""
+    k = min(k, products.shape[1])
+    return np.asarray(np.partition(products, -k, axis=1)[:, -k])
 
 
 def coarse(vectors: Floats) -> Floats:

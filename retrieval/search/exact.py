@@ -74,12 +74,28 @@ class LexicalIndex:
 
     def scores(self, question: str) -> NDArray[np.float64]:
         """BM25 of every chunk for one question, shape (n,)."""
-        vocabulary = self._index.vocab_dict if self._index is not None else {}
-        known = [token for token in self._tokens(question) if token in vocabulary]
+        known = self._known(question)
         if not known:
             return np.zeros(self._size)
         scores = np.round(self._index.get_scores(known), COSINE_DECIMALS)
         return np.asarray(scores, np.float64)
+
+    def scores_of(self, question: str, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """`scores` of some chunks, from their places in the tokens' postings: no array of all chunks is made."""
+        scores = np.zeros(len(rows), np.float32)
+        if known := self._known(question):
+            index = self._index.scores
+            for token in self._index.get_tokens_ids(known):  # float32 sums in the order of `get_scores`
+                part = slice(int(index["indptr"][token]), int(index["indptr"][token + 1]))
+                chunks = index["indices"][part]
+                places = np.minimum(chunks.searchsorted(rows), len(chunks) - 1)
+                scores += np.where(chunks[places] == rows, index["data"][part][places], np.float32(0.0))
+        return np.asarray(np.round(scores, COSINE_DECIMALS), np.float64)
+
+    def _known(self, question: str) -> list[str]:
+        """The tokens of a question that some chunk has."""
+        vocabulary = self._index.vocab_dict if self._index is not None else {}
+        return [token for token in self._tokens(question) if token in vocabulary]
 
 
 def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[TopRows]:

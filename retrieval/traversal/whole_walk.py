@@ -28,7 +28,8 @@ def transitions(graph: Adjacency, mention: float, related: float, similar: float
     pattern.data[:] = 1.0
     scale = mention * idf / np.sqrt(np.maximum(graph.frequency, 1))
     links = sparse.csr_array(sparse.diags_array(scale) @ pattern)
-    top, bottom = sparse.hstack([related * graph.related, links]), sparse.hstack([links.T, similar * graph.similar])
+    top = sparse.hstack([_weighed(graph.related, related), links])
+    bottom = sparse.hstack([links.T, _weighed(graph.similar, similar)])
     whole = sparse.csr_array(sparse.vstack([top, bottom]))
     degree = np.asarray(whole.sum(axis=0)).ravel()
     inverse = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
@@ -36,6 +37,11 @@ def transitions(graph: Adjacency, mention: float, related: float, similar: float
     walk.eliminate_zeros()
     walk.sort_indices()
     return walk
+
+
+def _weighed(edges: sparse.csr_array, weight: float) -> sparse.csr_array:
+    """Edges times a weight; none for 0, which most of a graph's edges often have."""
+    return sparse.csr_array(weight * edges) if weight else sparse.csr_array(edges.shape)
 
 
 def power_iteration(walk: sparse.csr_array, seeds: Matrix, restart: float, steps: int) -> Matrix:

@@ -29,6 +29,7 @@ from hopbench.retrieval.graph.extract.blocks import (
 from hopbench.retrieval.graph.extract.rules import BLOCK
 from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.support.forked import in_copies
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
@@ -46,44 +47,59 @@ class Stages:
         return (part for stage in self.stages for part in stage.parts(table))
 
 
-def extract_in_blocks(chunks: Sequence[Chunk], tagger: Tagger, staging: Staging, size: int = BLOCK) -> Stages:
-    """ENTITY, MENTIONED_IN and RELATED_TO by rules, read in blocks of `size` chunks; see `extract.blocks`."""
+def extract_in_blocks(
+    chunks: Sequence[Chunk], tagger: Tagger, staging: Staging, size: int = BLOCK, processes: int = 1
+) -> Stages:
+    """ENTITY, MENTIONED_IN and RELATED_TO by rules, read in blocks of `size` chunks; see `extract.blocks`.
+
+    Several blocks are read at a time where `processes` is more than 1; the tables are the same.
+    """
     buckets = ceil(len(chunks) / max(BUCKET_CHUNKS, size))
+    made = _Stages(staging, processes)
     with collector_paused():
-        named, stated = _read(chunks, tagger, staging, size, buckets)
-        return Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, staging)])
+        named, stated = _read(chunks, tagger, made, size, buckets)
+        return Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, made)])
 
 
-def _read(
-    chunks: Sequence[Chunk], tagger: Tagger, staging: Staging, size: int, buckets: int
-) -> tuple[Stage, list[Stage]]:
+@dataclass(frozen=True)
+class _Stages:
+    """Makes stages of one name, several at a time: each in a copy of this process, which leaves it in `staging`."""
+
+    staging: Staging
+    processes: int
+
+    def of(self, name: str, computes: Sequence[Callable[[], Iterator[Part]]]) -> list[Stage]:
+        """A stage for each of `computes`; one that a copy did not finish is made in this process."""
+        stages = [
+            partial(self.staging.load_or_compute, f"{name}-{number:05}", one) for number, one in enumerate(computes)
+        ]
+        if min(self.processes, len(stages)) > 1:
+            in_copies(stages, self.processes)
+        return [stage() for stage in stages]
+
+
+def _read(chunks: Sequence[Chunk], tagger: Tagger, made: _Stages, size: int, buckets: int) -> tuple[Stage, list[Stage]]:
     """The stage of entities, and those of each block's mentions and statements."""
     blocks = [chunks[begin : begin + size] for begin in range(0, len(chunks), size)]
     table = alias_table(chunks)
-    read = [_stage(staging, "names", number, partial(read_names, block, table)) for number, block in enumerate(blocks)]
+    read = made.of("names", [partial(read_names, block, table) for block in blocks])
     titled, names = joined_names((_whole(one, TITLED), _whole(one, PHRASES)) for one in read)
-    named = _stage(staging, "entities", 0, partial(entities, titled, names))
+    (named,) = made.of("entities", [partial(entities, titled, names)])
     del titled
-    stated = [
-        _stage(staging, "statements", number, partial(read_statements, block, table, names, tagger, buckets))
-        for number, block in enumerate(blocks)
-    ]
-    return named, stated
+    return named, made.of(
+        "statements", [partial(read_statements, block, table, names, tagger, buckets) for block in blocks]
+    )
 
 
-def _related(stated: Sequence[Stage], buckets: int, chunks: int, tagger: Tagger, staging: Staging) -> list[Stage]:
+def _related(stated: Sequence[Stage], buckets: int, chunks: int, tagger: Tagger, made: _Stages) -> list[Stage]:
     """The stages of relations, a bucket each."""
-    frequency = frequencies(part for one in stated for part in one.parts(MENTIONED_IN))
+    frequency = frequencies(part for one in stated for part in one.parts(MENTIONED_IN, ["source"]))
 
     def bucket_parts(bucket: int) -> Iterator[Part]:
         blocks = (part for one in stated for part in one.parts(statements(bucket)))
         return joined_statements(blocks, frequency, chunks, tagger)
 
-    return [_stage(staging, "related", bucket, partial(bucket_parts, bucket)) for bucket in range(buckets)]
-
-
-def _stage(staging: Staging, name: str, number: int, compute: Callable[[], Iterator[Part]]) -> Stage:
-    return staging.load_or_compute(f"{name}-{number:05}", compute)
+    return made.of("related", [partial(bucket_parts, bucket) for bucket in range(buckets)])
 
 
 def _whole(stage: Stage, table: str) -> pd.DataFrame:

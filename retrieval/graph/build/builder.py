@@ -30,6 +30,7 @@ from hopbench.retrieval.graph.schema import SIMILAR_TO, Tables
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.fingerprint import content
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError
+from hopbench.retrieval.support.forked import usable_processors
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
@@ -119,7 +120,7 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
 
 def _extracted(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger, stage: Staging) -> Stage | Stages:
     if plan.settings.extractor == "rules" and len(chunks) > BLOCK:
-        return extract_in_blocks(chunks, tagger, stage)
+        return extract_in_blocks(chunks, tagger, stage, processes=usable_processors())
     return stage.load_or_compute("extract", lambda: extract(plan, chunks, tagger))
 
 

@@ -8,13 +8,14 @@ look into a cell are multiplied with it at once, which is why it is faster than 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.build.all_pairs import Vectors, in_threads, offer_within
 from hopbench.retrieval.graph.build.recall import true_neighbours
-from hopbench.retrieval.search.cells import Cells, blocks
+from hopbench.retrieval.search.cells import Cells, blocks, kth_best
 from hopbench.retrieval.search.neighbours import Candidates, Indices, Pairs
 from hopbench.retrieval.search.topk import set_cells
 from hopbench.retrieval.support.arithmetic import on_grid
@@ -31,15 +32,18 @@ class Effort(NamedTuple):
 
 
 class _Probes(NamedTuple):
-    """Which rows look into which cells: matrices (n, cells) by row (CSR) and by cell (CSC)."""
+    """Which rows look into which cells: `visitors[begins[i] : begins[i + 1]]` look into cell i.
 
-    of_rows: Any
-    of_cells: Any
+    A row looks into the cells that are at least `least` (n,) near to it.
+    """
+
+    least: NDArray[np.float32]
+    begins: NDArray[np.int64]
+    visitors: NDArray[np.int32]
 
     def into(self, cell: int) -> Indices:
-        """The rows that look into a cell."""
-        begin, end = self.of_cells.indptr[cell : cell + 2]
-        return np.asarray(self.of_cells.indices[begin:end], np.intp)
+        """The rows that look into a cell, ascending."""
+        return self.visitors[self.begins[cell] : self.begins[cell + 1]].astype(np.intp)
 
 
 def cell_pairs(vectors: Vectors, *, top_k: int, floor: float) -> tuple[Pairs, Effort]:
@@ -53,45 +57,59 @@ def cell_pairs(vectors: Vectors, *, top_k: int, floor: float) -> tuple[Pairs, Ef
     found = Candidates(vectors, top_k, floor)
     filled = [cell for cell, rows in enumerate(members) if len(rows)]
     in_threads(lambda cell: offer_within(found, vectors, members[cell], top_k), filled)
-    in_threads(lambda cell: _offer_into(found, vectors, own, probes, cell, members[cell]), filled)
+    into = _Into(found, vectors, cells, own, probes)
+    in_threads(lambda cell: into.offer(cell, members[cell]), filled)
     return found.pairs(), effort
 
 
-def _offer_into(
-    found: Candidates, vectors: Vectors, own: Indices, probes: _Probes, cell: int, members: Indices
-) -> None:
-    """Offer a cell's members and the rows elsewhere that look into it to each other.
+class _Into(NamedTuple):
+    """What it takes to offer the members of a cell and its visitors to each other."""
 
-    A member that looks into the row's cell is not offered the row here: it is offered it there.
-    """
-    looks_into = probes.of_rows[members].toarray().astype(np.bool_)  # (members, cells)
-    visitors = probes.into(cell)
-    visitors = visitors[own[visitors] != cell]
-    block = vectors[members]
-    for part in blocks(len(visitors)):
-        rows = visitors[part]
-        products = vectors[rows] @ block.T
-        here, there = set_cells(products >= found.least[rows, None])
-        found.offer(rows[here], members[there], products[here, there])
-        here, there = set_cells(products >= found.least[members])
-        once = ~looks_into[there, own[rows[here]]]
-        here, there = here[once], there[once]
-        found.offer(members[there], rows[here], products[here, there])
+    found: Candidates
+    vectors: Vectors
+    cells: Cells
+    own: Indices
+    probes: _Probes
+
+    def offer(self, cell: int, members: Indices) -> None:
+        """Offer a cell's members and the rows elsewhere that look into it to each other.
+
+        A member that looks into the row's cell is not offered the row here: it is offered it there.
+        """
+        found, block = self.found, self.vectors[members]
+        looks_into = self.cells.products(block) >= self.probes.least[members, None]  # (members, cells)
+        visitors = self.probes.into(cell)
+        visitors = visitors[self.own[visitors] != cell]
+        for part in blocks(len(visitors)):
+            rows = visitors[part]
+            products = self.vectors[rows] @ block.T
+            here, there = set_cells(products >= found.least[rows, None])
+            found.offer(rows[here], members[there], products[here, there])
+            here, there = set_cells(products >= found.least[members])
+            once = ~looks_into[there, self.own[rows[here]]]
+            here, there = here[once], there[once]
+            found.offer(members[there], rows[here], products[here, there])
 
 
 def _probes(cells: Cells, vectors: Vectors, count: int) -> _Probes:
-    """Each row looks into the `count` nearest cells, its own among them."""
-    from scipy.sparse import csr_matrix
-
-    counts, columns = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
+    """Each row looks into the `count` nearest cells, its own among them, and into all that are equally near."""
+    least, masks = np.empty(len(vectors), np.float32), []
+    sizes = np.zeros(len(cells.centroids), np.int64)
     for part in blocks(len(vectors)):
-        rows, near = cells.nearest(vectors[part], count)
-        counts.append(np.bincount(rows, minlength=part.stop - part.start))
-        columns.append(near.astype(np.int32))
-    indices, begins = np.concatenate(columns), np.cumsum(np.concatenate(counts))
-    shape = len(vectors), len(cells.centroids)
-    of_rows = csr_matrix((np.ones(len(indices), np.bool_), indices, begins), shape=shape)
-    return _Probes(of_rows, of_rows.tocsc())
+        products = cells.products(vectors[part])
+        least[part] = kth_best(products, count)
+        near = products >= least[part, None]
+        sizes += near.sum(axis=0)
+        masks.append(np.packbits(near, axis=1))  # a bit for each row and cell: 250 MB for a million rows
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    visitors, filled = np.empty(begins[-1], np.int32), begins[:-1].copy()
+    for part, mask in zip(blocks(len(vectors)), masks, strict=True):
+        of_cell, rows = set_cells(np.ascontiguousarray(np.unpackbits(mask, axis=1, count=len(sizes)).T))
+        counts = np.bincount(of_cell, minlength=len(sizes))
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        visitors[filled[of_cell] + within] = part.start + rows
+        filled += counts
+    return _Probes(least, begins, visitors)
 
 
 def _needed_probes(cells: Cells, own: Indices, vectors: Vectors, k: int, floor: float) -> int:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +28,10 @@ class Stage:
 
     folder: Path
 
-    def parts(self, table: str) -> Iterator[pd.DataFrame]:
-        """The parts of a table, in the order in which they were made; none of an absent one."""
+    def parts(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """The parts of a table, or some of its columns, in the order in which they were made; none of an absent one."""
         for file in self._files(table):
-            yield _with_lists(pd.read_parquet(file))
+            yield _with_lists(pd.read_parquet(file, columns=None if columns is None else list(columns)))
 
     def intact(self) -> bool:
         """Whether every file is as it was written."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from hopbench.retrieval.graph.schema import Tables
@@ -47,5 +47,4 @@ class GraphStore(Protocol):
 
 def rows_of(record: Record) -> int:
     """The number of rows in a record: the length of its list columns, or 1 without any."""
-    lists = [len(value) for value in record.values() if isinstance(value, Sequence) and not isinstance(value, str)]
-    return max(lists, default=1)
+    return max((len(value) for value in record.values() if isinstance(value, (list, tuple))), default=1)

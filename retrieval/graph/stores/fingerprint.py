@@ -21,6 +21,7 @@ from hopbench.retrieval.graph.schema import (
     Tables,
     VectorPart,
 )
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
 
 LINES = 100_000  # sorted lines that are strings at a time
@@ -48,6 +49,9 @@ class StoredTables:
     def parts(self, name: str) -> Iterator[pd.DataFrame]:
         """See `schema.Tables`; an empty part where there are no rows."""
         columns = list(NODE_COLUMNS.get(name) or EDGE_COLUMNS[name])
+        if isinstance(self.store, ArrayStore):
+            yield from (_filled(pd.DataFrame(part, columns=columns)) for part in self.store.table_parts(name))
+            return
         query = cypher.export_nodes(name) if name in NODE_COLUMNS else cypher.export_edges(name)
         for records in self.store.read_parts(query):
             yield _filled(pd.DataFrame(records, columns=columns))

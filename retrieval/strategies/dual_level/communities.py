@@ -11,70 +11,26 @@ summary of that text (`Services.community_summaries`).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO
-from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch, Linker
-from hopbench.retrieval.question.linking import entity_names
+from hopbench.retrieval.strategies.dual_level.wording import Descriptions
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
 Rows = NDArray[np.int64]
+NONE = -1
 SEED = 1
 PASSES = 2  # of Leiden over the graph, igraph's default
-_NO_RECORD: Record = {"source": [], "target": [], "types": [], "description": []}
 MAX_NAMES, MAX_RELATIONS = 10, 10  # in a community's text, the strongest
-
-
-@dataclass(frozen=True, eq=False)
-class Descriptions:
-    """Wording of entities (by id) and of relations (by both ids, sorted), and how many rows were read for it."""
-
-    entities: Mapping[str, str]
-    relations: Mapping[tuple[str, str], str]
-    rows: int
-
-
-def descriptions(batch: Batch, counters: Counters) -> Descriptions:
-    """The wording of entities and relations; read once per index, charged to each batch that uses it."""
-    read = batch.index.memo.get("descriptions", lambda: _read(batch))
-    counters.round_trips += 1
-    counters.rows += read.rows
-    return read
-
-
-def _read(batch: Batch) -> Descriptions:
-    # A kind of which the graph has nothing comes back as no record at all.
-    records = {record["kind"]: record for record in batch.index.store.read(cypher.DESCRIPTIONS)}
-    entity, relation = records.get(ENTITY, _NO_RECORD), records.get(RELATED_TO, _NO_RECORD)
-    return Descriptions(
-        dict(zip(entity["source"], entity["description"], strict=True)),
-        _relation_texts(relation, entity_names(batch.index)),
-        len(entity["source"]) + len(relation["source"]),
-    )
-
-
-def _relation_texts(relation: Record, name_of: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Each pair's description; where there is none (as in many mapped graphs), the types between the ends' names.
-
-    Such an edge leads from subject to object, and several may join a pair; ours are one a pair, and described.
-    """
-    texts: dict[tuple[str, str], str] = {}
-    columns = (relation[name] for name in ("source", "target", "types", "description"))
-    for source, target, types, description in zip(*columns, strict=True):
-        text = description or " ".join((name_of.get(source, source), *sorted(types), name_of.get(target, target)))
-        pair = (source, target) if source < target else (target, source)
-        texts[pair] = f"{texts[pair]}; {text}" if pair in texts else text
-    return texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +38,15 @@ class Communities:
     """k communities, in the order of their first entity's id.
 
     `members` holds rows into the adjacency's entities, ascending; `names` the strongest members' names, best first;
-    `chunks` is (k, n): how many distinct members each chunk mentions; `vectors` is (k, d). `cost` is that of
-    the summaries.
+    `chunks` is (k, n): how many distinct members each chunk mentions; `vectors` is (k, d); `of_entity` (m,) is
+    each entity's community, NONE for an entity without one. `cost` is that of the summaries.
     """
 
     members: Sequence[Rows]
     names: Sequence[Sequence[str]]
     chunks: sparse.csr_array
     vectors: Vectors
+    of_entity: Rows
     cost: Counters = field(default_factory=Counters)
 
     def __len__(self) -> int:
@@ -160,7 +117,8 @@ def communities(
         cost, summarise = Counters(), index.services.community_summaries
         if summarise is not None:
             texts = list(summarise(cost, texts))
-        return Communities(members, names, _mentioning(graph, members), index.embed(texts), cost)
+        of_entity = _of_entity(members, len(graph.entities))
+        return Communities(members, names, _mentioning(graph, members), index.embed(texts), of_entity, cost)
 
     key = f"communities {resolution} {max_size} {min_strength}"
     known = index.memo.get(key, made)
@@ -181,17 +139,46 @@ def _names_and_texts(
 ) -> tuple[list[list[str]], list[str]]:
     """Names and text of each community: strongest entities, then the wording of the strongest relations inside it."""
     names, texts = [], []
-    for rows in members:
-        inside = sparse.csr_array(related[rows][:, rows])
-        strength = np.round(np.asarray(inside.sum(axis=1)).ravel(), 9)
+    for rows, inside in zip(members, _inside(related, members), strict=True):
+        strength = np.round(np.bincount(rows.searchsorted(inside.rows), inside.strengths, len(rows)), 9)
         strongest = [reader.name_of[graph.entities[rows[i]]] for i in np.lexsort((rows, -strength))[:MAX_NAMES]]
-        pairs = _upper(inside)
-        order = np.lexsort((pairs.col, pairs.row, -pairs.data))
-        ends = [(graph.entities[rows[pairs.row[i]]], graph.entities[rows[pairs.col[i]]]) for i in order]
-        relations = list(dict.fromkeys(worded.relations[pair] for pair in ends))[:MAX_RELATIONS]
+        upper = np.flatnonzero(inside.rows < inside.columns)
+        order = upper[np.lexsort((inside.columns[upper], inside.rows[upper], -inside.strengths[upper]))]
+        wordings: dict[str, None] = {}
+        for i in order.tolist():
+            if len(wordings) == MAX_RELATIONS:
+                break
+            pair = graph.entities[inside.rows[i]], graph.entities[inside.columns[i]]
+            wordings[worded.relations[pair]] = None
         names.append(strongest)
-        texts.append(". ".join([*strongest, *relations]))
+        texts.append(". ".join([*strongest, *wordings]))
     return names, texts
+
+
+def _of_entity(members: Sequence[Rows], entities: int) -> Rows:
+    """The community of each entity, (m,)."""
+    number = np.full(entities, NONE)
+    if members:
+        number[np.concatenate(members)] = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+    return number
+
+
+class _Inside(NamedTuple):
+    """The entries of a matrix between members of one community."""
+
+    rows: Rows
+    columns: Rows
+    strengths: NDArray[np.float64]
+
+
+def _inside(related: sparse.csr_array, members: Sequence[Rows]) -> Iterator[_Inside]:
+    """Each community's own entries, by row and column; all of them together take one pass over the matrix."""
+    community = _of_entity(members, related.shape[0])
+    for number, rows in enumerate(members):
+        places, owners = expand_ranges(related.indptr[rows], related.indptr[rows + 1])
+        columns = related.indices[places]
+        own = community[columns] == number
+        yield _Inside(rows[owners[own]], columns[own].astype(np.int64), related.data[places[own]])
 
 
 def _mentioning(graph: Adjacency, members: Sequence[Rows]) -> sparse.csr_array:

@@ -86,9 +86,6 @@ class Provenance:
     def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
         self._index, self._graph, self._known = index, graph, known
         self._mentioned = index.memo.get("entities by chunk", lambda: _entities_by_chunk(graph))
-        self._community_of = np.full(len(graph.entities), -1)
-        for number, rows in enumerate(known.members if known else ()):
-            self._community_of[rows] = number
 
     def path(self, chunk: str, local: Level, place: int | None, broad: Level, other: int | None) -> tuple[Step, ...]:
         """The steps of the level that ranks the chunk higher, the local one on a tie; none if neither has it."""
@@ -101,15 +98,15 @@ class Provenance:
             return ()
         owner = broad.owners[other]
         number, cosine = int(broad.sources[owner]), float(broad.cosines[owner])
-        entity = self._member(number, row)
+        entity = self._member(self._known, number, row)
         belongs = Step(IN_COMMUNITY, f"community:{number}", self._graph.entities[entity], cosine, cosine)
         return belongs, self._mention(entity, row, cosine)
 
-    def _member(self, community: int, row: int) -> int:
+    def _member(self, known: Communities, community: int, row: int) -> int:
         """The community's entity that the chunk mentions with most weight, ties to the smaller id."""
         span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
         here, weights = self._mentioned.indices[span], self._mentioned.data[span]
-        inside = self._community_of[here] == community
+        inside = known.of_entity[here] == community
         return int(here[inside][weights[inside].argmax()])
 
     def _mention(self, entity: int, row: int, score: float) -> Step:

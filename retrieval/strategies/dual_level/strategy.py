@@ -32,7 +32,7 @@ from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, reciprocal_rank
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.strategies.dual_level.communities import Communities, Descriptions, communities, descriptions
+from hopbench.retrieval.strategies.dual_level.communities import Communities, communities
 from hopbench.retrieval.strategies.dual_level.levels import (
     Floats,
     Level,
@@ -41,6 +41,7 @@ from hopbench.retrieval.strategies.dual_level.levels import (
     chunks_of_communities,
     chunks_of_entities,
 )
+from hopbench.retrieval.strategies.dual_level.wording import Descriptions, descriptions
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking

@@ -32,7 +32,8 @@ from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 QUERY = "QUERY"
-BLOCK = 512
+CELLS = 50_000_000  # queries × chunks of one score matrix: 200 MB
+MOST = 512  # queries searched at a time
 SEEDS = 10
 NO_SEEDS = "no entity of the graph recognised in the question: the initial ranking"
 
@@ -171,9 +172,10 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
     if not new:
         return known
     vectors = batch.index.embed(new)
-    for begin in range(0, len(new), BLOCK):
-        block = batch.index.nearest(vectors[begin : begin + BLOCK], count)
-        known.update(zip(new[begin : begin + BLOCK], map(batch.with_ids, block), strict=True))
+    size = max(min(MOST, CELLS // max(len(batch.index.chunks), 1)), 1)
+    for begin in range(0, len(new), size):
+        block = batch.index.nearest(vectors[begin : begin + size], count)
+        known.update(zip(new[begin : begin + size], map(batch.with_ids, block), strict=True))
     return known
 
 

@@ -11,6 +11,7 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.pool import CandidatePool
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct
@@ -26,11 +27,10 @@ class Candidates:
     def __init__(self, corpus: CorpusIndex, question: ReadQuestion, vector: Vectors, pool: CandidatePool) -> None:
         """`vector` (d,) is the question's."""
         self.corpus, self.question, self.vector, self.pool = corpus, question, vector, pool
-        self.in_pool: Flags = np.zeros(corpus.chunks, bool)
-        self.in_pool[pool.chunks] = True
+        self.in_pool = Lookup.marks(pool.chunks)
         self.covered: Flags = np.zeros((0, len(question.numbers)), bool)
         self.base: Floats = np.zeros((0, len(BASE_FEATURES)))
-        self._row = np.full(corpus.chunks, -1, np.int64)
+        self._row = Lookup(np.zeros(0, np.int64), np.zeros(0, np.int64), otherwise=-1)
         self._together: Floats | None = None
         self.rows(pool.chunks)
 
@@ -38,7 +38,8 @@ class Candidates:
         """The rows of chunks; chunks that are no candidates yet are added."""
         new = distinct(chunks[self._row[chunks] < 0])
         if len(new):
-            self._row[new] = len(self.base) + np.arange(len(new))
+            numbers = np.concatenate([self._row.values, len(self.base) + np.arange(len(new))])
+            self._row = Lookup.of(np.concatenate([self._row.keys, new]), numbers, otherwise=-1)
             facts = self._facts(new)
             self.covered = np.concatenate([self.covered, facts.covered])
             self.base = np.concatenate([self.base, columns([feature(facts) for feature in BASE_FEATURES])])
@@ -61,7 +62,7 @@ class Candidates:
         return ChunkFacts(
             question=question,
             scales=pool.scales,
-            bm25=pool.bm25[chunks],
+            bm25=pool.bm25(chunks),
             cosine=cosines(self.corpus.vectors, chunks, self.vector),
             mass=pool.mass[chunks],
             link=pool.link[chunks],

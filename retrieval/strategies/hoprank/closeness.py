@@ -51,7 +51,7 @@ class Closeness:
             of_sentence = owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
             sentence[of_sentence[begins]] = np.maximum.reduceat(near[row[met]], begins)
-        dense = cosines(corpus.sentence_vectors[numbers], _weighed(question, asked))
+        dense = cosines(corpus.sentence_vectors(numbers), _weighed(question, asked))
         return cls(sentence, np.maximum.reduceat(sentence, first[:-1]), first, *dense.T.astype(np.float64))
 
     def best(self, values: Floats) -> Floats:

@@ -17,8 +17,11 @@ from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
 from hopbench.retrieval.strategies.hoprank.word_vectors import weighted_sums, word_vectors
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import log
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
+
+KEPT_SENTENCES = 1_000_000  # of whose vectors a table is kept, 0.5 kB each; of more, a question's are made anew: 1 ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +46,24 @@ class CorpusIndex:
         """A vector for each word of the vocabulary, (v, 256)."""
         return word_vectors(list(self.words.vocabulary))
 
-    @cached_property
-    def sentence_vectors(self) -> NDArray[np.int16]:
-        """The words of each sentence by their idf, stop words aside, (s, 256)."""
+    def sentence_vectors(self, sentences: Numbers) -> NDArray[np.int16]:
+        """The words of some sentences by their idf, stop words aside, (k, 256)."""
         words = self.words
-        return weighted_sums(self.word_vectors, words.idf * ~words.stop, words.numbers, words.sentence_start)
+        if len(words.sentence_start) <= KEPT_SENTENCES:
+            return self._sentence_vectors[sentences]
+        begin, end = words.of_sentences(sentences)
+        positions, _ = expand_ranges(begin, end)
+        start = np.concatenate([[0], (end - begin).cumsum()])
+        return weighted_sums(self.word_vectors, self._word_weights, words.numbers[positions], start)
+
+    @cached_property
+    def _sentence_vectors(self) -> NDArray[np.int16]:
+        words = self.words
+        return weighted_sums(self.word_vectors, self._word_weights, words.numbers, words.sentence_start)
+
+    @cached_property
+    def _word_weights(self) -> Floats:
+        return np.asarray(self.words.idf * ~self.words.stop)
 
     @cached_property
     def sentence(self) -> Numbers:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import weighted_sum
 from hopbench.retrieval.support.csr import expand_ranges
 
@@ -61,7 +62,7 @@ class Edges:
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
 
 
-def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
+def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
     """All edges that leave the anchors; none leads back to its own anchor."""
     edges = Edges.joined(
         _forward(anchors, mentions),
@@ -109,7 +110,7 @@ def _reverse(anchors: Numbers, mentions: Mentions) -> Edges:
     return _edges(REVERSE, anchors[few][which], mentions.chunk[mention], entity[few][which], mention, fan)
 
 
-def _shared(anchors: Numbers, mentions: Mentions, in_pool: Flags) -> Edges:
+def _shared(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
     """Both mention an entity that at most `SHARED_FAN` places name, or more where the target is in the pool."""
     mention = _own_mentions(anchors, mentions)
     entity = mentions.entity[mention]

@@ -6,6 +6,7 @@ So any graph will do: built by rules, from triples, or elsewhere and mapped.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
     by_chunk = graph.mentions.tocsc()
     own = _title_entities(chunks, graph, reader, by_chunk)
     names = [_numbered(reader.names_of(entity), words.vocabulary) for entity in graph.entities]
-    rows = []
+    rows = array("d")  # a tuple for each mention would take five times as much
     for row in range(len(chunks)):
         edges = range(by_chunk.indptr[row], by_chunk.indptr[row + 1])
         positions = _Positions(words, row)
@@ -90,7 +91,8 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
             entity = int(by_chunk.indices[edge])
             if entity != own[row]:
                 weight = float(by_chunk.data[edge])
-                rows += [(row, entity, *place, weight) for place in positions.places(names[entity])]
+                for place in positions.places(names[entity]):
+                    rows.extend((row, entity, *place, weight))
     table = np.array(rows, np.float64).reshape(-1, 5)
     chunk, entity, start, length = table[:, :4].T.astype(np.int64)
     order = np.lexsort((entity, np.where(start == NOWHERE, len(words.numbers), start), chunk))

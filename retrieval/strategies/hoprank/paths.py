@@ -10,6 +10,7 @@ import numpy as np
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel, Edges, edges_from
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
@@ -61,22 +62,20 @@ class EdgeTable:
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
-        self._asked = np.zeros(candidates.corpus.chunks, bool)
+        self._asked = np.zeros(0, np.int64)
         self.edges = Edges.none()
         more = 0 if candidates.corpus.relations is None else len(TRIPLE_FEATURES)
         self.features: Floats = np.zeros((0, len(EDGE_FEATURES) + more))
 
     def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
         """The edges that leave the anchors, and their features, (e, 17), (e, 22) with triples."""
-        new = anchors[~self._asked[anchors]]
+        new = anchors[~np.isin(anchors, self._asked)]
         if len(new):
-            self._asked[new] = True
+            self._asked = np.concatenate([self._asked, new])
             edges, values = self._read(new)
             self.edges = Edges.joined(self.edges, edges)
             self.features = np.concatenate([self.features, values])
-        asked = np.zeros_like(self._asked)
-        asked[anchors] = True
-        chosen = np.flatnonzero(asked[self.edges.anchor])
+        chosen = np.flatnonzero(np.isin(self.edges.anchor, anchors))
         return self.edges.where(chosen), self.features[chosen]
 
     def _read(self, anchors: Numbers) -> tuple[Edges, Floats]:
@@ -122,9 +121,7 @@ def follow(
     for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
         logits[chosen] = models[kind].logit(features[chosen])
-    of_anchor = np.zeros(candidates.corpus.chunks)
-    of_anchor[starting] = probability
-    before = of_anchor[edges.anchor]
+    before = Lookup.of(starting, probability)[edges.anchor]
     probability = sigmoid(logits)
     value = before * probability
     chunks = distinct(np.concatenate([candidates.pool.chunks, edges.target]))
@@ -144,12 +141,12 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
     """
     if triples:
         plain, stated = np.flatnonzero(edges.kind != TRIPLE), np.flatnonzero(edges.kind == TRIPLE)
-        best = _best(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
+        best = best_in_cells(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
         others = path_features(edges.where(plain), target[plain], value[plain], size)
         return np.concatenate([others, best, log(1.0 + best / SMALL)], axis=1)
     anchors = distinct(edges.anchor)
-    by_kind = _best(target, edges.kind, value, (size, TRIPLE))
-    best = _best(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
+    by_kind = best_in_cells(target, edges.kind, value, (size, TRIPLE))
+    best = best_in_cells(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
     several = 1.0 - np.multiply.reduce(1.0 - np.minimum(best, SURE), axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), several])
     logs = np.full(values.shape, LOG_SMALL)
@@ -158,7 +155,7 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
     return np.concatenate([values, logs], axis=1)
 
 
-def _best(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:
+def best_in_cells(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:
     """The largest value in each cell, 0 without any; by cell numbers, which numpy takes ten times as fast as pairs."""
     cells = np.zeros(shape[0] * shape[1])
     np.maximum.at(cells, row * shape[1] + column, value)

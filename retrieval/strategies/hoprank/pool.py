@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import DECIMALS, RRF_K
 from hopbench.retrieval.strategies.hoprank.base_features import Scales
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 
@@ -19,15 +22,15 @@ WALK_SEEDS = 3
 
 @dataclass(frozen=True, eq=False)
 class CandidatePool:
-    """`chunks`, sorted, and for all n chunks of the corpus BM25, the walk's `mass` and the weight of a title's `link`.
+    """`chunks`, sorted, and for any chunk BM25, the walk's `mass` and the weight of a title's `link`.
 
     `touched` is how many edges the walk looked at.
     """
 
     chunks: Numbers
-    bm25: Floats
-    mass: Floats
-    link: Floats
+    bm25: Callable[[Numbers], Floats]
+    mass: Lookup
+    link: Lookup
     scales: Scales
     touched: int
 
@@ -37,17 +40,17 @@ def candidate_pool(
 ) -> CandidatePool:
     """The pool of a batch's question: `depth` chunks by BM25 and by cosine, `walked` by the walk, and linked titles."""
     lexical, dense = batch.lexical[number], batch.dense[number]
-    bm25 = batch.index.lexical.scores(batch.questions[number].text)
     met, held, touched = corpus.walk.mass(*_walk_seeds(corpus, question, batch, number))
-    mass, link = np.zeros(corpus.chunks), np.zeros(corpus.chunks)
-    mass[met] = held
+    mass = Lookup(met, held)
     named = np.array(list(question.chunks), np.int64)
-    link[named] = list(question.chunks.values())
+    link = Lookup.of(named, np.array(list(question.chunks.values()), np.float64))
     near = met[(-held).argsort(kind="stable")[:walked]]
     near = near[mass[near] > 0]
     parts = (lexical.rows[:depth], dense.rows[:depth], near, named[link[named] > 0])
     cosines = dense.scores[:depth]
-    scales = Scales(*map(float, (bm25.max(), cosines[0], cosines[-1], held.max(initial=0.0))))
+    best = lexical.scores.max(initial=0.0)
+    scales = Scales(*map(float, (best, cosines[0], cosines[-1], held.max(initial=0.0))))
+    bm25 = partial(batch.index.lexical.scores_of, batch.questions[number].text)
     return CandidatePool(distinct(np.concatenate(parts)), bm25, mass, link, scales, touched)
 
 

@@ -9,15 +9,16 @@ import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
 from hopbench.retrieval.strategies.hoprank.relations import Relations
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.csr import expand_ranges
 
 TRIPLE_FAN, TRIPLE_FAN_IN_POOL = 10, 40
 
 
-def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_pool: Flags) -> Edges:
+def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_pool: Lookup) -> Edges:
     """The anchor is titled by an entity, or mentions it; a triple relates that to the target's title or to a mention.
 
     At most `TRIPLE_FAN` places may mention the far entity, or `TRIPLE_FAN_IN_POOL` where the target is in the pool; its

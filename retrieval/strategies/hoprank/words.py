@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from hopbench.retrieval.types import Chunk
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+PART = 50_000  # chunks whose words are counted at a time
 
 
 def distinct(values: NDArray[Any]) -> Numbers:
@@ -53,9 +55,9 @@ class Words:
     def read(cls, chunks: Sequence[Chunk]) -> Words:
         """Split and number the words of chunks."""
         vocabulary: dict[str, int] = {}
-        numbers: list[int] = []
-        capital: list[bool] = []
-        sentence_start, chunk_start = [0], [0]
+        # Arrays: lists of a million passages' words would take half a gigabyte each.
+        numbers, capital = array("i"), bytearray()
+        sentence_start, chunk_start = array("q", [0]), array("q", [0])
         for chunk in chunks:
             for sentence in (chunk.title, *sentences(chunk.text)):
                 for word in tokens(sentence):
@@ -63,12 +65,13 @@ class Words:
                     capital.append(word.capital)
                 sentence_start.append(len(numbers))
             chunk_start.append(len(sentence_start) - 1)
-        starts = np.array(sentence_start), np.array(chunk_start)
-        frequency = _frequency(np.array(numbers, np.int64), starts[0][starts[1]], len(vocabulary))
+        starts = np.array(sentence_start, np.int64), np.array(chunk_start, np.int64)
+        numbered = np.array(numbers, np.int32)
+        frequency = _frequency(numbered, starts[0][starts[1]], len(vocabulary))
         return cls(
             vocabulary,
-            np.array(numbers, np.int32),
-            np.array(capital, bool),
+            numbered,
+            np.array(capital, np.bool_),
             *starts,
             frequency,
             log(1.0 + (len(chunks) - frequency + 0.5) / (frequency + 0.5)),
@@ -88,8 +91,12 @@ class Words:
         return np.searchsorted(self.sentence_start, position, "right") - 1
 
 
-def _frequency(numbers: Numbers, start: Numbers, size: int) -> Numbers:
+def _frequency(numbers: NDArray[np.int32], start: Numbers, size: int) -> Numbers:
     """The number of chunks that contain each word."""
-    chunk = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    distinct = np.unique(chunk * max(size, 1) + numbers)
-    return np.bincount(distinct % max(size, 1), minlength=size)
+    frequency = np.zeros(size, np.int64)
+    for begin in range(0, len(start) - 1, PART):
+        own = start[begin : begin + PART + 1]
+        chunk = np.repeat(np.arange(len(own) - 1), np.diff(own))
+        found = np.unique(chunk * max(size, 1) + numbers[own[0] : own[-1]])
+        frequency += np.bincount(found % max(size, 1), minlength=size)
+    return frequency

@@ -106,6 +106,13 @@ def test_bm25_scores_a_question_the_same_in_any_company() -> None:
         assert one.scores.tolist() == together.scores.tolist()
 
 
+@pytest.mark.parametrize("question", ["river", "stone music stone", "the film of the river", "unknown", ""])
+def test_bm25_of_some_chunks_is_that_of_all(question: str) -> None:
+    index, rows = LexicalIndex(CONTENTS), np.array([4, 0, 2, 3])
+
+    assert index.scores(question)[rows].tolist() == index.scores_of(question, rows).tolist()
+
+
 def random_vectors(seed: int, rows: int) -> NDArray[np.float32]:
     vectors = np.random.default_rng(seed).normal(size=(rows, 16))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)

@@ -22,9 +22,9 @@ from hopbench.retrieval.strategies.dual_level.communities import (
     Communities,
     at_least,
     communities,
-    descriptions,
     partition,
 )
+from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Question
 

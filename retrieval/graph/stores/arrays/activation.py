@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.graph.stores.arrays.graph import Around, ArrayGraph
-from hopbench.retrieval.graph.stores.arrays.hops import known
+from hopbench.retrieval.graph.stores.arrays.edges import Ints
+from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered
+from hopbench.retrieval.graph.stores.arrays.hops import among, at_least, known
 from hopbench.retrieval.graph.stores.base import Record
 
 # Label → its edge types with the label of their far ends; the weight of the first is compared with its own threshold,
@@ -39,22 +39,23 @@ def activation_hop(
     }
     for row in frontier:
         yield from _seeds(graph, row, least_of[CHUNK])
-        visited = {label: np.array(list(known(graph, label, row["visited"]).values()), np.int64) for label in KINDS}
-        count = len(row["visited"])
+        visited = {label: np.array(sorted(known(graph, label, row["visited"]).values()), np.int64) for label in KINDS}
         for label, part in ((CHUNK, "chunks"), (ENTITY, "entities")):
             edges = _Edges(graph, tagged)
             rows = known(graph, label, [node["id"] for node in row[part]])
-            for node in row[part]:
-                if node["id"] not in rows:
-                    continue
-                passing = _passing(graph, label, rows[node["id"]], least_of[label])
-                degree = sum(len(around.edges) for around in passing.values())
-                least = min_activation * sqrt(degree) / node["activation"]
-                if least < 1.0 or degree <= count:
-                    for kind, far in KINDS[label]:
-                        own = passing[kind]
-                        wanted = (own.weights > least) | np.isin(own.others, visited[far])
-                        edges.add(node["id"], degree, kind, far, own if min_weight > least else own.where(wanted))
+            nodes = [node for node in row[part] if node["id"] in rows]
+            passing = _passing(graph, label, [rows[node["id"]] for node in nodes], least_of[label])
+            degrees = np.sum([own.degrees for own in passing.values()], axis=0)
+            energies = np.array([node["activation"] for node in nodes], np.float64)
+            least = min_activation * np.sqrt(degrees) / energies
+            enough = (least < 1.0) | (degrees <= len(row["visited"]))
+            wanted = []
+            for kind, far in KINDS[label]:
+                own = passing[kind]
+                around, needed = own.around, least[own.owners]
+                kept = (min_weight > needed) | (around.weights > needed) | among(around.others, visited[far])
+                wanted.append(own.where(kept & enough[own.owners]))
+            edges.add([node["id"] for node in nodes], degrees, label, wanted)
             if edges.columns["source"]:
                 yield {"q": row["q"], "part": "edges", **edges.columns}
 
@@ -79,11 +80,8 @@ def activation_edges(
             yield {"part": "chunks", "source": [id_ for id_ in row["chunks"] if id_ in chunks], **nothing}
         for label, nodes in ((CHUNK, chunks), (ENTITY, known(graph, ENTITY, row["entities"]))):
             edges = _Edges(graph, tagged=True)
-            for node, place in nodes.items():
-                for (kind, far), around in zip(
-                    KINDS[label], _passing(graph, label, place, least_of[label]).values(), strict=True
-                ):
-                    edges.add(node, 0, kind, far, around)
+            passing = _passing(graph, label, list(nodes.values()), least_of[label])
+            edges.add(list(nodes), np.zeros(len(nodes), np.int64), label, list(passing.values()))
             columns = {name: values for name, values in edges.columns.items() if name != "degree"}
             if columns["source"]:
                 yield {"part": "edges", **columns}
@@ -92,19 +90,17 @@ def activation_edges(
 def _seeds(graph: ArrayGraph, row: Mapping[str, Any], least: Mapping[str, float]) -> Iterator[Record]:
     rows = known(graph, CHUNK, row["seeds"])
     ids = [id_ for id_ in row["seeds"] if id_ in rows]
-    connected = [any(len(own.edges) for own in _passing(graph, CHUNK, rows[id_], least).values()) for id_ in ids]
+    passing = _passing(graph, CHUNK, [rows[id_] for id_ in ids], least)
+    connected = np.any([own.degrees > 0 for own in passing.values()], axis=0).tolist()
     nothing: dict[str, list[Any]] = {name: [] for name in ("kind", "target", "weight", "tags")}
     if ids:
         yield {"q": row["q"], "part": "seeds", "source": ids, "degree": connected, **nothing}
 
 
-def _passing(graph: ArrayGraph, label: str, row: int, least: Mapping[str, float]) -> dict[str, Around]:
-    """The edges at a node that reach the threshold of their type."""
-    passing = {}
-    for kind, _ in KINDS[label]:
-        around = graph.around(label, row, kind)
-        passing[kind] = around.where(around.weights >= least[kind])
-    return passing
+def _passing(graph: ArrayGraph, label: str, rows: Sequence[int], least: Mapping[str, float]) -> dict[str, Gathered]:
+    """The edges at nodes that reach the threshold of their type."""
+    every = np.array(rows, np.int64)
+    return {kind: at_least(graph, label, every, kind, least[kind]) for kind, _ in KINDS[label]}
 
 
 class _Edges:
@@ -116,16 +112,17 @@ class _Edges:
             name: [] for name in ("source", "degree", "kind", "target", "weight", "tags")
         }
 
-    def add(self, node: str, degree: int, kind: str, far: str, around: Around) -> None:
-        """Add a node's edges of a type, whose far ends have the label `far`."""
-        count = len(around.edges)
+    def add(self, ids: Sequence[str], degrees: Ints, label: str, found: Sequence[Gathered]) -> None:
+        """Add the edges at nodes of a label, an element of `found` for each of its `KINDS`."""
         columns = self.columns
-        columns["source"] += [node] * count
-        columns["degree"] += [degree] * count
-        columns["kind"] += [kind] * count
-        columns["target"] += self._graph.ids(far, around.others)
-        columns["weight"] += around.weights.tolist()
-        if self._tagged:
-            columns["tags"] += self._graph.edges[kind].columns["tags"].many(around.edges.astype(np.int64))
-        else:
-            columns["tags"] += [[] for _ in range(count)]
+        for (kind, far), own in zip(KINDS[label], found, strict=True):
+            count = len(own.owners)
+            columns["source"] += [ids[owner] for owner in own.owners.tolist()]
+            columns["degree"] += degrees[own.owners].tolist()
+            columns["kind"] += [kind] * count
+            columns["target"] += self._graph.ids(far, own.around.others)
+            columns["weight"] += own.around.weights.tolist()
+            if self._tagged:
+                columns["tags"] += self._graph.edges[kind].columns["tags"].many(own.around.edges.astype(np.int64))
+            else:
+                columns["tags"] += [[] for _ in range(count)]

@@ -68,11 +68,18 @@ class Texts:
     def __getitem__(self, row: int) -> str:
         return self.encoded(row).decode(ENCODING, ERRORS)
 
-    def many(self, rows: NDArray[np.int64]) -> list[Any]:
+    def many(self, rows: NDArray[np.integer[Any]]) -> list[Any]:
         """The values of some rows."""
-        if not self._absent:
-            return [self[row] for row in rows.tolist()]
-        return [None if row in self._absent else self[row] for row in rows.tolist()]
+        texts: list[Any] = [text.decode(ENCODING, ERRORS) for text in self.many_encoded(rows)]
+        if self._absent:
+            return [None if row in self._absent else text for row, text in zip(rows.tolist(), texts, strict=True)]
+        return texts
+
+    def many_encoded(self, rows: NDArray[np.integer[Any]]) -> list[bytes]:
+        """The UTF-8 of some rows: their places are looked up together, which takes longer than to read them."""
+        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0).tolist(), self._ends[rows].tolist()
+        content = self._bytes
+        return [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
 class Lists:

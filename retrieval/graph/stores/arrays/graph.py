@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMN
 from hopbench.retrieval.graph.stores.arrays.columns import ColumnWriter
 from hopbench.retrieval.graph.stores.arrays.edges import IN, OUT, Edges, Ints, write_sides
 from hopbench.retrieval.graph.stores.arrays.nodes import ROW, Nodes, write_index
+from hopbench.retrieval.support.csr import expand_ranges
 
 
 class Around(NamedTuple):
@@ -26,6 +27,28 @@ class Around(NamedTuple):
     def where(self, mask: NDArray[np.bool_]) -> Around:
         """Some of the edges."""
         return Around(self.edges[mask], self.others[mask], self.weights[mask])
+
+
+class Gathered(NamedTuple):
+    """The edges at several nodes, node by node: `owners` says which of the `nodes` nodes each is at."""
+
+    owners: Ints
+    around: Around
+    nodes: int
+
+    def where(self, mask: NDArray[np.bool_]) -> Gathered:
+        """Some of the edges."""
+        return Gathered(self.owners[mask], self.around.where(mask), self.nodes)
+
+    @property
+    def degrees(self) -> Ints:
+        """How many edges each node has here."""
+        return np.bincount(self.owners, minlength=self.nodes)
+
+    def parts(self) -> Iterator[slice]:
+        """Where each node's edges stand."""
+        ends = np.cumsum(self.degrees).tolist()
+        return (slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False))
 
 
 class ArrayGraph:
@@ -45,20 +68,28 @@ class ArrayGraph:
 
     def around(self, label: str, row: int, kind: str) -> Around:
         """The edges of a type at a node, whichever way they point: those it is the source of first."""
-        parts = []
-        for own, side in self.touching[label]:
-            if own == kind:
-                table = self.edges[kind].side(side)
-                place = table.at(row)
-                parts.append(Around(table.edges[place], table.others[place], table.weights[place]))
-        if len(parts) == 1:
-            return parts[0]
-        return Around(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return self.gathered(label, np.array([row]), kind).around
+
+    def gathered(self, label: str, rows: Ints, kind: str) -> Gathered:
+        """`around` of several nodes, one after the other, in a few array operations; a row of -1 has no edges."""
+        found = [self._on_side(rows, kind, side) for own, side in self.touching[label] if own == kind]
+        if len(found) == 1:
+            return found[0]
+        owners = np.concatenate([part.owners for part in found])
+        order = owners.argsort(kind="stable")
+        columns = zip(*(part.around for part in found), strict=True)
+        return Gathered(owners[order], Around(*(np.concatenate(column)[order] for column in columns)), len(rows))
+
+    def _on_side(self, rows: Ints, kind: str, side: str) -> Gathered:
+        table = self.edges[kind].side(side)
+        begins, ends = table.begins[rows], table.begins[rows + 1]
+        begins = np.where(rows >= 0, begins, ends)
+        places, owners = expand_ranges(begins, ends)
+        return Gathered(owners, Around(table.edges[places], table.others[places], table.weights[places]), len(rows))
 
     def ids(self, label: str, rows: Sequence[int] | NDArray[np.int32] | Ints) -> list[str]:
         """The ids of nodes."""
-        ids = self.nodes[label].ids
-        return [ids[row] for row in (rows if isinstance(rows, list) else np.asarray(rows).tolist())]
+        return self.nodes[label].ids.many(np.asarray(rows, np.int64))
 
 
 class EndsWriter:

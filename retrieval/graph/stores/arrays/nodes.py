@@ -13,6 +13,7 @@ from hopbench.retrieval.graph.schema import NODE_COLUMNS
 from hopbench.retrieval.graph.stores.arrays.columns import ENCODING, ERRORS, Column, Texts, mapped, open_column
 
 ROW = "<i4"
+PART = 100_000  # ids that are read at a time
 
 
 class Nodes:
@@ -41,15 +42,30 @@ class Nodes:
 
     def rows(self, nodes: Sequence[str]) -> NDArray[np.int64]:
         """The rows of ids, -1 for an unknown one."""
-        found = (self.row(node) for node in nodes)
-        return np.fromiter((-1 if row is None else row for row in found), np.int64, len(nodes))
+        wanted = [node.encode(ENCODING, ERRORS) for node in nodes]
+        buckets = np.fromiter(map(crc32, wanted), np.int64, len(wanted)) % (len(self._begins) - 1)
+        places, ends = self._begins[buckets], self._begins[buckets + 1]
+        found = np.full(len(wanted), -1, np.int64)
+        open_ = np.flatnonzero(places < ends)
+        while len(open_):  # the next row of each bucket, of all that are not found yet
+            rows = self._rows[places[open_]]
+            texts = zip(self.ids.many_encoded(rows), open_.tolist(), strict=True)
+            same = np.fromiter((text == wanted[place] for text, place in texts), np.bool_, len(open_))
+            found[open_[same]] = rows[same]
+            open_ = open_[~same]
+            places[open_] += 1
+            open_ = open_[places[open_] < ends[open_]]
+        return found
 
 
 def write_index(folder: Path, label: str) -> None:
     """Write the hash index of a label whose ids are written: the rows of each bucket, bucket by bucket."""
     ids = Texts(folder / f"{label}.id")
     count = max(len(ids), 1)
-    hashes = np.fromiter((crc32(ids.encoded(row)) % count for row in range(len(ids))), np.int64, len(ids))
+    hashes = np.zeros(len(ids), np.int64)
+    for begin in range(0, len(ids), PART):
+        rows = np.arange(begin, min(begin + PART, len(ids)))
+        hashes[rows] = np.fromiter(map(crc32, ids.many_encoded(rows)), np.int64, len(rows)) % count
     order = np.argsort(hashes, kind="stable")
     begins = np.searchsorted(hashes[order], np.arange(count + 1))
     (folder / f"{label}.buckets.bin").write_bytes(begins.astype(ROW).tobytes())

@@ -10,18 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, NODE_COLUMNS, Tables
-from hopbench.retrieval.graph.stores.arrays import activation, hops, whole, wording
+from hopbench.retrieval.graph.schema import CHUNK, Tables
+from hopbench.retrieval.graph.stores.arrays import whole
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
+from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
 from hopbench.retrieval.graph.stores.arrays.write import VECTORS, write_tables
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
@@ -31,28 +30,6 @@ from hopbench.retrieval.types import Chunk
 FORMAT = 2
 SUFFIX = ".arrays"
 ABOUT = "graph.json"  # written last: a folder without it is no graph
-
-QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
-    cypher.EXPANSION_HOP: hops.expansion_hop,
-    cypher.ENTITY_NEIGHBOURS: hops.entity_neighbours,
-    cypher.RELATED_ENTITIES: hops.related_entities,
-    cypher.ENTITY_CHUNKS: hops.entity_chunks,
-    cypher.NEIGHBORHOOD_HOP: hops.neighborhood_hop,
-    cypher.ENTITY_CARDS: wording.entity_cards,
-    cypher.STRONGEST_RELATIONS: wording.strongest_relations,
-    cypher.STATED: wording.stated,
-    cypher.ENTITY_SEARCH: wording.entity_search,
-    cypher.ACTIVATION_HOP: activation.activation_hop,
-    cypher.ACTIVATION_EDGES: activation.activation_edges,
-    cypher.ADJACENCY: whole.adjacency,
-    cypher.NAMES: whole.names,
-    cypher.RELATIONS: whole.relations,
-    cypher.DESCRIPTIONS: whole.descriptions,
-}
-EXPORTS: Mapping[str, Callable[[ArrayGraph], Iterator[list[Record]]]] = {
-    **{cypher.export_nodes(label): partial(whole.node_parts, label=label) for label in NODE_COLUMNS},
-    **{cypher.export_edges(kind): partial(whole.edge_parts, kind=kind) for kind in EDGE_COLUMNS},
-}
 
 
 class EdgeRows(NamedTuple):
@@ -89,6 +66,10 @@ class ArrayStore:
     def read_parts(self, query: str) -> Iterator[list[Record]]:
         """See `GraphStore.read_parts`."""
         yield from EXPORTS[query](self.graph) if query in EXPORTS else (self.read(query),)
+
+    def table_parts(self, name: str) -> Iterator[whole.Columns]:
+        """The table of a label or edge type in parts, each by columns: a record for each row takes twice as long."""
+        return whole.table_parts(self.graph, name)
 
     def edge_rows(self, kind: str) -> EdgeRows:
         """The edges of a type by the rows of their ends."""

@@ -25,6 +25,7 @@ from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
 from hopbench.retrieval.graph.stores.base import Record
 
 PART_ROWS = 100_000
+Columns = dict[str, list[Any]]
 
 
 def adjacency(graph: ArrayGraph) -> Iterator[Record]:
@@ -77,19 +78,22 @@ def descriptions(graph: ArrayGraph) -> Iterator[Record]:
         }
 
 
-def node_parts(graph: ArrayGraph, label: str) -> Iterator[list[Record]]:
-    """`cypher.export_nodes`, in parts."""
-    nodes = graph.nodes[label]
-    for rows in _parts(len(nodes)):
-        yield _records({name: nodes.columns[name].many(rows) for name in NODE_COLUMNS[label]})
-
-
-def edge_parts(graph: ArrayGraph, kind: str) -> Iterator[list[Record]]:
-    """`cypher.export_edges`, in parts."""
-    edges = graph.edges[kind]
+def table_parts(graph: ArrayGraph, name: str) -> Iterator[Columns]:
+    """The table of a label or edge type in parts, each by columns."""
+    if name in NODE_COLUMNS:
+        nodes = graph.nodes[name]
+        for rows in _parts(len(nodes)):
+            yield {column: nodes.columns[column].many(rows) for column in NODE_COLUMNS[name]}
+        return
+    edges = graph.edges[name]
     for rows in _parts(len(edges)):
-        columns = {name: edges.columns[name].many(rows) for name in EDGE_COLUMNS[kind][2:]}
-        yield _records({**_ends(graph, kind, rows), **columns})
+        yield {**_ends(graph, name, rows), **{own: edges.columns[own].many(rows) for own in EDGE_COLUMNS[name][2:]}}
+
+
+def record_parts(graph: ArrayGraph, name: str) -> Iterator[list[Record]]:
+    """`cypher.export_nodes` and `cypher.export_edges`, in parts."""
+    for columns in table_parts(graph, name):
+        yield [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _parts(count: int) -> Iterator[Ints]:
@@ -101,7 +105,3 @@ def _parts(count: int) -> Iterator[Ints]:
 def _ends(graph: ArrayGraph, kind: str, rows: Ints | slice) -> dict[str, list[Any]]:
     edges, (source, target) = graph.edges[kind], EDGE_ENDS[kind]
     return {"source": graph.ids(source, edges.source[rows]), "target": graph.ids(target, edges.target[rows])}
-
-
-def _records(columns: dict[str, list[Any]]) -> list[Record]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.graph.stores.arrays.edges import Ints
 from hopbench.retrieval.graph.stores.arrays.graph import Around, ArrayGraph
-from hopbench.retrieval.graph.stores.arrays.hops import at_least, known, related
+from hopbench.retrieval.graph.stores.arrays.hops import known, related
 from hopbench.retrieval.graph.stores.base import Record
 
 
@@ -19,7 +19,7 @@ def entity_cards(graph: ArrayGraph, *, ids: Sequence[str]) -> Iterator[Record]:
     rows, columns = known(graph, ENTITY, ids), graph.nodes[ENTITY].columns
     for entity in ids:
         row = rows.get(entity)
-        frequency = len(at_least(graph, ENTITY, row, MENTIONED_IN).edges)
+        frequency = 0 if row is None else len(graph.around(ENTITY, row, MENTIONED_IN).edges)
         texts = {
             name: columns[name].many(np.array([row]))[0] if frequency else None for name in ("type", "description")
         }
@@ -32,7 +32,7 @@ def strongest_relations(
     """`cypher.STRONGEST_RELATIONS`."""
     rows, names = known(graph, ENTITY, ids), graph.nodes[ENTITY].columns["name"]
     for entity in ids:
-        around = related(graph, rows.get(entity), min_strength, rel_types)
+        around = related(graph, np.array([rows.get(entity, -1)]), min_strength, rel_types).around
         targets = graph.ids(ENTITY, around.others)
         best = sorted(range(len(targets)), key=lambda place: (-around.weights[place], targets[place]))[:limit]
         kept = Around(around.edges[best], around.others[best], around.weights[best])
@@ -75,7 +75,7 @@ def entity_search(graph: ArrayGraph, *, entities: Sequence[str], top_k: int) -> 
     """`cypher.ENTITY_SEARCH`."""
     matched: dict[int, set[int]] = {}
     for row in known(graph, ENTITY, entities).values():
-        for chunk in at_least(graph, ENTITY, row, MENTIONED_IN).others.tolist():
+        for chunk in graph.around(ENTITY, row, MENTIONED_IN).others.tolist():
             matched.setdefault(chunk, set()).add(row)
     ids = dict(zip(matched, graph.ids(CHUNK, list(matched)), strict=True))
     columns, names = graph.nodes[CHUNK].columns, graph.nodes[ENTITY].columns["name"]

@@ -35,15 +35,15 @@ def rows(parts: Iterator[pd.DataFrame]) -> list[str]:
     return sorted(chain.from_iterable(map(repr, part.itertuples(index=False, name=None)) for part in parts))
 
 
-@pytest.mark.parametrize("size", [1, 7, 100, 10_000])
+@pytest.mark.parametrize(("size", "processes"), [(1, 1), (7, 1), (100, 1), (10_000, 1), (100, 2)])
 def test_blocks_of_any_size_give_the_tables_of_the_whole(
-    corpus: tuple[Sequence[Chunk], Tagger], size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: tuple[Sequence[Chunk], Tagger], size: int, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chunks, tagger = corpus if size > 1 else (corpus[0][:40], corpus[1])
     monkeypatch.setattr(blockwise, "BUCKET_CHUNKS", 50)
     whole = rule_tables(chunks, tagger)
 
-    found = extract_in_blocks(chunks, tagger, Staging(tmp_path / "stages"), size)
+    found = extract_in_blocks(chunks, tagger, Staging(tmp_path / "stages"), size, processes)
 
     for name in TABLES:
         assert rows(iter([whole[name]])) == rows(found.parts(name)), name

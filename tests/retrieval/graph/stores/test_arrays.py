@@ -22,10 +22,12 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
-from hopbench.retrieval.graph.stores.arrays.store import EXPORTS, QUERIES, ArrayStore
+from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.fingerprint import StoredTables, export, fingerprint
 from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import StoreError
 from hopbench.retrieval.types import Counters, Passage, Triple
@@ -137,6 +139,26 @@ def test_every_query_gives_the_embedded_engines_records(both: tuple[GraphStore, 
     for name, (query, parameters) in queries.items():
         expected = canonical(embedded.read(query, **parameters))
         assert expected == canonical(arrays.read(query, **parameters)), name
+
+
+def test_ids_are_found_together_as_one_by_one(both: tuple[GraphStore, ArrayStore]) -> None:
+    nodes = both[1].graph.nodes["Entity"]
+    wanted = [*reversed(both[1].node_ids("Entity")), "e:nobody", ADA, "", "é\udce9"]
+
+    assert [-1 if (row := nodes.row(one)) is None else row for one in wanted] == nodes.rows(wanted).tolist()
+    assert [*reversed(range(len(nodes)))] == nodes.rows(wanted).tolist()[: len(nodes)]
+    assert [] == nodes.rows([]).tolist()
+
+
+def test_wording_is_read_from_arrays_as_from_an_engine(both: tuple[GraphStore, ArrayStore]) -> None:
+    chunks = chunk_passages(PASSAGES)
+    embedder = get_embedder("wordllama")
+    engine, mapped = (descriptions(Batch(Index.build(chunks, store, embedder), []), Counters()) for store in both)
+
+    assert dict(engine.entities) == dict(mapped.entities)
+    assert dict(engine.relations) == dict(mapped.relations)
+    assert engine.rows == mapped.rows
+    assert "none" == mapped.entities.get("e:nobody", "none")
 
 
 def test_exports_are_read_whole_and_in_parts(both: tuple[GraphStore, ArrayStore]) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora, hand_index, plain_graphs, plan_of
 
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank import HopRank, corpus
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
@@ -52,6 +52,17 @@ def test_words_count_chunks_and_know_sentences() -> None:
     assert [1, 1, 2, 1, 1, 1] == words.frequency.tolist()
     assert math.log1p((2 - 2 + 0.5) / (2 + 0.5)) == pytest.approx(words.idf[2])
     assert [0, 1, 2, 4] == words.sentence_of(np.array([1, 3, 5, 7])).tolist()
+
+
+def test_sentences_of_a_large_corpus_have_the_vectors_of_the_table(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = seen_of(index)
+    wanted = np.array([4, 0, 4, 1])
+    table = seen.sentence_vectors(wanted)
+
+    monkeypatch.setattr(corpus, "KEPT_SENTENCES", 0)
+    assert table.tolist() == seen.sentence_vectors(wanted).tolist()
 
 
 def places(seen: CorpusIndex, chunk: int) -> list[tuple[str, str]]:

@@ -1,0 +1,38 @@
+"""Values of a few chunks of a corpus, looked up by row: a question's work must not grow with the corpus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.retrieval.strategies.hoprank.words import Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """`values` (k,) of the rows `keys` (k,), ascending; every other row has `otherwise`."""
+
+    keys: Numbers
+    values: NDArray[Any]
+    otherwise: Any = 0
+
+    @classmethod
+    def of(cls, keys: NDArray[Any], values: NDArray[Any], otherwise: Any = 0) -> Lookup:
+        """From distinct keys in any order."""
+        order = keys.argsort(kind="stable")
+        return cls(keys[order], values[order], otherwise)
+
+    @classmethod
+    def marks(cls, keys: Numbers) -> Lookup:
+        """True for some distinct rows, ascending."""
+        return cls(keys, np.ones(len(keys), bool), otherwise=False)
+
+    def __getitem__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """The value of each row."""
+        if not len(self.keys):
+            return np.full(len(rows), self.otherwise, self.values.dtype)
+        places = np.minimum(self.keys.searchsorted(rows), len(self.keys) - 1)
+        return np.where(self.keys[places] == rows, self.values[places], self.otherwise)

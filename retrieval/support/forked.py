@@ -1,0 +1,60 @@
+"""Work of this process done by copies of it: Python code whose inputs are too large to be sent elsewhere."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+
+PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when the one that started it ends
+MOST = 4  # copies at a time: each needs memory of its own for what it makes
+
+
+def usable_processors() -> int:
+    """How many copies are worth their memory: a processor each, `MOST` at most; 1 where the system cannot fork safely.
+
+    (macOS's own libraries do not survive it; a daemonic process may start no other.)
+    """
+    if sys.platform != "linux" or multiprocessing.current_process().daemon:
+        return 1
+    return min(len(os.sched_getaffinity(0)), MOST)
+
+
+def in_copies(works: Iterable[Callable[[], object]], copies: int) -> None:
+    """Do each work in a fork of this process, at most `copies` at a time; what works return or raise is lost.
+
+    So they leave files behind, and the caller does what is still missing, in its own process and with its own errors.
+    A fork shares this process's memory and copies the pages that it writes to (Python counts references there): a
+    fork for each work keeps those few.
+    """
+    running: list[ForkProcess] = []
+    context = multiprocessing.get_context("fork")
+    try:
+        for work in works:
+            while len(running) >= copies:  # a copy that ends says so a moment before it has ended
+                wait([copy.sentinel for copy in running])
+                running = [copy for copy in running if copy.is_alive()]
+            copy = context.Process(target=_done, args=(work, os.getpid()), daemon=True)
+            copy.start()
+            running.append(copy)
+        for copy in running:
+            copy.join()
+    finally:
+        for copy in running:
+            copy.terminate()
+
+
+def _done(work: Callable[[], object], parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # however that process ends
+    if os.getppid() != parent:
+        return
+    with suppress(Exception):
+        work()

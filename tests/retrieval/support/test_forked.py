@@ -1,0 +1,61 @@
+"""Copies of this process: what they leave behind, how many there are at a time, and what a failure of one does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from hopbench.retrieval.support.forked import in_copies, usable_processors
+
+
+def note(folder: Path, name: str, known: list[int]) -> None:
+    begun = time.monotonic()
+    time.sleep(0.05)
+    (folder / name).write_text(f"{os.getpid()} {begun} {time.monotonic()} {known[0]}")
+
+
+def test_each_work_is_done_in_a_copy_that_knows_what_this_process_knows(tmp_path: Path) -> None:
+    known = [os.getpid()]
+
+    in_copies([partial(note, tmp_path, str(number), known) for number in range(6)], 2)
+
+    told = [(tmp_path / str(number)).read_text().split() for number in range(6)]
+    assert {str(os.getpid())} == {parent for *_, parent in told}
+    assert 6 == len({copy for copy, *_ in told} - {str(os.getpid())})
+    spans = [(float(begin), float(end)) for _, begin, end, _ in told]
+    assert max(sum(begin <= at < end for begin, end in spans) for at, _ in spans) <= 2
+
+
+def test_a_copy_that_fails_stops_nothing(tmp_path: Path) -> None:
+    def fails() -> None:
+        raise ValueError("lost")
+
+    works: list[Callable[[], object]] = [fails, partial(note, tmp_path, "done", [1])]
+    in_copies(works, 2)
+
+    assert ["done"] == [file.name for file in tmp_path.iterdir()]
+
+
+def test_copies_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    def waits() -> None:
+        (tmp_path / "copy").write_text(str(os.getpid()))
+        time.sleep(60)
+
+    parent = os.fork()
+    if parent == 0:
+        in_copies([waits], 1)
+        os._exit(0)
+    while not (tmp_path / "copy").exists() or not (tmp_path / "copy").read_text():
+        time.sleep(0.01)
+    copy = psutil.Process(int((tmp_path / "copy").read_text()))
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+
+    copy.wait(20)
+    assert 1 <= usable_processors() <= 4
