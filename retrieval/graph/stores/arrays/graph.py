@@ -30,20 +30,20 @@ class Around(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """The edges at several nodes, node by node: `owners` says which of the `count` nodes each is at."""
+    """The edges at several nodes, node by node: `owners` says which of the `nodes` nodes each is at."""
 
     owners: Ints
     around: Around
-    count: int
+    nodes: int
 
     def where(self, mask: NDArray[np.bool_]) -> Gathered:
         """Some of the edges."""
-        return Gathered(self.owners[mask], self.around.where(mask), self.count)
+        return Gathered(self.owners[mask], self.around.where(mask), self.nodes)
 
     @property
     def degrees(self) -> Ints:
         """How many edges each node has here."""
-        return np.bincount(self.owners, minlength=self.count)
+        return np.bincount(self.owners, minlength=self.nodes)
 
     def parts(self) -> Iterator[slice]:
         """Where each node's edges stand."""
