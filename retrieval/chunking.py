@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from operator import attrgetter
 
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import sentences
@@ -21,7 +22,7 @@ def count_tokens(text: str) -> int:
 
 def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) -> list[Chunk]:
     """The chunks of a corpus, sorted by id; a passage over `max_tokens` is split at sentence ends: `ID#0`, `ID#1` …"""
-    chunks = sorted((chunk for passage in passages for chunk in _split(passage, max_tokens)), key=lambda c: c.id)
+    chunks = sorted((chunk for passage in passages for chunk in _split(passage, max_tokens)), key=attrgetter("id"))
     for before, after in pairwise(chunks):
         if before.id == after.id:
             raise InputError(

@@ -56,7 +56,7 @@ def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
 def parse_json(text: str, place: Place) -> Any:
     """The JSON value of `text`; an error with the column when it is not JSON."""
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = _DECODER.decode(text)
         _refuse_depth(value, text)
     except json.JSONDecodeError as error:
         raise place.error(f"not JSON ({error.msg} at column {error.colno}): correct or remove the line") from error
@@ -71,6 +71,9 @@ def parse_json(text: str, place: Place) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # one for all lines: making it takes longer than reading
 
 
 def _refuse_depth(value: Any, text: str) -> None:

@@ -40,7 +40,7 @@ def detect(rows: Rows, source: str, format: str | None) -> tuple[Rows, Callable[
         also = f", nor one of the loaders installed ({', '.join(others)})" if others else ""
         raise first[0].error(
             f"not a HotpotQA, 2WikiMultihopQA or MuSiQue record{also} (fields: {fields}): "
-            "for a corpus of your own give the folder that holds corpus.jsonl and queries.jsonl"
+            "for a corpus of your own give the folder that holds corpus.jsonl, and queries.jsonl if it has questions"
         )
     loader = loaders().get(name)
     return itertools.chain([first], iterator), loader.read if name in BUILT_IN else read_by(name, loader)

@@ -58,6 +58,7 @@ def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
 
 
 LONGEST = 200  # characters
+_SOURCE = frozenset(SOURCE_FIELDS)
 
 
 def read_source(record: Record, place: Place) -> Source:
@@ -70,6 +71,8 @@ def read_source(record: Record, place: Place) -> Source:
     """
     beside = record.get("metadata")
     metadata = beside if isinstance(beside, dict) else {}
+    if _SOURCE.isdisjoint(record) and _SOURCE.isdisjoint(metadata):  # most corpora: a fifth of their reading
+        return UNKNOWN_SOURCE
     given = {name: metadata.get(name, record.get(name)) for name in SOURCE_FIELDS}
     if all(value in (None, "") for value in given.values()):
         return UNKNOWN_SOURCE

@@ -9,7 +9,7 @@ from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.question.node_names import Names
 from hopbench.retrieval.text import tokens
-from hopbench.retrieval.traversal.adjacency import adjacency
+from hopbench.retrieval.traversal.adjacency import mentioning
 from hopbench.retrieval.types import Counters
 
 __all__ = ["Linked", "Names", "linked_entities"]
@@ -29,14 +29,15 @@ class Linked:
 def linked_entities(batch: Batch) -> Sequence[Linked]:
     """The entities that the surface linker recognises in the batch's one question, left to right."""
     (question,) = batch.questions
-    reader, graph = linker(batch, Counters()), adjacency(batch, Counters())
-    words = tokens(question.text)
-    entities = []
-    for link in reader.links(question.text):
-        row = graph.entity_row.get(link.entity)
-        mention = " ".join(word.text for word in words[link.start : link.end])
-        frequency = 0 if row is None else int(graph.frequency[row])
-        entities.append(
-            Linked(mention, link.entity, reader.name_of.get(link.entity, link.entity), link.weight, frequency)
+    reader, words = linker(batch, Counters()), tokens(question.text)
+    links = reader.links(question.text)
+    return [
+        Linked(
+            " ".join(word.text for word in words[link.start : link.end]),
+            link.entity,
+            reader.name_of.get(link.entity, link.entity),
+            link.weight,
+            chunks,
         )
-    return entities
+        for link, chunks in zip(links, mentioning(batch, [link.entity for link in links]), strict=True)
+    ]

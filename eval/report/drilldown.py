@@ -2,36 +2,54 @@
 
 The index is plain JSON so that filters work at once. Details (rankings, paths, passage texts) are gzip in base64,
 BATCH questions together: a browser unpacks a batch when one of its questions is opened, which keeps 500 questions ×
-10 labels quick to open and small.
+10 labels quick to open and small. A page holds `PACKED_LIMIT` of them. Where all of them would be more, every question
+has brief details, and as many as there is room for have all: first those on which the baseline and the best other
+label differ.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
 
-from hopbench.eval.explain.wording import note_words, quote
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.report.data import ReportData
-from hopbench.eval.report.page_schema import LabelDetails, Notes, QuestionDetails, QuestionIndex, QuestionLine
-from hopbench.eval.runs.schema import HitEntry, StepEntry
+from hopbench.eval.report.details import Batch
+from hopbench.eval.report.page_schema import QuestionIndex, QuestionLine
 from hopbench.eval.types import BenchmarkQuestion
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 
 BATCH = 20  # questions unpacked together: about 100 kB
-TOP = 10  # hits shown for each label, and gold below them
-GOLD_CHARACTERS = 2_000
-SNIPPET_CHARACTERS = 280
-PACKED_LIMIT = 4_000_000  # characters of details in one page; questions beyond have their index line only
+PACKED_LIMIT = 12_000_000  # characters of details in one page: with Plotly (2 MB) and 10,000 lines of index (4 MB) < 20
 
 
-def question_index(data: ReportData, packed: int) -> QuestionIndex:
-    """The index of all questions; those beyond the `packed` batches have no details."""
-    asked = _asked(data)
+@dataclass
+class Details:
+    """Packed batches, and question id → (batch, place in it); a question that is not there has no details.
+
+    `whole` is how many of the `asked` questions have all of theirs, the ones first on which the labels of `pair`
+    differ; the others are `brief` or left out.
+    """
+
+    asked: int
+    batches: list[str] = field(default_factory=list)
+    place: dict[str, tuple[int, int]] = field(default_factory=dict)
+    whole: int = 0
+    pair: tuple[str, str] | None = None
+
+    @property
+    def brief(self) -> int:
+        """How many questions have brief details."""
+        return len(self.place) - self.whole
+
+    def add(self, questions: Sequence[BenchmarkQuestion], content: str) -> None:
+        """Put a batch at the end; its questions are shown from it from now on."""
+        self.place |= {q.id: (len(self.batches), slot) for slot, q in enumerate(questions)}
+        self.batches.append(content)
+
+
+def question_index(data: ReportData, details: Details) -> QuestionIndex:
+    """The index of all questions, each with the place of its details."""
     lines: list[QuestionLine] = [
         {
             "id": q.id,
@@ -40,17 +58,11 @@ def question_index(data: ReportData, packed: int) -> QuestionIndex:
             "answer": q.answer,
             "titles": [data.benchmark.titles.get(gold, gold) for gold in q.gold],
             "found": [found(data, q.id, label) for label in data.labels],
-            "batch": place // BATCH if place // BATCH < packed else None,
+            "at": details.place.get(q.id),
         }
-        for place, q in enumerate(asked)
+        for q in _asked(data)
     ]
-    return {
-        "labels": data.labels,
-        "baseline": data.baseline,
-        "metric": data.primary,
-        "batch": BATCH,
-        "questions": lines,
-    }
+    return {"labels": data.labels, "baseline": data.baseline, "metric": data.primary, "questions": lines}
 
 
 def found(data: ReportData, question_id: str, label: str) -> int | None:
@@ -62,145 +74,47 @@ def found(data: ReportData, question_id: str, label: str) -> int | None:
     return int(value >= 1.0 - 1e-9 if sign_of(data.primary) > 0 else value <= 1e-9)
 
 
-def packed_batches(data: ReportData) -> list[str]:
-    """Details of BATCH questions each, in the index's order, until the page's limit is reached."""
+def packed_details(data: ReportData) -> Details:
+    """All details, in the index's order, where they fit into one page; else brief ones, and all of some questions."""
     asked = _asked(data)
     texts = {passage.id: passage.text for passage in data.benchmark.passages}
-    batches, size = [], 0
-    for start in range(0, len(asked), BATCH):
-        content = _Batch(data, texts).pack(asked[start : start + BATCH])
-        size += len(content)
-        if size > PACKED_LIMIT:
+    details = Details(len(asked))
+    if _pack(details, asked, lambda: Batch(data, texts), PACKED_LIMIT) == len(asked):
+        details.whole = len(asked)
+        return details
+    details = Details(len(asked))
+    listed = _pack(details, asked, lambda: Batch(data, texts, brief=True), PACKED_LIMIT)
+    if listed == len(asked):
+        room = PACKED_LIMIT - sum(map(len, details.batches))
+        details.pair = _pair(data)
+        telling = sorted(asked, key=lambda q: len({found(data, q.id, label) for label in details.pair or ()}) < 2)
+        details.whole = _pack(details, telling, lambda: Batch(data, texts), room)
+    return details
+
+
+def _pack(details: Details, questions: Sequence[BenchmarkQuestion], batch: Callable[[], Batch], room: int) -> int:
+    """Add batches while there is room for them; returns how many questions they hold."""
+    done = 0
+    for part in _parts(questions):
+        content = batch().pack(part)
+        room -= len(content)
+        if room < 0:
             break
-        batches.append(content)
-    return batches
+        details.add(part, content)
+        done += len(part)
+    return done
+
+
+def _parts(questions: Sequence[BenchmarkQuestion]) -> Iterator[Sequence[BenchmarkQuestion]]:
+    return (questions[start : start + BATCH] for start in range(0, len(questions), BATCH))
+
+
+def _pair(data: ReportData) -> tuple[str, str] | None:
+    """The baseline and the best other label, whose difference a reader asks about first."""
+    others = [label for label in data.contenders or data.labels if label != data.baseline]
+    return (data.baseline, others[0]) if data.baseline and others else None
 
 
 def _asked(data: ReportData) -> list[BenchmarkQuestion]:
     known = {question_id for question_id, _ in data.rows}
     return [q for q in data.benchmark.questions if q.id in known]
-
-
-class _Batch:
-    """Collects a batch's details; passages and path nodes are stored once and pointed to by number."""
-
-    def __init__(self, data: ReportData, texts: Mapping[str, str]) -> None:
-        self.data, self.texts = data, texts
-        self.passages: dict[str, int] = {}
-        self.nodes: dict[str, int] = {}
-        self.gold: set[str] = set()
-
-    def pack(self, questions: list[BenchmarkQuestion]) -> str:
-        self.gold = {gold for q in questions for gold in q.gold}
-        details = [self._question(q) for q in questions]
-        titles = self.data.benchmark.titles
-        content = {
-            "questions": details,
-            "passages": [[key, self._title(key), self._text(key)] for key in self.passages],
-            "nodes": [[self._name(key), int(key in titles)] for key in self.nodes],
-        }
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
-
-    def _question(self, q: BenchmarkQuestion) -> QuestionDetails:
-        return {
-            "aliases": list(q.aliases),
-            "gold": [self._passage(gold) for gold in q.gold],
-            "labels": [self._label(q, label) for label in self.data.labels],
-        }
-
-    def _label(self, q: BenchmarkQuestion, label: str) -> LabelDetails:
-        row = self.data.rows.get((q.id, label))
-        if row is None:
-            return {"failure": "no row for this question", "ranks": [], "hits": []}
-        ranked, scores = row["ranked_ids"], row["scores"]
-        rank_of = {passage: rank for rank, passage in enumerate(ranked, start=1)}
-        known = {hit["passage_id"]: hit for hit in self.data.paths.get((q.id, label), ())}
-        shown = ranked[:TOP] + sorted((g for g in q.gold if rank_of.get(g, 0) > TOP), key=lambda g: rank_of[g])
-        return {
-            "failure": row["failure"],
-            "ms": _number(row.get("latency_ms")),
-            "listed": len(ranked),
-            "ranks": [rank_of.get(gold) for gold in q.gold],
-            "hits": [self._hit(p, rank_of[p], scores, known.get(p), p in q.gold) for p in shown],
-            **self._notes(q, label),
-        }
-
-    def _notes(self, q: BenchmarkQuestion, label: str) -> Notes:
-        row = self.data.trace_rows.get((q.id, label))
-        if row is None:
-            return {}
-        notes = json.loads(row["trace"])
-        return {
-            "trace": [[name.replace("_", " "), note_words(value, self._named)] for name, value in notes.items()],
-            "context": {
-                "tokens": int(row["context_tokens"]),
-                "block_tokens": int(row["block_tokens"]),
-                "block": self.data.rows[q.id, label].get("graph_context") or "",
-                "passages": [self._passage(passage) for passage in row["context_ids"]],
-            },
-        }
-
-    def _named(self, text: str) -> str:
-        """Nodes by name; a passage in brackets, as `explain` prints it."""
-        name = self._name(text)
-        return f"[{name}]" if text in self.data.benchmark.titles else name
-
-    def _hit(self, passage: str, rank: int, scores: list[float], hit: HitEntry | None, gold: bool) -> list[Any]:
-        score = scores[rank - 1] if rank <= len(scores) else hit["score"] if hit else None
-        steps = hit["path"] if hit else ()
-        path = [
-            [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
-            for s in steps
-        ]
-        return [
-            self._passage(passage),
-            rank,
-            _number(score),
-            int(gold),
-            hit["origin"] if hit else "",
-            {name: _number(value) for name, value in hit["components"].items()} if hit else {},
-            path,
-            [line for step in steps for line in self._quotes(step)],
-            list(dict.fromkeys(line for step in steps for line in self._stated(step))),
-        ]
-
-    def _quotes(self, step: StepEntry) -> list[list[str]]:
-        """Title and quoted sentence, the mention apart, of a step between a passage and an entity it names."""
-        titles = self.data.benchmark.titles
-        passages = [end for end in (step["source"], step["target"]) if end in titles]
-        if step["edge"] != MENTIONED_IN or len(passages) != 1:
-            return []
-        (passage,) = passages
-        entity = step["target"] if passage == step["source"] else step["source"]
-        quoted = quote(titles[passage], self.texts.get(passage, ""), self._name(entity))
-        return [[titles[passage] or passage, quoted.before, quoted.mention, quoted.after]] if quoted else []
-
-    def _stated(self, step: StepEntry) -> Sequence[str]:
-        """What is stated of the entities that a step joins: the step itself may go against a relation."""
-        first, second = sorted((step["source"], step["target"]))
-        return self.data.stated.get((first, second), ()) if step["edge"] == RELATED_TO else ()
-
-    def _passage(self, key: str) -> int:
-        return self.passages.setdefault(key, len(self.passages))
-
-    def _node(self, key: str) -> int:
-        return self.nodes.setdefault(key, len(self.nodes))
-
-    def _name(self, node: str) -> str:
-        """A node as a reader knows it; an entity's id without its prefix reads well enough where no name is given."""
-        return self.data.names.get(node) or self.data.benchmark.titles.get(node) or node.removeprefix("e:")
-
-    def _title(self, key: str) -> str:
-        source = self.data.benchmark.sources.get(key)
-        title = self.data.benchmark.titles.get(key, key)
-        return " · ".join(filter(None, (title, str(source)))) if source else title
-
-    def _text(self, key: str) -> str:
-        text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if key in self.gold else SNIPPET_CHARACTERS
-        return text if len(text) <= limit else f"{text[:limit].rstrip()} …"
-
-
-def _number(value: Any) -> float | None:
-    """Four significant digits: PageRank's scores are too small for four decimals."""
-    return float(f"{value:.4g}") if value is not None and isfinite(value) else None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import write_atomically, write_table
 from hopbench.eval.report.data import ReportData
-from hopbench.eval.report.evaluated import report_data
 from hopbench.eval.report.render import write_report
 from hopbench.eval.runs.finished import FinishedRun
 from hopbench.eval.runs.schema import (
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 def write_run(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> list[Path]:
     """Write all files of the run, each whole or not at all, results.json last; returns them in order of writing."""
+    from hopbench.eval.report.evaluated import report_data  # loads pandas; who reads a run needs none of it
+
     traces = traces_table(evaluation.trials)
     data = report_data(evaluation, run, traces)
     table, report, summary = out / QUESTIONS_FILE, out / REPORT_FILE, out / RESULTS_FILE

@@ -7,7 +7,10 @@ from typing import Any, NotRequired, TypedDict
 
 
 class QuestionLine(TypedDict):
-    """A question in the page's list: gold `titles`, whether each label `found` all; `batch` None: details left out."""
+    """A question in the page's list: gold `titles`, whether each label `found` all, and where its details are.
+
+    `at` is (batch, place in it), None where they were left out.
+    """
 
     id: str
     text: str
@@ -15,16 +18,15 @@ class QuestionLine(TypedDict):
     answer: str | None
     titles: Sequence[str]
     found: Sequence[int | None]
-    batch: int | None
+    at: tuple[int, int] | None
 
 
 class QuestionIndex(TypedDict):
-    """What the page's list and filters need; `batch` is how many questions a batch of details has."""
+    """What the page's list and filters need."""
 
     labels: Sequence[str]
     baseline: str
     metric: str
-    batch: int
     questions: Sequence[QuestionLine]
 
 

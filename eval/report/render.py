@@ -16,7 +16,7 @@ from hopbench.eval.report.beside import ragas_rows, target_rows
 from hopbench.eval.report.breakdown import breakdowns
 from hopbench.eval.report.charts import figures
 from hopbench.eval.report.data import ReportData, shown_interval
-from hopbench.eval.report.drilldown import packed_batches, question_index
+from hopbench.eval.report.drilldown import packed_details, question_index
 from hopbench.eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach, stages
 from hopbench.eval.report.models import models
 from hopbench.eval.report.recommend import recommended
@@ -30,7 +30,7 @@ def write_report(data: ReportData, path: Path) -> None:
 
     Raises InputError when the folder cannot be written.
     """
-    batches = packed_batches(data)
+    details = packed_details(data)
     split = breakdowns(data)
     page = render_page(
         "run.html.j2",
@@ -50,8 +50,8 @@ def write_report(data: ReportData, path: Path) -> None:
         failures=failures(data),
         models=models(data),
         figures=figures(data, split),
-        index=question_index(data, len(batches)),
-        batches=batches,
+        index=question_index(data, details),
+        details=details,
     )
     write_atomically(path, page.encode())
 

@@ -55,8 +55,8 @@ class Generator:
         chunks = len(self.evidence.chunks)
         return (
             f"no two of the {chunks:,} passages mention the same name, and none mentions another's title, so that no "
-            "question needs two of them. Names that rules do not see may join them: build the graph with --extractor "
-            "spacy or --extractor llm; or add documents that refer to each other"
+            "question needs two of them. Names that rules do not see may join them: say --extractor spacy, or "
+            "--extractor llm --llm MODEL[@URL]; or add documents that refer to each other"
         )
 
 

@@ -68,15 +68,18 @@ def targets(room: float) -> Mapping[str, Target]:
 
 
 def searched(index: Index, wordings: Sequence[Wording]) -> list[Searched]:
-    """Search for each wording by BM25 and by vectors."""
-    results: list[Searched] = []
-    questions = [Question(str(number), wording.text) for number, wording in enumerate(wordings)]
-    for batch in batches(index, questions):
-        part = wordings[len(results) : len(results) + len(batch.questions)]
-        for wording, lexical, dense in zip(part, batch.lexical, batch.dense, strict=True):
-            found = Found(_level(lexical, wording), _level(dense, wording))
-            results.append(Searched(wording, found, tuple(map(int, lexical.rows[:DEPTH]))))
-    return results
+    """Search for each wording by BM25 and by vectors; alike texts, of little that is quoted, are searched for once."""
+    texts = list(dict.fromkeys(wording.text for wording in wordings))
+    tops: dict[str, tuple[TopRows, TopRows]] = {}
+    for batch in batches(index, [Question(str(number), text) for number, text in enumerate(texts)]):
+        for question, lexical, dense in zip(batch.questions, batch.lexical, batch.dense, strict=True):
+            tops[question.text] = lexical, dense
+    return [_searched(wording, *tops[wording.text]) for wording in wordings]
+
+
+def _searched(wording: Wording, lexical: TopRows, dense: TopRows) -> Searched:
+    found = Found(_level(lexical, wording), _level(dense, wording))
+    return Searched(wording, found, tuple(map(int, lexical.rows[:DEPTH])))
 
 
 def _level(top: TopRows, wording: Wording) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from hopbench.eval.compare import mean_ci
 from hopbench.eval.training.examples import TrainingExample
 from hopbench.eval.training.hoprank import Trainer
-from hopbench.retrieval.strategies.hoprank.weights import Weights
 
 SEED = 0
 T = TypeVar("T")
@@ -81,22 +80,10 @@ def _tested(
         tell(f"{setting}: {part}")
         weights = trainer.fit([example for example in group if part_of(example) != part])
         tested = [example for example in group if part_of(example) == part]
-        for model, of_model in models(weights).items():
-            ranked.setdefault(model, []).extend(ranked_by(trainer, of_model, tested))
+        for example in tested:
+            for model, ranking in trainer.rankings(example, weights).items():
+                ranked.setdefault(model, []).append((example, ranking))
     return [figure for model, of_model in ranked.items() for figure in figures_of(setting, model, of_model)]
-
-
-def models(weights: Weights) -> dict[str, Weights]:
-    """The weights by the model that ranks by them: the linear score alone, and with trees where there are some."""
-    linear = replace(weights, trees=replace(weights.trees, trees=()))
-    return {"linear": linear, "trees": weights} if weights.trees.trees else {"linear": linear}
-
-
-def ranked_by(
-    trainer: Trainer, weights: Weights, group: Sequence[TrainingExample]
-) -> list[tuple[TrainingExample, list[str]]]:
-    """Examples with their rankings under some weights."""
-    return [(example, trainer.ranking(example, weights)) for example in group]
 
 
 def figures_of(setting: str, model: str, ranked: Sequence[tuple[TrainingExample, list[str]]]) -> Iterator[Figures]:

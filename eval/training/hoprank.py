@@ -69,12 +69,12 @@ class Trainer:
         linear = Weights(first, edges, tuple(learned))
         return replace(linear, trees=self._fit_trees(plain, worth, linear))
 
-    def ranking(self, example: TrainingExample, weights: Weights) -> list[str]:
-        """An example's passages, best first, under some weights."""
+    def rankings(self, example: TrainingExample, weights: Weights) -> dict[str, list[str]]:
+        """An example's passages, best first, by model: the linear score alone, and with trees where there are some."""
         passed = list(passes(example.candidates, weights, self.anchors, example.reached))
-        scored = Scores.of(passed[-1][0], reordered(example.candidates, passed, weights.trees))
-        order = np.lexsort((scored.chunks, -scored.values))
-        return list(dict.fromkeys(example.passages[row] for row in scored.chunks[order].tolist()))
+        judged = reordered(example.candidates, passed, weights.trees)
+        found = {"linear": None} if judged is None else {"linear": None, "trees": judged}
+        return {model: _passages(example, Scores.of(passed[-1][0], of_model)) for model, of_model in found.items()}
 
     def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> Trees:
         """Trees that put the best of the last pass in a better order than the linear score alone does."""
@@ -159,3 +159,8 @@ def _starts(listed: Sequence[Ranked]) -> NDArray[np.int64]:
 
 def _gold(group: Sequence[TrainingExample], listed: Sequence[Ranked]) -> NDArray[np.bool_]:
     return np.concatenate([np.isin(ranked.chunks, example.gold) for ranked, example in zip(listed, group, strict=True)])
+
+
+def _passages(example: TrainingExample, scored: Scores) -> list[str]:
+    order = np.lexsort((scored.chunks, -scored.values))
+    return list(dict.fromkeys(example.passages[row] for row in scored.chunks[order].tolist()))

@@ -29,14 +29,16 @@ def synthesize_command(budget: BudgetUsd = None, dry_run: DryRun = False, config
     options = SynthesizeOptions(**{one.name: flags.pop(one.name) for one in declared(SynthesizeOptions)})
     graph = GraphOptions(dataset=options.dataset, **flags)
     if options.check is not None:
-        _refuse_unused(options, graph, {"--budget": budget is not None, "--dry-run": dry_run})
-        _check(options, graph)
+        _refuse_unused(
+            options, graph, {"--budget": budget is not None and graph.extractor != "llm", "--dry-run": dry_run}
+        )
+        _check(options, graph, budget)
     else:
         _make(options, graph, budget, dry_run)
 
 
 def _refuse_unused(options: SynthesizeOptions, graph: GraphOptions, given: Mapping[str, bool]) -> None:
-    """Raise InputError for what --check would not heed: it asks no model, and writes no data set."""
+    """Raise InputError for what --check would not heed: a model reads the graph at most, and no data set is written."""
     more = {
         "--by": options.by != "rules",
         "--role": options.role != "report",
@@ -48,13 +50,21 @@ def _refuse_unused(options: SynthesizeOptions, graph: GraphOptions, given: Mappi
         )
 
 
-def _check(options: SynthesizeOptions, graph: GraphOptions) -> None:
+def _check(options: SynthesizeOptions, graph: GraphOptions, budget: float | None) -> None:
     recipe = options.recipe()
     from hopbench.flows.cli.printing.progress import terminal_progress
-    from hopbench.flows.studies.synthesize.check import check
+    from hopbench.flows.studies.synthesize.check import CheckOptions, check
 
+    checking = CheckOptions(
+        graph=graph,
+        recipe=recipe,
+        seeds=options.seeds,
+        strategies=options.strategies,
+        out=options.out,
+        budget=budget,
+    )
     with terminal_progress() as progress:
-        outcome = check(graph, recipe, options.seeds, options.strategies, options.out, progress)
+        outcome = check(checking, progress)
     _print_check(outcome)
 
 

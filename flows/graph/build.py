@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hopbench.eval.files import write_atomically
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
@@ -16,14 +16,15 @@ from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.build.builder import BuildRecord, build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.support.notice import notice
+
+if TYPE_CHECKING:
+    from hopbench.retrieval.graph.build.builder import BuildRecord
 
 EMBEDDED_PASSAGES = 100_000
 WRITTEN_KB, OPENED_KB = 30, 10  # a passage, measured at 100,000 passages of hopworld's generator
@@ -65,6 +66,8 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
     Fingerprint and counts in the record are those of the store's present content, so that a graph changed from outside
     is detected.
     """
+    from hopbench.retrieval.graph.build.builder import build_graph  # pandas: .5 s that reading a graph need not pay
+
     record = build_graph(plan, index.store, home.root / "staging", steps)
     held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
     warnings = [f"the graph lacks {what}: {reason}" for what, reason in record.get("gaps", {}).items()]
@@ -100,6 +103,8 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
         return known
     if isinstance(store, ArrayStore):
         store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
+    from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content
+
     held = asdict(content(StoredTables(store)))
     if stamp is not None:
         if note.is_dir():

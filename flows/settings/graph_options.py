@@ -204,6 +204,7 @@ class GraphOptions:
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The plan of the graph; where extractor `llm` reads it, `with_reader` adds the opened model."""
         from hopbench.eval.benchmarks import load_triples
+        from hopbench.flows.settings.digests import known_digest
         from hopbench.retrieval.graph.build.plan import GraphPlan
         from hopbench.retrieval.graph.build.settings import BuildSettings
 
@@ -214,7 +215,8 @@ class GraphOptions:
         settings = BuildSettings(
             extractor=extractor, recogniser=self._recogniser_name(extractor), similar=similar, **numbers
         )
-        return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples)
+        corpus = known_digest(benchmark.passages, home.cache)
+        return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples, corpus=corpus)
 
     def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:
         """The plan with the model that reads its passages, where it has the extractor `llm`."""

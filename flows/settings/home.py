@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hopbench.flows.settings.abandoned import remove_abandoned
 from hopbench.flows.settings.home_version import bring_up_to_date
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.resources import exhausted
@@ -124,7 +125,7 @@ class Home:
         return self.root / "tmp"
 
     def prepare(self) -> Home:
-        """Create the folders, prove that each can be written, and bring an older home up to date.
+        """Create the folders, prove that each can be written, bring an older home up to date, and clear `scratch`.
 
         Raises InputError, naming the folder and the reason, where that fails, and for the home of a newer HopBench.
         """
@@ -143,6 +144,7 @@ class Home:
                     "Free or allow it, or name another folder with HOPBENCH_HOME=DIR."
                 ) from error
         bring_up_to_date(self.root)
+        remove_abandoned(self.root)
         return self
 
     def environment(self, current: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,6 @@ VARIABLES = (
     *("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD"),
     "HOPBENCH_WEBHOOK",
 )
-NOT_FOUND = 404
 _log = logging.getLogger(__name__)
 
 
@@ -25,27 +24,23 @@ def block_of(variable: str) -> str:
 
 def load_secrets() -> list[str]:
     """Set the variables that are not set and have a block; returns their names, which are logged, unlike values."""
-    lacking = {block_of(name): name for name in VARIABLES if not os.environ.get(name)}
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+
     loaded = []
-    for block, value in _blocks().items():
-        if (variable := lacking.get(block)) and value:
-            os.environ[variable] = value
-            loaded.append(variable)
+    with get_client(sync_client=True) as client:
+        for variable in (name for name in VARIABLES if not os.environ.get(name)):
+            # By name: what other secrets the server holds is none of this process's business.
+            try:
+                found = client.read_block_document_by_name(block_of(variable), "secret")
+            except ObjectNotFound:
+                continue
+            except PrefectHTTPStatusError as error:
+                _log.warning("Secret blocks cannot be read: %s", error)
+                break
+            if value := str(found.data.get("value", "")):
+                os.environ[variable] = value
+                loaded.append(variable)
     if loaded:
         _log.info("from Secret blocks: %s", ", ".join(sorted(loaded)))
     return loaded
-
-
-def _blocks() -> dict[str, str]:
-    """The values of all Secret blocks by name, in one request; none where the server has none, or refuses them."""
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import PrefectHTTPStatusError
-
-    with get_client(sync_client=True) as client:
-        try:
-            found = client.read_block_documents_by_type("secret", include_secrets=True)
-        except PrefectHTTPStatusError as error:
-            if error.response.status_code != NOT_FOUND:  # which no server says that ever saved one
-                _log.warning("Secret blocks cannot be read: %s", error)
-            return {}
-    return {str(one.name): str(one.data.get("value", "")) for one in found}

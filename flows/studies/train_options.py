@@ -18,9 +18,14 @@ class TrainOptions:
         Setting("The sets to learn from, each once: tuning sets only.", values="datasets", flag="--dataset"),
     ]
     out: Annotated[Path | None, Setting("File for the weights; none: only the figures.", group=OUTPUT)] = None
-    embedders: Annotated[list[str], Setting("The embedders to learn with.", values="embedders", flag="--embedder")] = (
-        field(default_factory=lambda: ["wordllama"])
-    )
+    embedders: Annotated[
+        list[str],
+        Setting(
+            "The embedders to learn with; EMBEDDER=SET,… for one that is too dear for all sets.",
+            values="embedders",
+            flag="--embedder",
+        ),
+    ] = field(default_factory=lambda: ["wordllama"])
     folds: Annotated[int, Setting("Folds of the cross-validation; 0 leaves it out.", low=0, group=EXECUTION)] = 5
     triples: Annotated[
         list[str], Setting("NAME=FILE: ready triples of the set NAME, whose graph with them is also trained on.")

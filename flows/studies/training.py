@@ -41,10 +41,9 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     names = [benchmark.name for benchmark in benchmarks]
     if not names or len(set(names)) < len(names):
         raise InputError(f"--dataset {', '.join(names) or 'is not given'}: name at least one data set, each once")
-    if len(set(options.embedders)) < len(options.embedders):
-        raise InputError(f"--embedder {', '.join(options.embedders)}: name each once")
+    embedders = _embedders(options.embedders, names)
     triples = _triples(options.triples, names)
-    for embedder in options.embedders:
+    for embedder in dict.fromkeys(embedder for of_set in embedders.values() for embedder in of_set):
         GraphOptions(dataset="", embedder=embedder).open_embedder(home)
     _check_questions(benchmarks, options.folds)
     if options.out is not None:
@@ -63,7 +62,7 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
         for name, benchmark in zip(options.datasets, benchmarks, strict=True)
         for graph in _graphs(name, triples.get(benchmark.name))
         for example in steps(
-            f"examples of {benchmark.name}", _examples, graph, benchmark, options.embedders, home, progress
+            f"examples of {benchmark.name}", _examples, graph, benchmark, embedders[benchmark.name], home, progress
         )
     ]
     figures: list[Figures] = []
@@ -95,6 +94,23 @@ def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
     if folds and not 2 <= folds <= count:
         wanted = f"2 to {count}, the number of questions, or 0" if count > 1 else "0 for a single question"
         raise InputError(f"--folds {folds}: wanted is {wanted} for no cross-validation")
+
+
+def _embedders(given: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Data set → its embedders, of `EMBEDDER` for all sets and `EMBEDDER=SET,…` for some; refuses a set without one."""
+    result: dict[str, list[str]] = {name: [] for name in names}
+    for text in given:
+        embedder, equals, sets = text.partition("=")
+        for name in sets.split(",") if equals else names:
+            if name not in result:
+                raise UnknownNameError("data set under --embedder", name, names)
+            if embedder in result[name]:
+                raise InputError(f"--embedder {', '.join(given)}: name each once, {embedder} is twice for {name}")
+            result[name].append(embedder)
+    bare = [name for name, of_set in result.items() if not of_set]
+    if bare:
+        raise InputError(f"--embedder {', '.join(given)}: none for {', '.join(bare)}; name it, or one for all sets")
+    return result
 
 
 def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
@@ -160,6 +176,6 @@ def _provenance(
         "l2": L2,
         "boosting": asdict(Boosting(rounds=options.rounds)),
         "folds": options.folds,
-        "code_version": code_version(),
+        "code_version": code_version(weights=False),
         "figures": [asdict(figure) for figure in figures],
     }

@@ -1,4 +1,4 @@
-"""What an index computes from its chunks alone, in files that the processes of a machine share."""
+"""What an index computes from its chunks or its graph alone, in files that the processes of a machine share."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
+from hopbench.retrieval.index.linker import Linker
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again
-FORMAT = 1  # of the files: with each change of what BM25 or the tagger computes it grows, and they are made again
-TAGGER = "tagger.json"
+FORMAT = 1  # of the files: it grows with each change of what BM25, tagger or linker compute, and they are made again
+TAGGER, NAMES = "tagger.json", "names.json"
 T = TypeVar("T")
 
 
@@ -39,41 +40,59 @@ class KeptSearch:
             "tagger", lambda place: compute().save(place / TAGGER), lambda place: Tagger.load(place / TAGGER)
         )
 
-    def _kept(self, name: str, write: Callable[[Path], None], read: Callable[[Path], T]) -> T:
-        place = self.folder / name
-        if _intact(place):
+    def linker(self, stamp: str, compute: Callable[[], Linker]) -> Linker:
+        """The linker of the graph that has this stamp."""
+        return self._kept(
+            "names",
+            lambda place: compute().save(place / NAMES),
+            lambda place: Linker.load(place / NAMES),
+            of=f"{_version()} of {stamp}",
+        )
+
+    def _kept(self, name: str, write: Callable[[Path], None], read: Callable[[Path], T], of: str = "") -> T:
+        place, of = self.folder / name, of or _version()
+        if _intact(place, of):
             with suppress(OSError, ValueError, TypeError, KeyError):  # damaged, whatever its size
                 return read(place)
         if place.exists():
-            notice(f"{place} does not read as it was written: it is made again")
+            if not _of_other(place, of):
+                notice(f"{place} does not read as it was written: it is made again")
             shutil.rmtree(place, ignore_errors=True)
-        self._make(place, write)
+        self._make(place, write, of)
         return read(place)
 
-    def _make(self, place: Path, write: Callable[[Path], None]) -> None:
+    def _make(self, place: Path, write: Callable[[Path], None], of: str) -> None:
         """Write a folder whole or not at all; where another process was faster, its folder stays."""
         self.folder.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=self.folder, prefix=f".{place.name}-"))
         try:
             write(made)
             sizes = {file.name: file.stat().st_size for file in made.iterdir()}
-            (made / SIZES).write_text(json.dumps({"version": _version(), "sizes": sizes}), encoding="utf-8")
-            if not _intact(place):
+            (made / SIZES).write_text(json.dumps({"version": of, "sizes": sizes}), encoding="utf-8")
+            if not _intact(place, of):
                 shutil.rmtree(place, ignore_errors=True)
             try:
                 os.rename(made, place)
             except OSError:
-                if not _intact(place):
+                if not _intact(place, of):
                     raise
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
 
-def _intact(place: Path) -> bool:
+def _of_other(place: Path, of: str) -> bool:
+    """Whether a folder says that it is of other code or another graph."""
+    try:
+        return bool(json.loads((place / SIZES).read_text(encoding="utf-8"))["version"] != of)
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def _intact(place: Path, of: str) -> bool:
     try:
         written = json.loads((place / SIZES).read_text(encoding="utf-8"))
         fits = all((place / name).stat().st_size == size for name, size in written["sizes"].items())
-        return bool(fits and written["version"] == _version())
+        return bool(fits and written["version"] == of)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
 

@@ -33,10 +33,18 @@ class Memo:
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The value of `key`, computed on the first call; nobody is charged."""
-        return self.charged(key, Counters(), lambda _: compute())
+        value: T = self._entry(key, lambda _: compute())[0]
+        return value
 
     def charged(self, key: Hashable, counters: Counters, compute: Callable[[Counters], T]) -> T:
         """The value of `key`; `counters` are charged what `compute` charged the counters it was given."""
+        entry = self._entry(key, compute)
+        counters.add(entry[1])
+        value: T = entry[0]
+        return value
+
+    def _entry(self, key: Hashable, compute: Callable[[Counters], T]) -> tuple[Any, Counters]:
+        """The value of `key` and what it cost."""
         with self._lock:
             entry = self._values.get(key)
         if entry is None:
@@ -44,9 +52,7 @@ class Memo:
             computed = compute(spent), spent
             with self._lock:
                 entry = self._values.setdefault(key, computed)
-        counters.add(entry[1])
-        value: T = entry[0]
-        return value
+        return entry
 
     def __iter__(self) -> Iterator[Hashable]:
         """The keys of the values that are in the cache."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.index import Batch, Index, Linker
@@ -11,19 +10,16 @@ from hopbench.retrieval.question.uncapitalised import uncapitalised
 from hopbench.retrieval.types import Counters
 
 
-@dataclass(frozen=True)
-class _GraphNames:
-    linker: Linker
-    names: Mapping[str, str]
-    rows: int
+def _linker(index: Index) -> Linker:
+    """The linker of the index's graph, read once; from a file where the store's stamp says that it is of this graph."""
+    stamp = None if index.kept is None else index.store.stamp()
+    if index.kept is None or stamp is None:
+        return index.memo.get("names", lambda: _read(index))
+    kept = index.kept
+    return index.memo.get("names", lambda: kept.linker(stamp, lambda: _read(index)))
 
 
-def _graph_names(index: Index) -> _GraphNames:
-    """The graph's names, read once per index."""
-    return index.memo.get("names", lambda: _read(index))
-
-
-def _read(index: Index) -> _GraphNames:
+def _read(index: Index) -> Linker:
     # An engine returns no record for a label that the graph lacks.
     empty = {kind: {"id": (), "name": (), "type": (), "aliases": ()} for kind in ("Entity", "Document")}
     records = empty | {record["kind"]: record for record in index.store.read(cypher.NAMES)}
@@ -31,17 +27,17 @@ def _read(index: Index) -> _GraphNames:
     names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
     titles = list(zip(document["id"], document["name"], strict=True))
     by_id = dict(zip(entity["id"], entity["name"], strict=True))
-    return _GraphNames(Linker(names, titles, uncapitalised(index, by_id)), by_id, len(names) + len(titles))
+    return Linker(names, titles, uncapitalised(index, by_id))
 
 
 def linker(batch: Batch, counters: Counters) -> Linker:
     """The linker of the batch's graph; its names are read once per index, and charged to each batch that uses it."""
-    names = _graph_names(batch.index)
+    reader = _linker(batch.index)
     counters.round_trips += 1
-    counters.rows += names.rows
-    return names.linker
+    counters.rows += reader.read
+    return reader
 
 
 def entity_names(index: Index) -> Mapping[str, str]:
     """Entity id → name, for display."""
-    return _graph_names(index).names
+    return _linker(index).name_of

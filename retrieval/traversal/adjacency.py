@@ -55,6 +55,17 @@ def adjacency(batch: Batch, counters: Counters) -> Adjacency:
     return graph
 
 
+def mentioning(batch: Batch, entities: Sequence[str]) -> list[int]:
+    """In how many chunks each of a few entities is mentioned; mapped arrays are asked for these alone."""
+    store = batch.index.store
+    if not isinstance(store, ArrayStore):
+        graph = adjacency(batch, Counters())
+        return [int(graph.frequency[graph.entity_row[one]]) if one in graph.entity_row else 0 for one in entities]
+    rows = store.graph.nodes[ENTITY].rows(entities).tolist()
+    around = (store.graph.around(ENTITY, row, MENTIONED_IN).others if row >= 0 else () for row in rows)
+    return [len(np.unique(others)) for others in around]
+
+
 def _read(batch: Batch) -> Adjacency:
     store, chunk_row = batch.index.store, batch.index.row_of
     if isinstance(store, ArrayStore):

@@ -9,8 +9,7 @@
   const batches = new Map();
   const state = { page: 0, open: null, shown: [], left: labels[0], right: index.baseline };
   if (state.right === state.left || !labels.includes(state.right)) state.right = labels[1] || labels[0];
-  questions.forEach((q, place) => {
-    q.place = place;
+  questions.forEach((q) => {
     q.haystack = [q.id, q.text, q.answer, ...q.titles].join("\n").toLowerCase();
   });
 
@@ -58,10 +57,11 @@
 
   // --- one question
   async function details(q) {
-    if (q.batch === null) return null;
-    if (!batches.has(q.batch)) batches.set(q.batch, unpack(`batch-${q.batch}`).then(JSON.parse));
-    const batch = await batches.get(q.batch);
-    return { batch, ...batch.questions[q.place % index.batch] };
+    if (q.at === null) return null;
+    const [number, slot] = q.at;
+    if (!batches.has(number)) batches.set(number, unpack(`batch-${number}`).then(JSON.parse));
+    const batch = await batches.get(number);
+    return { batch, ...batch.questions[slot] };
   }
   const number = (value) => (value === null ? "–" : Math.abs(value) >= 1e-3 || value === 0 ? String(+value.toFixed(4)) : value.toExponential(2));
   const short = (value) => (value === null ? "" : value.toFixed(2).replace(/^0\./, "."));
@@ -112,13 +112,14 @@
     const known = Object.entries(components);
     const told = known.length > 6 ? known.filter(([, value]) => value).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])) : known;
     const parts = told.map(([name, value]) => `${name} ${number(value)}`).join(" · ");
-    const head = el("summary", {}, el("span", { className: "rank" }, `${rank}`),
+    const bare = batch.brief && !text; // nothing to unfold
+    const head = el(bare ? "div" : "summary", { className: "head" }, el("span", { className: "rank" }, `${rank}`),
       el("span", { className: "title" }, title || "untitled"),
       gold ? el("span", { className: "tag gold" }, "★ gold") : null,
       origin ? el("span", { className: `tag ${origin}` }, origin) : null,
       el("span", { className: "score" }, number(score)));
     return el("li", { className: gold ? "hit gold" : "hit" },
-      el("details", {}, head, el("p", { className: "passage-text" }, text || "no text")),
+      bare ? head : el("details", {}, head, el("p", { className: "passage-text" }, text || "no text")),
       path.length ? chain(path, batch) : null,
       facts.length ? el("ul", { className: "quotes" }, ...facts.map((fact) => el("li", {}, fact))) : null,
       quotes.length ? quoted(quotes) : null,
@@ -178,15 +179,18 @@
     };
     const back = el("button", { type: "button", className: "quiet back" }, "Back to the list");
     back.addEventListener("click", () => (byId("list").querySelector("[aria-current]") || byId("search")).focus());
+    const missing = (what) => el("p", { className: "hint" }, `${what} of this question were left out to keep the file small. `,
+      el("code", {}, `hopbench explain ${q.id} --run FOLDER --strategy LABEL`), " prints them.");
     byId("detail").replaceChildren(
       el("div", { className: "steps" }, back, step(-1, "← Previous question"), step(1, "Next question →")),
       el("h3", { id: "detail-title" }, q.text),
       el("p", { className: "meta" }, el("span", { className: "tag" }, q.type || "no type"), el("code", {}, q.id),
         answer.length ? el("span", {}, "Answer: ", el("b", {}, answer[0]), answer.length > 1 ? ` (also ${answer.slice(1).join(", ")})` : "") : null),
+      detail && detail.batch.brief ? missing("Paths, the parts of scores and the texts of other passages") : "",
       ...(detail
         ? [...goldPassages(detail), ranks(q, detail),
           el("div", { className: "pair" }, ranking("left", q, detail), labels.length > 1 ? ranking("right", q, detail) : null)]
-        : [el("p", { className: "hint" }, "This question's rankings were left out to keep the file small. “hopbench explain” prints them.")]));
+        : [missing("Rankings")]));
     remember(q);
     if (focus) byId("detail").focus();
   }

@@ -52,7 +52,6 @@ def compare_command(
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from hopbench.eval.compare import compare
-    from hopbench.flows.cli.compare.printing import print_comparison, print_questions, print_types
     from hopbench.flows.cli.compare.sides import choose_baseline, refuse_unmeasured, resolve_sides
     from hopbench.flows.cli.compare.sources import Sources
     from hopbench.flows.run.folder import RunFolder
@@ -65,18 +64,22 @@ def compare_command(
         typer.echo(f"note: {sources.note}", err=True)
     first = next((side.run for side in found if isinstance(side.run, RunFolder)), found[0].run)
     types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
-    rows = {side.name: side.rows for side in found}
     metric = metric or _primary(found)
     refuse_unmeasured(found, metric)
-    comparison = compare(rows, chosen, metric, seed=seed, types=types)
+    comparison = compare({side.name: side.rows for side in found}, chosen, metric, seed=seed, types=types)
     if as_json:
         print_json(_plain(comparison, found, first, seed))
-        return
-    if as_csv:
+    elif as_csv:
         print_csv(_flat(comparison))
-        return
-    screen = print_comparison(comparison, found, first, rows, seed)
-    if by_type:
+    else:
+        _print(comparison, found, first, seed, listed=listed)
+
+
+def _print(comparison: Comparison, sides: list[Side], first: Source, seed: int, *, listed: bool) -> None:
+    from hopbench.flows.cli.compare.printing import print_comparison, print_questions, print_types
+
+    screen = print_comparison(comparison, sides, first, {side.name: side.rows for side in sides}, seed)
+    if any(pair.by_type for pair in comparison.pairs):
         print_types(screen, comparison)
     if listed:
         for pair in comparison.pairs:

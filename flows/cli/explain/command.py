@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hopbench.flows.cli.flags import complete
 from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, Config, argument, option, with_flags
 from hopbench.flows.settings.graph_options import GraphOptions
+
+if TYPE_CHECKING:
+    from hopbench.eval.explain.examine import Examiner
+    from hopbench.flows.explain.target import Target
 
 
 @with_flags(GraphOptions, without=("dataset",))
@@ -45,28 +49,32 @@ def explain_command(
     from the cache, unless --llm names a model to call.
     """
     from hopbench.flows.cli.explain.model import with_model
-    from hopbench.flows.cli.explain.printing import print_explanation, print_versus
-    from hopbench.flows.explain.as_json import explanation_json
     from hopbench.flows.explain.target import open_target
     from hopbench.retrieval.strategies.registry import canonical_label
 
-    strategy, against = canonical_label(strategy), against and canonical_label(against)
+    labels = [canonical_label(label) for label in (strategy, against) if label]
     asked = GraphOptions(dataset=dataset or "hopworld", **flags)
     target = open_target(question, asked, run, dataset)
     with with_model(target, asked.llm) as model:
         if cypher:
-            typer.echo("\n\n".join(target.cypher(label) for label in (strategy, against) if label))
-            return
-        first = target.examine(strategy, top)
-        second = target.examine(against, top) if against else None
-        if as_json:
-            typer.echo(explanation_json(target, [each for each in (first, second) if each]))
-            return
-        if model:
-            typer.echo(model)
-        print_explanation(target, first)
-        if svg is not None:
-            target.draw(first, svg)
-        if second is not None:
-            print_explanation(target, second, again=True)
-            print_versus(target, first, second)
+            typer.echo("\n\n".join(map(target.cypher, labels)))
+        else:
+            _explain(target, [target.examine(label, top) for label in labels], "" if as_json else model, as_json, svg)
+
+
+def _explain(target: Target, examined: list[Examiner], model: str, as_json: bool, svg: Path | None) -> None:
+    from hopbench.flows.cli.explain.printing import print_explanation, print_versus
+    from hopbench.flows.explain.as_json import explanation_json
+
+    if as_json:
+        typer.echo(explanation_json(target, examined))
+        return
+    if model:
+        typer.echo(model)
+    first, *others = examined
+    print_explanation(target, first)
+    if svg is not None:
+        target.draw(first, svg)
+    for second in others:
+        print_explanation(target, second, again=True)
+        print_versus(target, first, second)

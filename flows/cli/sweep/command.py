@@ -14,6 +14,7 @@ from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.flows.settings.options import WorkerOptions
 
 
 def sweep_command(
@@ -47,11 +48,11 @@ def sweep_command(
         return
     if file is None:
         raise InputError("FILE is missing: name a sweep file (flows/sweeps has examples), or ask for its --schema")
+    if out is None and not dry_run:
+        raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")
     from hopbench.eval.sweep.plan import read_sweep
     from hopbench.flows.settings.options import WorkerOptions
 
-    if out is None and not dry_run:
-        raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")
     flags = {"llm": llm, "judge": judge, "budget": budget}
     plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
     spread = WorkerOptions(runner, workers, batch)
@@ -59,14 +60,18 @@ def sweep_command(
     typer.echo(_extent(plan))
     if dry_run or out is None:
         _estimate(plan)
-        return
+    else:
+        _sweep(plan, out, spread, prefect=not no_prefect, champion=champion)
+
+
+def _sweep(plan: SweepPlan, out: Path, spread: WorkerOptions, *, prefect: bool, champion: bool) -> None:
     from hopbench.eval.types import MAX_FAILED
     from hopbench.flows.cli.printing.progress import terminal_progress
     from hopbench.flows.cli.sweep.printing import print_swept
     from hopbench.flows.sweeps.flow import sweep
 
     with terminal_progress() as progress:
-        swept = sweep(plan, out, prefect=not no_prefect, champion=champion, progress=progress, spread=spread)
+        swept = sweep(plan, out, prefect=prefect, champion=champion, progress=progress, spread=spread)
     print_swept(swept)
     if swept.incomplete:
         raise IncompleteError(

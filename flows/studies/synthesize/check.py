@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.studies.synthesize.make import opened
+from hopbench.flows.studies.synthesize.corpus import Corpus, opened
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.eval.synthesize.recipe import Recipe
     from hopbench.eval.synthesize.trust import Agreement, Floats
     from hopbench.eval.types import BenchmarkQuestion
+    from hopbench.retrieval.strategies.base import Strategy
 
 SCHEMA = "hopbench.synthesize-check/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The labelled set, what to make of its corpus with how many `seeds`, the labels, and the JSON file to write.
+
+    `budget`, in US dollars, is for the model that reads the graph, where one does.
+    """
+
+    graph: GraphOptions
+    recipe: Recipe
+    seeds: int
+    strategies: str
+    out: Path | None = None
+    budget: float | None = None
 
 
 @dataclass(frozen=True)
@@ -37,54 +53,63 @@ class CheckOutcome:
         return {"schema": SCHEMA, **asdict(self)}
 
 
-def check(
-    options: GraphOptions, recipe: Recipe, seeds: int, strategies: str, out: Path | None, progress: Progress
-) -> CheckOutcome:
+def check(options: CheckOptions, progress: Progress) -> CheckOutcome:
     """Make `seeds` synthetic sets from a labelled set's corpus and compare what they say of the labels.
 
-    The real questions are read only after the synthetic ones are made. Raises InputError for a set without gold.
+    Raises InputError for a set without gold.
     """
     from hopbench.eval.files import refuse_unwritable, write_atomically
-    from hopbench.eval.synthesize.generate import Generator
-    from hopbench.eval.synthesize.measure import measured
-    from hopbench.eval.synthesize.trust import agreement
-    from hopbench.eval.synthesize.write import benchmark_of
     from hopbench.retrieval.strategies.registry import resolve
 
-    if out is not None:
-        refuse_unwritable(out)
-    labels = resolve(strategies)
-    benchmark, index = opened(options, progress)
+    if options.out is not None:
+        refuse_unwritable(options.out)
+    labels = resolve(options.strategies)
+    with opened(options.graph, options.budget, progress) as corpus:
+        outcome = _compared(options, corpus, labels, progress)
+    if options.out is not None:
+        write_atomically(options.out, (json.dumps(outcome.plain(), indent=1, ensure_ascii=False) + "\n").encode())
+    return outcome
+
+
+def _compared(
+    options: CheckOptions, corpus: Corpus, labels: Mapping[str, Strategy], progress: Progress
+) -> CheckOutcome:
+    from hopbench.eval.synthesize.measure import measured
+    from hopbench.eval.synthesize.trust import agreement
+
+    benchmark, index = corpus.benchmark, corpus.index
     asked = [question for question in benchmark.questions if question.gold]
     if not asked:
         raise InputError(
-            f"--check {options.dataset}: no question has gold passages, so there is nothing to compare synthetic "
-            "questions with: name a labelled set (hopbench check-data shows what a set has)"
+            f"--check {options.graph.dataset}: no question has gold passages, so there is nothing to compare "
+            "synthetic questions with: name a labelled set (hopbench check-data shows what a set has)"
         )
-    progress.expect((seeds + 1) * len(labels))
-    generator = Generator(index)
-    sets = [
-        benchmark_of(benchmark, generator.evidence, generator.make(replace(recipe, seed=recipe.seed + seed)).questions)
-        for seed in range(seeds)
-    ]
+    progress.expect((options.seeds + 1) * len(labels))
 
     def values(questions: Sequence[BenchmarkQuestion], of: str) -> dict[str, Floats]:
         return measured(index, questions, labels, lambda label: progress.begin(f"{label} on {of} questions"))
 
+    made = _made(options, corpus)  # before the real questions are read
     real = values(asked, "real")
-    synthetic = [values(each.questions, "synthetic") for each in sets]
+    synthetic = [values(questions, "synthetic") for questions in made]
     means = {
-        label: (float(real[label].mean()), float(sum(each[label].mean() for each in synthetic) / seeds))
+        label: (float(real[label].mean()), float(sum(each[label].mean() for each in synthetic) / options.seeds))
         for label in labels
     }
-    outcome = CheckOutcome(
-        benchmark.name,
-        benchmark.digest,
-        len(benchmark.passages),
-        index.embedder.name,
-        [agreement(real, each) for each in synthetic],
-        means,
+    agreements = [agreement(real, each) for each in synthetic]
+    return CheckOutcome(
+        benchmark.name, benchmark.digest, len(benchmark.passages), index.embedder.name, agreements, means
     )
-    if out is not None:
-        write_atomically(out, (json.dumps(outcome.plain(), indent=1, ensure_ascii=False) + "\n").encode())
-    return outcome
+
+
+def _made(options: CheckOptions, corpus: Corpus) -> list[Sequence[BenchmarkQuestion]]:
+    """The questions of each seed."""
+    from hopbench.eval.synthesize.generate import Generator
+    from hopbench.eval.synthesize.write import benchmark_of
+
+    generator, first = Generator(corpus.index), options.recipe.seed
+    recipes = [replace(options.recipe, seed=seed) for seed in range(first, first + options.seeds)]
+    return [
+        benchmark_of(corpus.benchmark, generator.evidence, generator.make(recipe).questions).questions
+        for recipe in recipes
+    ]

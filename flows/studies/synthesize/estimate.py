@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hopbench.flows.run.estimate import Estimate, priced
 from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.synthesize.make import ROLES, SPARE, MakeOptions
 from hopbench.retrieval.support.errors import InputError
+
+if TYPE_CHECKING:
+    from hopbench.eval.answering.estimate import Line
 
 ASSUMED = "Assumed: nothing cached, no question dropped before its last check, passages of the corpus's mean length."
 GOLD = 2.4  # passages of a question, a mean
@@ -19,9 +23,7 @@ SAMPLED = 200
 
 def estimate(options: MakeOptions) -> Estimate:
     """Estimate the calls of the model. Raises InputError where none is named."""
-    from hopbench.eval.answering.estimate import Line, extraction_line
-    from hopbench.eval.synthesize.by_ragas import CALLS_PER_CHUNK, CALLS_PER_QUESTION
-    from hopbench.eval.synthesize.model import ANSWER, WRITE
+    from hopbench.eval.answering.estimate import extraction_line
     from hopbench.retrieval.chunking import count_tokens
 
     options.check()
@@ -37,28 +39,32 @@ def estimate(options: MakeOptions) -> Estimate:
     lines = []
     if options.graph.extractor == "llm" and not options.graph.triples:
         lines.append(extraction_line(benchmark, options.graph.gleaning))
-    if options.by == "ragas":
-        chunks = GOLD * questions
-        calls = CALLS_PER_CHUNK * chunks + CALLS_PER_QUESTION * options.recipe.questions
-        lines.append(
-            Line("ragas", "synthesize:ragas", "llm", calls, calls * (RAGAS_PROMPT + passage), calls * RAGAS_REPLY)
-        )
-    else:
-        written = count_tokens(WRITE) + GOLD * SENTENCE
-        checks = (1 + GOLD) * questions
-        read = count_tokens(ANSWER) + WRITTEN
-        lines += [
-            Line("rules", "synthesize:write", "llm", questions, questions * written, questions * WRITTEN),
-            Line(
-                "rules",
-                "synthesize:check",
-                "llm",
-                checks,
-                checks * read + GOLD * questions * passage,
-                checks * ANSWERED,
-            ),
-        ]
+    lines += _by_ragas(options, questions, passage) if options.by == "ragas" else _by_rules(questions, passage)
     return priced(lines, options.models, home)
+
+
+def _by_ragas(options: MakeOptions, questions: int, passage: float) -> list[Line]:
+    """The calls of RAGAS's generator; `passage` is the mean length in tokens."""
+    from hopbench.eval.answering.estimate import Line
+    from hopbench.eval.synthesize.by_ragas import CALLS_PER_CHUNK, CALLS_PER_QUESTION
+
+    calls = CALLS_PER_CHUNK * GOLD * questions + CALLS_PER_QUESTION * options.recipe.questions
+    return [Line("ragas", "synthesize:ragas", "llm", calls, calls * (RAGAS_PROMPT + passage), calls * RAGAS_REPLY)]
+
+
+def _by_rules(questions: int, passage: float) -> list[Line]:
+    """The calls that put the rules' paths into words, and those of the filters."""
+    from hopbench.eval.answering.estimate import Line
+    from hopbench.eval.synthesize.model import ANSWER, WRITE
+    from hopbench.retrieval.chunking import count_tokens
+
+    prompts = questions * (count_tokens(WRITE) + GOLD * SENTENCE)
+    checks = (1 + GOLD) * questions
+    read = checks * (count_tokens(ANSWER) + WRITTEN) + GOLD * questions * passage
+    return [
+        Line("rules", "synthesize:write", "llm", questions, prompts, questions * WRITTEN),
+        Line("rules", "synthesize:check", "llm", checks, read, checks * ANSWERED),
+    ]
 
 
 def _mean(values: Sequence[int]) -> float:

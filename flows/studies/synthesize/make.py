@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.models import ModelOptions, open_models
+from hopbench.flows.settings.models import ModelOptions
+from hopbench.flows.studies.synthesize.corpus import opened
 from hopbench.flows.studies.synthesize.written import UNFINISHED, ToWrite, Written, write_sets
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -73,14 +73,8 @@ def synthesize(options: MakeOptions, progress: Progress) -> list[Written]:
     Raises InputError for what cannot be made, and for a corpus in which nothing links.
     """
     options.check()
-    home = Home.resolve().prepare()
-    home.apply_environment()
-    if options.graph.llm is not None:
-        options.models.reach(home)
-    with open_models(options.models, options.graph.open_embedder(home), home) as models:
-        llm = models.reading.reader
-        benchmark, index = opened(options.graph, progress, llm)
-        return synthesize_opened(options, benchmark, index, progress, llm)
+    with opened(options.graph, options.budget, progress) as corpus:
+        return synthesize_opened(options, corpus.benchmark, corpus.index, progress, corpus.llm)
 
 
 def synthesize_opened(
@@ -91,21 +85,6 @@ def synthesize_opened(
 
     progress.begin("evidence")
     return _sets(options, benchmark, Generator(index), llm, progress)
-
-
-def opened(options: GraphOptions, progress: Progress, llm: LLM | None = None) -> tuple[Benchmark, Index]:
-    """The corpus, and its index with the graph, read by `llm` where the extractor is a model."""
-    from hopbench.flows.graph.build import built_graph, open_index
-    from hopbench.flows.orchestration.steps import plain_steps
-
-    home = Home.resolve().prepare()
-    home.apply_environment()
-    benchmark = options.benchmark(need_questions=False)
-    progress.begin(f"graph of {benchmark.name}")
-    plan = options.with_reader(options.graph_plan(benchmark, home), llm)
-    index = open_index(options, plan, home)
-    built_graph(plan, index, home, plain_steps)
-    return benchmark, index
 
 
 def _sets(

@@ -23,7 +23,8 @@ BUILDER_VERSION = 4
 class GraphPlan:
     """The inputs of a graph, and the build key made of them.
 
-    `reader` is the model of the extractor `llm`, wanted only where the graph has still to be built.
+    `reader` is the model of the extractor `llm`, wanted only where the graph has still to be built. `corpus` is
+    `corpus_digest` of the passages, where it is known.
     """
 
     name: str
@@ -32,6 +33,7 @@ class GraphPlan:
     embedder: Embedder
     triples: Sequence[Triple] = ()
     reader: TripleReader | None = None
+    corpus: str = ""
 
     @cached_property
     def build_key(self) -> str:
@@ -39,7 +41,7 @@ class GraphPlan:
         return _digest(
             {
                 "builder": BUILDER_VERSION,
-                "corpus": corpus_digest(self.passages),
+                "corpus": self.corpus or corpus_digest(self.passages),
                 "triples": _digest(sorted(map(str, self.triples))),
                 "settings": self.settings.identity(),
                 "embedder": self.embedder.name,

@@ -5,6 +5,8 @@ kglite is written through its own API and has neither schema nor vector index. L
 
 from __future__ import annotations
 
+from itertools import product
+
 from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, EDGE_ENDS, ENTITY
 
 NODE, BUILD, BUILDING = "Node", "Build", "Building"
@@ -12,31 +14,31 @@ UNIQUE = (DOCUMENT, CHUNK, ENTITY, BUILD, BUILDING)
 VECTOR_INDEX = {CHUNK: "hopbench_chunk_vector", ENTITY: "hopbench_entity_vector"}
 
 
-def schema_statements() -> list[str]:
-    """Constraints and indexes; each may be run again.
+def schema_statements() -> dict[str, str]:
+    """Constraints and indexes by name; each may be run again.
 
     Traversals enter by `id` (see the package), exports by `namespace`, writes by both. The vector indexes take any
     dimension, since graphs of several embedders share them (Neo4j 5.23), and are not quantised: quantised ones return
     scores that are off by 1 in 50.
     """
-    unique = [
-        f"CREATE CONSTRAINT hopbench_{label.lower()} IF NOT EXISTS FOR (n:{label}) "
-        f"REQUIRE (n.namespace, n.id) IS UNIQUE"
-        for label in UNIQUE
-    ]
-    ranges = [
-        f"CREATE RANGE INDEX hopbench_{label.lower()}_{name} IF NOT EXISTS FOR (n:{label}) ON (n.{name})"
-        for label in (NODE, DOCUMENT, CHUNK, ENTITY, BUILD)
-        for name in ("id", "namespace")
-    ]
-    vectors = [
-        f"CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.embedding) OPTIONS {{indexConfig: "
-        "{`vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}"
-        for label, name in VECTOR_INDEX.items()
-    ]
-    return [*unique, *ranges, *vectors]
+    statements = {}
+    for label in UNIQUE:
+        name = f"hopbench_{label.lower()}"
+        statements[name] = (
+            f"CREATE CONSTRAINT {name} IF NOT EXISTS FOR (n:{label}) REQUIRE (n.namespace, n.id) IS UNIQUE"
+        )
+    for label, of in product((NODE, DOCUMENT, CHUNK, ENTITY, BUILD), ("id", "namespace")):
+        name = f"hopbench_{label.lower()}_{of}"
+        statements[name] = f"CREATE RANGE INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.{of})"
+    for label, name in VECTOR_INDEX.items():
+        statements[name] = (
+            f"CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.embedding) OPTIONS {{indexConfig: "
+            "{`vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}"
+        )
+    return statements
 
 
+SCHEMA_NAMES = "SHOW INDEXES YIELD name"  # a constraint's index has its name
 AWAIT_INDEXES = "CALL db.awaitIndexes($seconds)"
 # New statistics, so that the next queries are planned for the graph as it is now.
 REPLAN = "CALL db.prepareForReplanning($seconds)"

@@ -11,8 +11,6 @@ from hopbench.retrieval.strategies.hoprank.question import TINY, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
 from hopbench.retrieval.support.arithmetic import shares, summed
 
-TELLING = 3.0  # idf of a word in one chunk of twenty
-
 
 @dataclass(frozen=True)
 class Scales:
@@ -105,8 +103,7 @@ def rarities(facts: ChunkFacts) -> Floats:
 
 def pair(facts: ChunkFacts) -> Floats:
     """1/how many chunks of the pool have both of the rarest pair in the chunk, of question words with idf > 3."""
-    telling = np.flatnonzero(facts.question.idf > TELLING)
-    first, second = (telling[place] for place in np.triu_indices(len(telling), 1))
+    first, second = facts.question.telling_pairs
     both = facts.covered[:, first] & facts.covered[:, second]
     return np.asarray(np.max(both / np.maximum(facts.together[first, second], 1.0), axis=1, initial=0.0))
 

@@ -15,7 +15,7 @@ from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pairs import Pairs
-from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, sigmoid
+from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells, sigmoid
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
 LISTED = 100  # candidates among which ranks and edges are counted
@@ -88,8 +88,7 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
     place = Lookup.of(chunks, np.arange(len(chunks)), otherwise=NOWHERE)
     source, target = place[paths.edges.anchor], place[paths.edges.target]
     inside = np.flatnonzero((source != NOWHERE) & (target != NOWHERE))
-    edge = np.zeros((len(chunks), len(chunks)))
-    np.maximum.at(edge, (source[inside], target[inside]), paths.probability[inside])
+    edge = best_in_cells(source[inside], target[inside], paths.probability[inside], (len(chunks), len(chunks)))
     anchor = np.zeros(len(chunks), bool)
     anchor[source[source != NOWHERE]] = True
     rows = candidates.rows(chunks)

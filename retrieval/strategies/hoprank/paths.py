@@ -141,12 +141,12 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
     """
     if triples:
         plain, stated = np.flatnonzero(edges.kind != TRIPLE), np.flatnonzero(edges.kind == TRIPLE)
-        best = _best(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
+        best = best_in_cells(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
         others = path_features(edges.where(plain), target[plain], value[plain], size)
         return np.concatenate([others, best, log(1.0 + best / SMALL)], axis=1)
     anchors = distinct(edges.anchor)
-    by_kind = _best(target, edges.kind, value, (size, TRIPLE))
-    best = _best(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
+    by_kind = best_in_cells(target, edges.kind, value, (size, TRIPLE))
+    best = best_in_cells(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
     several = 1.0 - np.multiply.reduce(1.0 - np.minimum(best, SURE), axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), several])
     logs = np.full(values.shape, LOG_SMALL)
@@ -155,7 +155,7 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
     return np.concatenate([values, logs], axis=1)
 
 
-def _best(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:
+def best_in_cells(row: Numbers, column: Numbers, value: Floats, shape: tuple[int, int]) -> Floats:
     """The largest value in each cell, 0 without any; by cell numbers, which numpy takes ten times as fast as pairs."""
     cells = np.zeros(shape[0] * shape[1])
     np.maximum.at(cells, row * shape[1] + column, value)

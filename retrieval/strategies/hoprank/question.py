@@ -19,6 +19,7 @@ from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 TINY = 1e-6
 UNKNOWN = -1
+TELLING = 3.0  # idf of a word in one chunk of twenty
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,13 @@ class ReadQuestion:
         column = np.full(self.numbers.max(initial=UNKNOWN) + 2, UNKNOWN, np.int16)
         column[self.numbers[known]] = known
         return column
+
+    @cached_property
+    def telling_pairs(self) -> tuple[Numbers, Numbers]:
+        """The first and the second of each pair of words with idf > 3, (m,) both."""
+        telling = np.flatnonzero(self.idf > TELLING)
+        first, second = np.triu_indices(len(telling), 1)
+        return telling[first], telling[second]
 
     def which(self, numbers: NDArray[Any]) -> NDArray[np.int16]:
         """Which of the question's words each word number is, UNKNOWN for others."""

@@ -11,6 +11,7 @@ import pytest
 from tests.support.browser import headless
 
 from hopbench.eval.report import ReportData, write_report
+from hopbench.eval.report.drilldown import packed_details
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -208,3 +209,27 @@ def test_every_control_can_be_reached_and_shows_its_focus(page: Chrome) -> None:
         page.switch_to.active_element.send_keys("\ue004")
     assert seen[:7] == ["Skip to the results", "Leaderboard", "Charts", "Breakdown", "Questions", "Run", "theme"]
     assert "all_gold@10" in seen
+
+
+def test_a_report_that_could_not_hold_everything_says_so_and_opens_both_kinds_of_question(
+    chrome: Chrome, make_report: Callable[..., ReportData], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = make_report()
+    everything = packed_details(data)
+    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 0.9 * sum(map(len, everything.batches)))
+    details = packed_details(data)
+    write_report(data, tmp_path / "report.html")
+    chrome.get((tmp_path / "report.html").as_uri())
+    note = f"{details.whole} of the 300 questions are here with everything, {details.brief} with the ranks"
+    assert note in chrome.find_element("id", "questions").find_element("xpath", "..").text
+
+    shown = {}
+    for kept in ("brief", "whole"):
+        wanted = next(q.id for q in data.benchmark.questions if (details.place[q.id][0] < 15) == (kept == "brief"))
+        chrome.execute_script("location.hash = arguments[0]", f"#question={wanted}")
+        until(chrome, f"document.querySelector('#detail code')?.textContent === '{wanted}'")
+        until(chrome, "document.querySelector('#detail .hits') !== null")
+        paths = len(chrome.find_elements("css selector", "#detail .chain"))
+        left_out = "were left out" in chrome.find_element("id", "detail").text
+        shown[kept] = (paths > 0, left_out, len(chrome.find_elements("css selector", "#detail .hits .hit")) >= 20)
+    assert {"brief": (False, True, True), "whole": (True, False, True)} == shown

@@ -19,7 +19,8 @@ from hopbench.eval.explain import Quote, quote
 from hopbench.eval.report import ReportData, read_run, write_details, write_report
 from hopbench.eval.report.breakdown import breakdowns, ceiling, filled
 from hopbench.eval.report.charts import figures, pareto
-from hopbench.eval.report.drilldown import BATCH, found, packed_batches, question_index
+from hopbench.eval.report.details import Batch
+from hopbench.eval.report.drilldown import BATCH, found, packed_details, question_index
 from hopbench.eval.report.leaderboard import failures, observations, reach
 from hopbench.eval.report.summary import conclusion, points
 from hopbench.retrieval.support.errors import IncompleteError, InputError
@@ -142,7 +143,7 @@ def test_failures_are_listed_with_their_reason(make_report: MakeReport) -> None:
 
 def test_a_batch_holds_ranks_and_paths_of_its_questions(make_report: MakeReport) -> None:
     data = make_report()
-    batches = packed_batches(data)
+    batches = packed_details(data).batches
     assert len(batches) == -(-300 // BATCH)
     batch, question = unpacked(batches[1]), data.benchmark.questions[BATCH]
     detail = batch["questions"][0]
@@ -162,7 +163,7 @@ def test_what_is_stated_on_a_path_stands_below_it_also_when_the_report_is_made_a
     """The path goes from Petra Harrow to Calden, the relation the other way round."""
     told = ['Calden -> Petra Harrow: "birthplace of" (strength: 9)']
     data = replace(make_report(), stated={("e:calden", "e:harrow"): told})
-    batch = unpacked(packed_batches(data)[1])
+    batch = unpacked(packed_details(data).batches[1])
     hits = batch["questions"][0]["labels"][data.labels.index("pagerank")]["hits"]
     assert (told, []) == (hits[2][8], hits[0][8])
 
@@ -180,15 +181,52 @@ def test_a_mention_on_a_path_is_quoted_with_its_sentence() -> None:
     assert quote("A life", "Tulsans sang.", "Tulsa") is None
 
 
-def test_details_beyond_the_limit_are_marked_as_left_out(
+def test_beyond_the_limit_all_questions_are_brief_and_the_telling_ones_whole(
     make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = make_report()
-    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 2.5 * len(packed_batches(data)[0]))
-    kept = packed_batches(data)
-    assert len(kept) == 2
-    places = [line["batch"] for line in question_index(data, len(kept))["questions"]]
-    assert places[2 * BATCH - 1 : 2 * BATCH + 1] == [1, None]
+    everything = packed_details(data)
+    assert (300, 0, None) == (everything.whole, everything.brief, everything.pair)
+    asked = data.benchmark.questions
+    assert {q.id: divmod(row, BATCH) for row, q in enumerate(asked)} == everything.place
+
+    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 0.9 * sum(map(len, everything.batches)))
+    details = packed_details(data)
+    pair = ("hybrid", "pagerank")  # the baseline, and the best of the others
+    assert pair == details.pair
+    assert 300 == details.whole + details.brief
+    assert 0 == details.whole % BATCH < details.whole
+    brief = {row for row, content in enumerate(details.batches) if unpacked(content)["brief"]}
+    differ = [q.id for q in asked if len({found(data, q.id, label) for label in pair}) > 1]
+    alike = [q.id for q in asked if q.id not in differ]
+    assert {*(differ + alike)[: details.whole]} == {q.id for q in asked if details.place[q.id][0] not in brief}
+
+
+def test_brief_details_have_ranks_and_titles_and_no_paths(make_report: MakeReport) -> None:
+    data = make_report()
+    texts = {passage.id: passage.text for passage in data.benchmark.passages}
+    asked = data.benchmark.questions[:BATCH]
+    whole, brief = (unpacked(Batch(data, texts, brief=is_brief).pack(asked)) for is_brief in (False, True))
+    for one, other in zip(whole["questions"], brief["questions"], strict=True):
+        for all_of, part in zip(one["labels"], other["labels"], strict=True):
+            assert all_of["ranks"] == part["ranks"]
+            assert [whole["passages"][h[0]][:2] + h[1:5] for h in all_of["hits"]] == [
+                brief["passages"][h[0]][:2] + h[1:5] for h in part["hits"]
+            ]
+            assert all(hit[5:] == [{}, [], [], []] for hit in part["hits"])
+    gold = {gold for q in asked for gold in q.gold}
+    assert {key for key, _, text in brief["passages"] if text} == gold
+
+
+def test_what_does_not_even_fit_in_brief_is_left_out(make_report: MakeReport, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = make_report()
+    texts = {passage.id: passage.text for passage in data.benchmark.passages}
+    first = Batch(data, texts, brief=True).pack(data.benchmark.questions[:BATCH])
+    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 2.5 * len(first))
+    details = packed_details(data)
+    assert (0, 2 * BATCH) == (details.whole, details.brief)
+    places = [line["at"] for line in question_index(data, details)["questions"]]
+    assert places[2 * BATCH - 1 : 2 * BATCH + 1] == [(1, BATCH - 1), None]
 
 
 def test_markup_in_questions_titles_and_labels_is_never_markup(make_report: MakeReport, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from hopbench.eval.synthesize.generate import Generator
 from hopbench.eval.synthesize.hardness import ALL, NONE, SOME, Found, Quota, Searched, targets
-from hopbench.eval.synthesize.recipe import TYPES, Recipe
+from hopbench.eval.synthesize.recipe import TYPES
 
 
 @pytest.mark.parametrize("room", [0.0, 0.4, 1.0])
@@ -19,8 +20,8 @@ def test_bm25_finds_more_where_there_is_more_to_quote() -> None:
     assert [0.05, 0.50] == pytest.approx(found)
 
 
-def test_the_wording_that_is_lacking_most_is_taken(generator: Generator) -> None:
-    wording = generator.make(Recipe(questions=1, seed=1)).questions[0].wording
+def test_the_wording_that_is_lacking_most_is_taken(made: Sequence[Searched]) -> None:
+    wording = made[0].wording
     easy, hard = (Searched(wording, Found(level, level), ()) for level in (ALL, NONE))
     quota = Quota({easy.found: 0.25, hard.found: 0.75}, 4)
     taken = []
@@ -31,8 +32,7 @@ def test_the_wording_that_is_lacking_most_is_taken(generator: Generator) -> None
     assert 0 == quota.missing
 
 
-def test_bm25_finds_some_of_nearly_every_questions_evidence(generator: Generator) -> None:
-    made = generator.make(Recipe(questions=20, seed=5)).questions
+def test_bm25_finds_some_of_nearly_every_questions_evidence(made: Sequence[Searched]) -> None:
     levels = [each.found.bm25 for each in made]
     assert levels.count(NONE) <= 2
     assert levels.count(SOME) > levels.count(ALL) > 0

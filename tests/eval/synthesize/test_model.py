@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from hopbench.eval.synthesize.draft import Draft
 from hopbench.eval.synthesize.generate import Generator
+from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.synthesize.model import prompt, refused
-from hopbench.eval.synthesize.recipe import Recipe
 
 
 @pytest.fixture(scope="module")
-def draft(generator: Generator) -> Draft:
-    made = generator.make(Recipe(questions=1, types=("bridge",), seed=2)).questions
-    return made[0].wording.draft
+def draft(made: Sequence[Searched]) -> Draft:
+    return next(each.wording.draft for each in made if each.wording.draft.type == "bridge")
 
 
 def test_a_question_that_names_its_bridge_is_refused(generator: Generator, draft: Draft) -> None:

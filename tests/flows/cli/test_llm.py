@@ -97,6 +97,17 @@ def _assert_explained_as_run(server: ScriptedServer, home: Path, out: Path) -> N
     assert len(server.requests) > before
 
 
+def test_a_check_of_synthetic_questions_opens_the_model_that_reads_the_graph(
+    server: ScriptedServer, bench: Path, tmp_path: Path
+) -> None:
+    model = ("--extractor", "llm", "--llm", f"m@{server.url}", "--budget", 1)
+    given = ("--questions", 2, "--seeds", 1, "--strategies", "bm25,vector")
+    done = call("synthesize", "--check", bench, *model, *given, home=tmp_path / "home")
+    assert 0 == done.code, done.err
+    assert "tiny: 4 real questions, 2 synthetic, 2 labels" in done.out
+    assert "the price of m is not known; --budget cannot cap what it costs" in done.err
+
+
 def test_the_extractor_needs_a_model(hopbench: Hopbench, bench: Path) -> None:
     done = hopbench("graph", "build", "--dataset", bench, "--extractor", "llm", "--no-prefect")
     assert 2 == done.code

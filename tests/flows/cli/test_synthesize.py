@@ -27,7 +27,7 @@ FILES = ("corpus.jsonl", "provenance.jsonl", "qrels/test.tsv", "queries.jsonl")
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("synthesize") / "world"
-    write_benchmark(folder, 9, 200, 30)
+    write_benchmark(folder, 9, 200, 12)
     return folder
 
 
@@ -38,11 +38,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def halves(world: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two sets of 8 questions from a folder with nothing but corpus.jsonl."""
+    """Two sets of 6 questions from a folder with nothing but corpus.jsonl."""
     folder = tmp_path_factory.mktemp("synthesize-made")
-    (folder / "mine").mkdir()
-    (folder / "mine" / "corpus.jsonl").write_bytes((world / "corpus.jsonl").read_bytes())
-    given = ("--dataset", folder / "mine", "--out", folder / "made", "--questions", 8, "--role", "halves")
+    (folder / "world").mkdir()  # of the labelled set's name: they share a graph
+    (folder / "world" / "corpus.jsonl").write_bytes((world / "corpus.jsonl").read_bytes())
+    given = ("--dataset", folder / "world", "--out", folder / "made", "--questions", 6, "--role", "halves")
     done = call("synthesize", *given, home=home)
     assert (0, "") == (done.code, done.err)
     return folder / "made"
@@ -136,7 +136,7 @@ def test_hoprank_learns_from_a_half(halves: Path, home: Path, tmp_path: Path) ->
 
 def test_a_check_compares_with_real_questions_and_writes_the_table(world: Path, home: Path, tmp_path: Path) -> None:
     file, page = tmp_path / "check.json", tmp_path / "page.md"
-    given = ("--questions", 6, "--seeds", 2, "--strategies", "bm25,vector", "--out", file)
+    given = ("--questions", 4, "--seeds", 2, "--strategies", "bm25,vector", "--out", file)
     done = call("synthesize", "--check", world, *given, home=home)
     assert 0 == done.code, done.err
     assert re.search(r"^Kendall's tau +-?[01]\.\d{3} +\[", done.out, re.MULTILINE)
@@ -146,7 +146,7 @@ def test_a_check_compares_with_real_questions_and_writes_the_table(world: Path, 
     page.write_text("before\n<!-- figures of trust -->\nold\n<!-- /figures of trust -->\nafter\n")
     write_table([str(page), str(file)])
     text = page.read_text()
-    assert "| world | 200 | 30 / 6 |" in text
+    assert "| world | 200 | 12 / 4 |" in text
     assert "old" not in text
 
 
@@ -154,8 +154,8 @@ def test_python_writes_the_same_bytes(
     halves: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOPBENCH_HOME", str(home))
-    corpus = hopbench.open(halves.parent / "mine")
-    folders = corpus.synthesize(tmp_path / "made", 8, role="halves")
+    corpus = hopbench.open(halves.parent / "world")
+    folders = corpus.synthesize(tmp_path / "made", 6, role="halves")
     assert [tmp_path / "made" / "tune", tmp_path / "made" / "report"] == folders
     for folder in folders:
         for name in FILES:

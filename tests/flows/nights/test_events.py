@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from tests.flows.nights.test_nightly import METRIC, Tonight, judged, night, scores
+from tests.support.made_up_nights import METRIC, Tonight, judged, night, scores
 from tests.support.parallel import plain_prefect_environment
 from tests.support.places import ROOT
 from tests.support.prefect_events import recorded_events

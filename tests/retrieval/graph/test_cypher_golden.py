@@ -38,7 +38,7 @@ def queries() -> Mapping[str, str]:
 def neo4j_statements() -> Mapping[str, str]:
     """What only Neo4j runs: its text constants, its schema, and the writing of each node label and edge type."""
     texts = {f"neo4j_{name}": text for name, text in vars(neo4j).items() if name in NEO4J_CONSTANTS}
-    texts["neo4j_schema"] = ";\n".join(neo4j.schema_statements())
+    texts["neo4j_schema"] = ";\n".join(neo4j.schema_statements().values())
     texts |= {f"neo4j_write_nodes_{label}": neo4j.write_nodes(label) for label in NODE_COLUMNS}
     texts |= {f"neo4j_write_edges_{kind}": neo4j.write_edges(kind) for kind in EDGE_COLUMNS}
     texts |= {f"neo4j_write_parallel_edges_{kind}": neo4j.write_edges(kind, parallel=True) for kind in EDGE_COLUMNS}

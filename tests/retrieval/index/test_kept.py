@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.retrieval.index.test_linker import NAMES, TITLES
 
+from hopbench.retrieval.index import Linker
 from hopbench.retrieval.index.kept import FORMAT, KeptSearch
+from hopbench.retrieval.index.linker import Uncapitalised
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.text import Tagger
 
@@ -85,3 +88,27 @@ def test_a_killed_write_leaves_nothing_that_would_be_read(tmp_path: Path) -> Non
         kept.lexical(killed)
 
     assert [] == list((tmp_path / "corpus").iterdir())
+
+
+def test_a_linker_that_was_kept_answers_as_the_one_that_was_computed_until_the_graph_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[str] = []
+    small = Uncapitalised(frozenset({"e:bjork"}), frozenset({"e:wood"}))
+
+    def linker() -> Linker:
+        made.append("linker")
+        return Linker(NAMES, TITLES, small)
+
+    for stamp in ("first", "first", "second"):
+        kept, fresh = KeptSearch(tmp_path).linker(stamp, linker), Linker(NAMES, TITLES, small)
+        for question in ("Did bjork see Ed Wood (film)?", "what is wood?", "Is Burbank, California large?"):
+            assert fresh.links(question) == kept.links(question)
+        assert list(fresh.name_of.items()) == list(kept.name_of.items())
+        assert [fresh.names_of(entity) for entity, *_ in NAMES] == [kept.names_of(entity) for entity, *_ in NAMES]
+        assert (fresh.read, fresh.resolve("Timothy Walter BURTON")) == (
+            kept.read,
+            kept.resolve("Timothy Walter BURTON"),
+        )
+    assert ["linker", "linker"] == made
+    assert "" == capsys.readouterr().err

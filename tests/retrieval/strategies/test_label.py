@@ -86,6 +86,13 @@ def test_names_load_no_strategy() -> None:
     assert "True" == subprocess.check_output([sys.executable, "-c", code], text=True).strip()
 
 
+def test_the_ranker_loads_no_pandas() -> None:
+    """Half of the time of its import, for what only building a graph needs."""
+    code = "import sys, hopbench.retrieval.strategies.hoprank; print('pandas' in sys.modules)"
+
+    assert "False" == subprocess.check_output([sys.executable, "-c", code], text=True).strip()
+
+
 def test_the_examples_are_true() -> None:
     outcome = doctest.testmod(module)
 

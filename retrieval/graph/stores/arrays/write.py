@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.lib.format import write_array_header_1_0
 
 from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
@@ -20,6 +19,9 @@ from hopbench.retrieval.graph.stores.arrays.graph import (
 )
 from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
 from hopbench.retrieval.support.arithmetic import on_grid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VECTORS = ".vectors.npy"
 

@@ -29,6 +29,7 @@ BATCH_ROWS = 10_000
 VECTOR_ROWS = 2_000
 DELETE_ROWS = 5_000
 INDEX_SECONDS = 300
+REPLAN_ROWS = 10_000  # any plan is quick for fewer, and planning all queries again costs seconds
 MEMORY_TRIES = 3
 COMMIT_TRIES = 5
 Row = Mapping[str, Any]
@@ -74,6 +75,7 @@ class Neo4jStore:
             self.drop()
         self._prepare()
         self._run(texts.BEGIN, key=key)
+        self._written = 0
         for label, columns in NODE_COLUMNS.items():
             for part in tables.parts(label):
                 rows = _properties(part.reindex(columns=list(columns)), ("id",))
@@ -86,7 +88,8 @@ class Neo4jStore:
                 self._write_edges(kind, part.reindex(columns=list(columns)))
         self._run(texts.FINISH, record=json.dumps(dict(record), sort_keys=True))
         self._run(texts.AWAIT_INDEXES, seconds=INDEX_SECONDS)
-        self._run(texts.REPLAN, seconds=INDEX_SECONDS)
+        if self._written >= REPLAN_ROWS:
+            self._run(texts.REPLAN, seconds=INDEX_SECONDS)
 
     def record(self) -> Mapping[str, Any] | None:
         """See `GraphStore.record`."""
@@ -115,9 +118,11 @@ class Neo4jStore:
             self._closing()
 
     def _prepare(self) -> None:
-        """Constraints and indexes; a schema change is a transaction of its own."""
-        for statement in texts.schema_statements():
-            self._run(statement)
+        """Constraints and indexes that are not there yet; a schema change is a transaction of its own."""
+        there = {str(row["name"]) for row in self.read(texts.SCHEMA_NAMES)}
+        for name, statement in texts.schema_statements().items():
+            if name not in there:
+                self._run(statement)
 
     def _write_edges(self, kind: str, table: pd.DataFrame) -> None:
         ends = ("source", "target")
@@ -129,6 +134,7 @@ class Neo4jStore:
     def _batches(self, query: str, rows: Sequence[Row], size: int) -> None:
         for begin in range(0, len(rows), size):
             self._run(query, rows=rows[begin : begin + size])
+        self._written += len(rows)
 
     def _run(self, query: str, **parameters: object) -> list[Row]:
         bound = {**parameters, "namespace": self.namespace}

@@ -126,9 +126,8 @@ def raised(error: Exception) -> int:
 
 
 def test_schema_and_writes_can_be_repeated() -> None:
-    assert all("IF NOT EXISTS" in statement for statement in schema_statements())
-    names = [statement.partition(" IF NOT")[0].split()[-1] for statement in schema_statements()]
-    assert len(names) == len(set(names))
+    for name, statement in schema_statements().items():
+        assert f" {name} IF NOT EXISTS FOR " in statement
     assert (
         "UNWIND $rows AS row MATCH (a:Entity {namespace: $namespace, id: row.source}) "
         "MATCH (b:Chunk {namespace: $namespace, id: row.target}) "

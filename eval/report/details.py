@@ -1,0 +1,152 @@
+"""The details of questions, packed: rankings, paths and passages as the page's script reads them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from hopbench.eval.explain.wording import note_words, quote
+from hopbench.eval.report.data import ReportData
+from hopbench.eval.report.page_schema import LabelDetails, Notes, QuestionDetails
+from hopbench.eval.runs.schema import HitEntry, StepEntry
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+
+TOP = 10  # hits shown for each label, and gold below them
+GOLD_CHARACTERS = 2_000
+SNIPPET_CHARACTERS = 280
+
+
+class Batch:
+    """Collects a batch's details; passages and path nodes are stored once and pointed to by number.
+
+    A `brief` one has the ranks of gold, the first hits by title and score, and of texts only those of gold passages.
+    """
+
+    def __init__(self, data: ReportData, texts: Mapping[str, str], *, brief: bool = False) -> None:
+        self.data, self.texts, self.brief = data, texts, brief
+        self.passages: dict[str, int] = {}
+        self.nodes: dict[str, int] = {}
+        self.gold: set[str] = set()
+
+    def pack(self, questions: Sequence[BenchmarkQuestion]) -> str:
+        """The details of questions as gzip in base64."""
+        self.gold = {gold for q in questions for gold in q.gold}
+        details = [self._question(q) for q in questions]
+        titles = self.data.benchmark.titles
+        content = {
+            "questions": details,
+            "brief": self.brief,
+            "passages": [[key, self._title(key), self._text(key)] for key in self.passages],
+            "nodes": [[self._name(key), int(key in titles)] for key in self.nodes],
+        }
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+    def _question(self, q: BenchmarkQuestion) -> QuestionDetails:
+        return {
+            "aliases": list(q.aliases),
+            "gold": [self._passage(gold) for gold in q.gold],
+            "labels": [self._label(q, label) for label in self.data.labels],
+        }
+
+    def _label(self, q: BenchmarkQuestion, label: str) -> LabelDetails:
+        row = self.data.rows.get((q.id, label))
+        if row is None:
+            return {"failure": "no row for this question", "ranks": [], "hits": []}
+        ranked, scores = row["ranked_ids"], row["scores"]
+        rank_of = {passage: rank for rank, passage in enumerate(ranked, start=1)}
+        known = {hit["passage_id"]: hit for hit in self.data.paths.get((q.id, label), ())}
+        shown = ranked[:TOP] + sorted((g for g in q.gold if rank_of.get(g, 0) > TOP), key=lambda g: rank_of[g])
+        return {
+            "failure": row["failure"],
+            "ms": _number(row.get("latency_ms")),
+            "listed": len(ranked),
+            "ranks": [rank_of.get(gold) for gold in q.gold],
+            "hits": [self._hit(p, rank_of[p], scores, known.get(p), p in q.gold) for p in shown],
+            **self._notes(q, label),
+        }
+
+    def _notes(self, q: BenchmarkQuestion, label: str) -> Notes:
+        row = None if self.brief else self.data.trace_rows.get((q.id, label))
+        if row is None:
+            return {}
+        notes = json.loads(row["trace"])
+        return {
+            "trace": [[name.replace("_", " "), note_words(value, self._named)] for name, value in notes.items()],
+            "context": {
+                "tokens": int(row["context_tokens"]),
+                "block_tokens": int(row["block_tokens"]),
+                "block": self.data.rows[q.id, label].get("graph_context") or "",
+                "passages": [self._passage(passage) for passage in row["context_ids"]],
+            },
+        }
+
+    def _named(self, text: str) -> str:
+        """Nodes by name; a passage in brackets, as `explain` prints it."""
+        name = self._name(text)
+        return f"[{name}]" if text in self.data.benchmark.titles else name
+
+    def _hit(self, passage: str, rank: int, scores: list[float], hit: HitEntry | None, gold: bool) -> list[Any]:
+        score = scores[rank - 1] if rank <= len(scores) else hit["score"] if hit else None
+        head = [self._passage(passage), rank, _number(score), int(gold), hit["origin"] if hit else ""]
+        if self.brief:
+            return [*head, {}, [], [], []]
+        steps = hit["path"] if hit else ()
+        path = [
+            [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
+            for s in steps
+        ]
+        return [
+            *head,
+            {name: _number(value) for name, value in hit["components"].items()} if hit else {},
+            path,
+            [line for step in steps for line in self._quotes(step)],
+            list(dict.fromkeys(line for step in steps for line in self._stated(step))),
+        ]
+
+    def _quotes(self, step: StepEntry) -> list[list[str]]:
+        """Title and quoted sentence, the mention apart, of a step between a passage and an entity it names."""
+        titles = self.data.benchmark.titles
+        passages = [end for end in (step["source"], step["target"]) if end in titles]
+        if step["edge"] != MENTIONED_IN or len(passages) != 1:
+            return []
+        (passage,) = passages
+        entity = step["target"] if passage == step["source"] else step["source"]
+        quoted = quote(titles[passage], self.texts.get(passage, ""), self._name(entity))
+        return [[titles[passage] or passage, quoted.before, quoted.mention, quoted.after]] if quoted else []
+
+    def _stated(self, step: StepEntry) -> Sequence[str]:
+        """What is stated of the entities that a step joins: the step itself may go against a relation."""
+        first, second = sorted((step["source"], step["target"]))
+        return self.data.stated.get((first, second), ()) if step["edge"] == RELATED_TO else ()
+
+    def _passage(self, key: str) -> int:
+        return self.passages.setdefault(key, len(self.passages))
+
+    def _node(self, key: str) -> int:
+        return self.nodes.setdefault(key, len(self.nodes))
+
+    def _name(self, node: str) -> str:
+        """A node as a reader knows it; an entity's id without its prefix reads well enough where no name is given."""
+        return self.data.names.get(node) or self.data.benchmark.titles.get(node) or node.removeprefix("e:")
+
+    def _title(self, key: str) -> str:
+        source = self.data.benchmark.sources.get(key)
+        title = self.data.benchmark.titles.get(key, key)
+        return " · ".join(filter(None, (title, str(source)))) if source else title
+
+    def _text(self, key: str) -> str:
+        if self.brief and key not in self.gold:
+            return ""
+        text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if key in self.gold else SNIPPET_CHARACTERS
+        return text if len(text) <= limit else f"{text[:limit].rstrip()} …"
+
+
+def _number(value: Any) -> float | None:
+    """Four significant digits: PageRank's scores are too small for four decimals."""
+    return float(f"{value:.4g}") if value is not None and isfinite(value) else None
