@@ -17,6 +17,7 @@ from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 
 TOP = 10  # hits shown for each label, and gold below them
+BRIEF_TOP = 3
 GOLD_CHARACTERS = 2_000
 SNIPPET_CHARACTERS = 280
 
@@ -24,7 +25,8 @@ SNIPPET_CHARACTERS = 280
 class Batch:
     """Collects a batch's details; passages and path nodes are stored once and pointed to by number.
 
-    A `brief` one has the ranks of gold, the first hits by title and score, and of texts only those of gold passages.
+    A `brief` one has the ranks of gold, of hits the first by passage alone, and the beginning of gold passages' texts:
+    a thirtieth of the size.
     """
 
     def __init__(self, data: ReportData, texts: Mapping[str, str], *, brief: bool = False) -> None:
@@ -67,7 +69,9 @@ class Batch:
             "ms": _number(row.get("latency_ms")),
             "listed": len(ranked),
             "ranks": [rank_of.get(gold) for gold in q.gold],
-            "hits": [self._hit(p, rank_of[p], scores, known.get(p), p in q.gold) for p in shown],
+            "hits": [self._passage(p) for p in ranked[:BRIEF_TOP]]
+            if self.brief
+            else [self._hit(p, rank_of[p], scores, known.get(p), p in q.gold) for p in shown],
             **self._notes(q, label),
         }
 
@@ -93,16 +97,17 @@ class Batch:
 
     def _hit(self, passage: str, rank: int, scores: list[float], hit: HitEntry | None, gold: bool) -> list[Any]:
         score = scores[rank - 1] if rank <= len(scores) else hit["score"] if hit else None
-        head = [self._passage(passage), rank, _number(score), int(gold), hit["origin"] if hit else ""]
-        if self.brief:
-            return [*head, {}, [], [], []]
         steps = hit["path"] if hit else ()
         path = [
             [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
             for s in steps
         ]
         return [
-            *head,
+            self._passage(passage),
+            rank,
+            _number(score),
+            int(gold),
+            hit["origin"] if hit else "",
             {name: _number(value) for name, value in hit["components"].items()} if hit else {},
             path,
             [line for step in steps for line in self._quotes(step)],
@@ -143,7 +148,8 @@ class Batch:
     def _text(self, key: str) -> str:
         if self.brief and key not in self.gold:
             return ""
-        text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if key in self.gold else SNIPPET_CHARACTERS
+        long = key in self.gold and not self.brief
+        text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if long else SNIPPET_CHARACTERS
         return text if len(text) <= limit else f"{text[:limit].rstrip()} …"
 
 

@@ -79,10 +79,12 @@ def packed_details(data: ReportData) -> Details:
     asked = _asked(data)
     texts = {passage.id: passage.text for passage in data.benchmark.passages}
     details = Details(len(asked))
-    if _pack(details, asked, lambda: Batch(data, texts), PACKED_LIMIT) == len(asked):
-        details.whole = len(asked)
-        return details
-    details = Details(len(asked))
+    expected = len(Batch(data, texts).pack(asked[:BATCH])) * len(asked) / BATCH
+    if expected < 2 * PACKED_LIMIT:  # else it is known without packing what would be thrown away
+        if _pack(details, asked, lambda: Batch(data, texts), PACKED_LIMIT) == len(asked):
+            details.whole = len(asked)
+            return details
+        details = Details(len(asked))
     listed = _pack(details, asked, lambda: Batch(data, texts, brief=True), PACKED_LIMIT)
     if listed == len(asked):
         room = PACKED_LIMIT - sum(map(len, details.batches))

@@ -47,13 +47,16 @@ class Notes(TypedDict, total=False):
 
 
 class LabelDetails(Notes):
-    """A label's answer to one question; the numbers but `ranks` and `hits` are missing where it has no row."""
+    """A label's answer to one question; the numbers but `ranks` and `hits` are missing where it has no row.
+
+    In brief details a hit is its passage's number alone.
+    """
 
     failure: str | None
     ms: NotRequired[float | None]
     listed: NotRequired[int]
     ranks: Sequence[int | None]
-    hits: Sequence[list[Any]]
+    hits: Sequence[list[Any] | int]
 
 
 class QuestionDetails(TypedDict):

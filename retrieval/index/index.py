@@ -78,6 +78,11 @@ class Index:
         """Chunk id → source (file, page), of the chunks for which the corpus has one."""
         return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
+    def kept_of_graph(self) -> tuple[KeptSearch, str] | None:
+        """Where what is computed from the graph alone is kept, and the stamp of the graph; None where nothing is."""
+        stamp = None if self.kept is None else self.store.stamp()
+        return None if self.kept is None or stamp is None else (self.kept, stamp)
+
     @classmethod
     def build(
         cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder, kept: KeptSearch | None = None

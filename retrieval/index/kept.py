@@ -13,6 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
+from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index.linker import Linker
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.notice import notice
@@ -20,7 +23,7 @@ from hopbench.retrieval.text import Tagger
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again
 FORMAT = 1  # of the files: it grows with each change of what BM25, tagger or linker compute, and they are made again
-TAGGER, NAMES = "tagger.json", "names.json"
+TAGGER, NAMES, VECTORS = "tagger.json", "names.json", "vectors.npy"
 T = TypeVar("T")
 
 
@@ -43,9 +46,18 @@ class KeptSearch:
     def linker(self, stamp: str, compute: Callable[[], Linker]) -> Linker:
         """The linker of the graph that has this stamp."""
         return self._kept(
-            "names",
+            "linker",
             lambda place: compute().save(place / NAMES),
             lambda place: Linker.load(place / NAMES),
+            of=f"{_version()} of {stamp}",
+        )
+
+    def names(self, stamp: str, compute: Callable[[], Vectors]) -> Vectors:
+        """The vectors of the names of the graph that has this stamp, memory-mapped."""
+        return self._kept(
+            "name-vectors",
+            lambda place: np.save(place / VECTORS, compute()),
+            lambda place: np.asarray(np.load(place / VECTORS, mmap_mode="r")),
             of=f"{_version()} of {stamp}",
         )
 

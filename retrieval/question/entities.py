@@ -98,7 +98,9 @@ def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVector
     def embedded() -> NameVectors:
         entities = sorted(linker.name_of)
         names = [linker.name_of[entity] for entity in entities]
+        place = index.kept_of_graph()
         with stage(counters, "name embedding"):
-            return NameVectors(entities, names, index.embed(names))
+            vectors = index.embed(names) if place is None else place[0].names(place[1], lambda: index.embed(names))
+            return NameVectors(entities, names, vectors)
 
     return index.memo.get("name vectors", embedded)

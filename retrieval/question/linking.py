@@ -12,11 +12,12 @@ from hopbench.retrieval.types import Counters
 
 def _linker(index: Index) -> Linker:
     """The linker of the index's graph, read once; from a file where the store's stamp says that it is of this graph."""
-    stamp = None if index.kept is None else index.store.stamp()
-    if index.kept is None or stamp is None:
-        return index.memo.get("names", lambda: _read(index))
-    kept = index.kept
-    return index.memo.get("names", lambda: kept.linker(stamp, lambda: _read(index)))
+
+    def made() -> Linker:
+        place = index.kept_of_graph()
+        return _read(index) if place is None else place[0].linker(place[1], lambda: _read(index))
+
+    return index.memo.get("names", made)
 
 
 def _read(index: Index) -> Linker:

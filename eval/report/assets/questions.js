@@ -117,7 +117,7 @@
       el("span", { className: "title" }, title || "untitled"),
       gold ? el("span", { className: "tag gold" }, "★ gold") : null,
       origin ? el("span", { className: `tag ${origin}` }, origin) : null,
-      el("span", { className: "score" }, number(score)));
+      el("span", { className: "score" }, bare ? "" : number(score)));
     return el("li", { className: gold ? "hit gold" : "hit" },
       bare ? head : el("details", {}, head, el("p", { className: "passage-text" }, text || "no text")),
       path.length ? chain(path, batch) : null,
@@ -143,7 +143,8 @@
     const fill = () => {
       state[side] = select.value;
       const entry = detail.labels[labels.indexOf(select.value)];
-      const hits = entry.hits.map((each) => hit(each, detail.batch));
+      const brief = (passage, place) => [passage, place + 1, null, Number(detail.gold.includes(passage)), "", {}, [], [], []];
+      const hits = entry.hits.map((each, place) => hit(Array.isArray(each) ? each : brief(each, place), detail.batch));
       const seen = new Set(detail.gold.filter((_, i) => entry.ranks[i] !== null && entry.ranks[i] !== undefined));
       const lost = detail.gold.filter((place) => !seen.has(place)).map((place) => detail.batch.passages[place][1]);
       box.replaceChildren(
@@ -186,7 +187,7 @@
       el("h3", { id: "detail-title" }, q.text),
       el("p", { className: "meta" }, el("span", { className: "tag" }, q.type || "no type"), el("code", {}, q.id),
         answer.length ? el("span", {}, "Answer: ", el("b", {}, answer[0]), answer.length > 1 ? ` (also ${answer.slice(1).join(", ")})` : "") : null),
-      detail && detail.batch.brief ? missing("Paths, the parts of scores and the texts of other passages") : "",
+      detail && detail.batch.brief ? missing("Further hits, scores, paths and texts") : "",
       ...(detail
         ? [...goldPassages(detail), ranks(q, detail),
           el("div", { className: "pair" }, ranking("left", q, detail), labels.length > 1 ? ranking("right", q, detail) : null)]

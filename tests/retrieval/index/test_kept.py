@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.retrieval.index.test_linker import NAMES, TITLES
 
+from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index import Linker
 from hopbench.retrieval.index.kept import FORMAT, KeptSearch
 from hopbench.retrieval.index.linker import Uncapitalised
@@ -112,3 +115,16 @@ def test_a_linker_that_was_kept_answers_as_the_one_that_was_computed_until_the_g
         )
     assert ["linker", "linker"] == made
     assert "" == capsys.readouterr().err
+
+
+def test_vectors_of_names_are_mapped_until_the_graph_changes(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def vectors(stamp: str) -> Vectors:
+        made.append(stamp)
+        return np.full((2, 3), len(made), np.float32)
+
+    read = {stamp: KeptSearch(tmp_path).names(stamp, partial(vectors, stamp)).tolist() for stamp in ("a", "a", "b")}
+
+    assert ["a", "b"] == made
+    assert {"a": [[1.0] * 3] * 2, "b": [[2.0] * 3] * 2} == read

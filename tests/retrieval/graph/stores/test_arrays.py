@@ -30,6 +30,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import StoreError
+from hopbench.retrieval.traversal.adjacency import adjacency, mentioning
 from hopbench.retrieval.types import Counters, Passage, Triple
 
 SMALL = graph_tables(
@@ -338,3 +339,15 @@ def test_a_full_disk_is_one_error_and_the_graph_before_stays(tmp_path: Path) -> 
 
     assert {"build_key": "k"} == store.record()
     assert fingerprint(SMALL) == fingerprint(StoredTables(store))
+
+
+def test_mentions_of_a_few_entities_are_counted_as_in_the_whole_adjacency(
+    both: tuple[GraphStore, ArrayStore],
+) -> None:
+    chunks = chunk_passages(PASSAGES)
+    batches = [Batch(Index.build(chunks, store, get_embedder("wordllama")), []) for store in both]
+    graph = adjacency(batches[0], Counters())
+    entities = [*graph.entities, "e:nobody"]
+
+    counted = [*graph.frequency.tolist(), 0]
+    assert [counted, counted] == [mentioning(batch, entities) for batch in batches]
