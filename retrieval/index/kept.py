@@ -57,7 +57,7 @@ class KeptSearch:
         return self._kept(
             "name-vectors",
             lambda place: np.save(place / VECTORS, compute()),
-            lambda place: np.asarray(np.load(place / VECTORS, mmap_mode="r")),
+            lambda place: np.asarray(np.lib.format.open_memmap(place / VECTORS, mode="r")),
             of=f"{_version()} of {stamp}",
         )
 

@@ -165,6 +165,12 @@ _MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
         f"{{where}} needed over {{c.timeout:g}} s for a query: raise NEO4J_TIMEOUT (seconds). {AGAIN}",
     ),
     (
+        "LockClientStopped",  # how a time limit shows where the query was waiting for a lock
+        StoreError,
+        "{where} ended a query that waited for another one's locks, after {c.timeout:g} s at most: raise NEO4J_TIMEOUT "
+        f"(seconds), or let what else writes there end first. {AGAIN}",
+    ),
+    (
         "OutOfMemory",
         StoreError,
         "{where} has too little memory for a query: raise its settings server.memory.heap.max_size and "

@@ -90,6 +90,7 @@ def server_error(code: str, message: str = "the server's words") -> Neo4jError:
         (server_error("Neo.ClientError.Database.DatabaseNotFound"), InputError, "NEO4J_DATABASE"),
         (server_error("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase"), StoreError, "read-only.*NEO4J_DATABASE"),
         (server_error("Neo.ClientError.Transaction.TransactionTimedOut"), StoreError, "over 300 s.*NEO4J_TIMEOUT"),
+        (server_error("Neo.ClientError.Transaction.LockClientStopped"), StoreError, "300 s at most.*NEO4J_TIMEOUT"),
         (server_error("Neo.TransientError.General.MemoryPoolOutOfMemoryError"), StoreError, "memory.*NEO4J_HEAP"),
         (server_error("Neo.TransientError.Database.DatabaseUnavailable"), StoreError, "the home database"),
         (ServiceUnavailable("gone"), StoreError, "does not answer.*NEO4J_URI.*goes on"),

@@ -132,7 +132,7 @@ def test_a_build_that_is_cut_off_goes_on_later(client: Client, tmp_path: Path) -
 
     code, errors = client.said(*build, NEO4J_TIMEOUT="0.03")
 
-    assert (4, True) == (code, "over 0.03 s for a query: raise NEO4J_TIMEOUT" in errors), errors
+    assert (4, True) == (code, "0.03 s" in errors and "raise NEO4J_TIMEOUT" in errors), errors
     assert (0, "") == client.said(*build)
 
 
