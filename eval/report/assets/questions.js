@@ -7,6 +7,7 @@
   const { labels, questions } = index;
   const PAGE = 20;
   const batches = new Map();
+  const MOST = 6; // parts of a score that are shown at once
   const state = { page: 0, open: null, shown: [], left: labels[0], right: index.baseline };
   if (state.right === state.left || !labels.includes(state.right)) state.right = labels[1] || labels[0];
   questions.forEach((q) => {
@@ -110,8 +111,9 @@
     const [passage, rank, score, gold, origin, components, path, quotes, facts] = entry;
     const [, title, text] = batch.passages[passage];
     const known = Object.entries(components);
-    const told = known.length > 6 ? known.filter(([, value]) => value).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])) : known;
-    const parts = told.map(([name, value]) => `${name} ${number(value)}`).join(" · ");
+    const told = known.length > MOST ? known.filter(([, value]) => value).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])) : known;
+    const listed = (some) => some.map(([name, value]) => `${name} ${number(value)}`).join(" · ");
+    const smaller = told.slice(MOST);
     const bare = batch.brief && !text; // nothing to unfold
     const head = el(bare ? "div" : "summary", { className: "head" }, el("span", { className: "rank" }, `${rank}`),
       el("span", { className: "title" }, title || "untitled"),
@@ -123,7 +125,8 @@
       path.length ? chain(path, batch) : null,
       facts.length ? el("ul", { className: "quotes" }, ...facts.map((fact) => el("li", {}, fact))) : null,
       quotes.length ? quoted(quotes) : null,
-      parts ? el("p", { className: "components" }, parts) : null);
+      told.length ? el("p", { className: "components" }, listed(told.slice(0, MOST))) : null,
+      smaller.length ? el("details", { className: "components" }, el("summary", {}, `${smaller.length} smaller parts of the score`), listed(smaller)) : null);
   }
   function told(entry, batch) {
     if (!entry.context) return [];
