@@ -37,10 +37,6 @@ class Interval:
     low: float
     high: float
 
-    def excludes_zero(self) -> bool:
-        """Whether 0 lies outside."""
-        return self.low > 0 or self.high < 0
-
 
 def limit(value: float, digits: int = 3) -> str:
     """An interval's limit with its sign; one that rounds to 0 is shown with its side of 0: `>0.000`."""

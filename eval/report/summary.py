@@ -10,11 +10,16 @@ from hopbench.retrieval.strategies.kinds import InSample
 MINUS = "\N{MINUS SIGN}"
 
 
+def percent(share: float) -> str:
+    """A share in percent, rounded as the tables round it to three decimals: 0.9275 is 0.927 there and "92.7%" here."""
+    return f"{round(share, 3):.1%}"
+
+
 def points(value: float | None) -> str:
     """A difference of shares in percentage points, with its sign: 0.064 → "+6.4"; a dash where there is none."""
     if value is None:
         return "–"
-    shown = f"{abs(100 * value):.1f}"
+    shown = percent(abs(value)).removesuffix("%")
     return shown if shown == "0.0" else f"{MINUS if value < 0 else '+'}{shown}"
 
 
@@ -28,12 +33,12 @@ def meaning(metric: str, value: float) -> str:
     """A mean in plain words: "finds all evidence in the top 10 for 84.2% of questions"."""
     name, _, k = metric.partition("@")
     if name == "all_gold":
-        return f"finds all evidence in the top {k} for {value:.1%} of questions"
+        return f"finds all evidence in the top {k} for {percent(value)} of questions"
     if name == "recall":
-        return f"finds {value:.1%} of the evidence in the top {k}"
+        return f"finds {percent(value)} of the evidence in the top {k}"
     if name == "has_answer":
         where = f"top {k}" if k else "context it hands on"
-        return f"has the answer in the {where} for {value:.1%} of questions"
+        return f"has the answer in the {where} for {percent(value)} of questions"
     return f"scores {value:.3f} on {metric}"
 
 

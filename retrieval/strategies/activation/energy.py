@@ -6,7 +6,7 @@ Nothing here reads a store or knows a question: the strategy in `activation` fee
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -30,11 +30,6 @@ def floored_jaccard(shared: int, edge: int, question: int, floor: float = 0.15) 
     if edge == 0:
         return floor
     return floor + (1.0 - floor) * shared / (edge + question - shared)
-
-
-def tag_similarity(edge: Collection[str], question: Collection[str], floor: float = 0.15) -> float:
-    """`floored_jaccard` of two tag lists, each without repetitions."""
-    return floored_jaccard(len(set(edge) & set(question)), len(edge), len(question), floor)
 
 
 def transfer_energy(activation: float, weight: float, degree: int, similarity: float) -> float:

@@ -22,7 +22,7 @@ from hopbench.eval.report.charts import figures, pareto
 from hopbench.eval.report.details import BRIEF_TOP, Batch
 from hopbench.eval.report.drilldown import BATCH, found, packed_details, question_index
 from hopbench.eval.report.leaderboard import failures, observations, reach
-from hopbench.eval.report.summary import conclusion, points
+from hopbench.eval.report.summary import conclusion, percent, points
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 MakeReport = Callable[..., ReportData]
@@ -79,6 +79,13 @@ def test_pareto_front_keeps_what_nothing_beats_in_both() -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.064, "+6.4"), (-0.11, "−11.0"), (-0.0001, "0.0"), (0.0, "0.0")])
 def test_points_have_a_sign_unless_zero(value: float, text: str) -> None:
     assert points(value) == text
+
+
+@pytest.mark.parametrize("value", [0.9275, 0.0625, 0.3425, 0.0005, 0.8125])
+def test_percent_is_the_number_that_the_tables_show(value: float) -> None:
+    shown = f"{value:.3f}"  # a float's half goes where its binary digits lie
+    assert percent(value) == f"{100 * float(shown):.1f}%"
+    assert points(value).lstrip("+") == f"{100 * float(shown):.1f}"
 
 
 COMPARED = {"metric": "all_gold@10", "n": 300, "p": 0.2, "p_adjusted": 0.4, "wins": 9, "losses": 5, "ties": 286}

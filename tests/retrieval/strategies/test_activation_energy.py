@@ -15,13 +15,17 @@ from hopbench.retrieval.strategies.activation.energy import (
     SEED_NOT_FOUND,
     Exploration,
     Neighbourhood,
-    tag_similarity,
+    floored_jaccard,
     transfer_energy,
 )
 from hopbench.retrieval.types import Step
 
 EDGE_TAGS = ["inventory_policy", "recommendation", "analysis_dependency"]
 QUERY_TAGS = ["demand_forecasting", "stockout", "safety_stock", "inventory_policy"]
+
+
+def tag_similarity(edge: list[str], question: list[str], floor: float = 0.15) -> float:
+    return floored_jaccard(len(set(edge) & set(question)), len(edge), len(question), floor)
 
 
 @pytest.mark.parametrize(
