@@ -19,6 +19,7 @@ from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import ranking
 from hopbench.retrieval.strategies.hoprank.scoring import passes, reordered
 from hopbench.retrieval.strategies.hoprank.weights import load, score_names
+from hopbench.retrieval.support.blas import one_blas_thread
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Ranking
 
@@ -80,6 +81,11 @@ class HopRank(Strategy):
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Score the candidates of each question; hits carry the paths of the last pass."""
+        _ = batch.dense, batch.lexical  # the large products; those below have some hundred rows
+        with one_blas_thread():
+            return self._ranked(batch, counters)
+
+    def _ranked(self, batch: Batch, counters: Counters) -> list[Ranking]:
         learned = load(self.weights)
         rankings = []
         pools = self.candidates(batch, counters)
