@@ -40,6 +40,7 @@ class GraphSettings(TypedDict, total=False):
     llm: str | None
     gleaning: int
     neo4j_vector_index: bool
+    dense: str | None
     similar: str | None
     similar_top_k: int | None
     similar_floor: float | None

@@ -17,9 +17,10 @@ from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.build.settings import APPROXIMATE, method_for
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.index import Index
+from hopbench.retrieval.index import Index, approximate_dense
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.support.notice import notice
 
@@ -44,6 +45,10 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bo
         from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense
 
         index.search, index.native = NATIVE, native_dense
+    elif (options.dense or method_for(len(plan.passages))) == APPROXIMATE:
+        from hopbench.retrieval.search.approximate import VERSION
+
+        index.search, index.native = VERSION, approximate_dense
     if search:
         _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
     return index

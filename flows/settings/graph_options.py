@@ -90,6 +90,14 @@ class GraphOptions:
         bool,
         Setting("Search chunks by Neo4j's own vector index: approximate, so rankings may differ.", builds=False),
     ] = False
+    dense: Annotated[
+        str | None,
+        Setting(
+            f"How dense search finds chunks: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+            values="methods",
+            builds=False,
+        ),
+    ] = None
     similar_top_k: Annotated[int | None, build_setting("similar_top_k")] = None
     similar_floor: Annotated[float | None, build_setting("similar_floor")] = None
     max_tokens: Annotated[int | None, build_setting("max_tokens")] = None
@@ -105,7 +113,7 @@ class GraphOptions:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
         values = {name: getattr(self, name) for name in graph_fields()}
         plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
-        unset = {*BUILD_NUMBERS, "similar"}
+        unset = {*BUILD_NUMBERS, "similar", "dense"}
         return {name: value for name, value in plain.items() if value is not None or name not in unset}
 
     @classmethod
@@ -144,8 +152,9 @@ class GraphOptions:
         check_store(self.store, home)
         if self.extractor not in extractor_names():
             raise UnknownNameError("extractor", self.extractor, extractor_names())
-        if self.similar not in (None, *METHODS):
-            raise UnknownNameError("--similar", str(self.similar), METHODS)
+        for flag, method in (("--similar", self.similar), ("--dense", self.dense)):
+            if method not in (None, *METHODS):
+                raise UnknownNameError(flag, str(method), METHODS)
         if self.extractor == "spacy" or not self.triples:
             self._recogniser_name(self.extractor)  # refuses what is not installed or broken
         self._check_neo4j_flags()
@@ -192,6 +201,10 @@ class GraphOptions:
         for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
             if given and self.store != "neo4j":
                 raise InputError(f"{flag} is for --store neo4j; the store is {self.store}")
+        if self.dense and self.neo4j_vector_index:
+            raise InputError(
+                f"--dense {self.dense} and --neo4j-vector-index are two ways to find chunks: leave one out"
+            )
         if self.mapping and self.neo4j_vector_index:
             raise InputError(
                 "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"

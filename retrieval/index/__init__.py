@@ -1,7 +1,7 @@
 """What strategies search: an index over one corpus and its graph, and batches of questions put to it."""
 
 from hopbench.retrieval.index.batch import Batch
-from hopbench.retrieval.index.index import EXACT, INDEX_VALUES, Index
+from hopbench.retrieval.index.index import EXACT, INDEX_VALUES, Index, approximate_dense
 from hopbench.retrieval.index.linker import Link, Linker, Uncapitalised
 from hopbench.retrieval.index.memo import Memo, ReadCache
 from hopbench.retrieval.index.services import (
@@ -31,4 +31,5 @@ __all__ = [
     "Synonyms",
     "TreeRelevance",
     "Uncapitalised",
+    "approximate_dense",
 ]

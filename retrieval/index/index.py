@@ -12,8 +12,10 @@ from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.index.memo import Memo, ReadCache
 from hopbench.retrieval.index.services import Services
+from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk, Source
 
@@ -64,6 +66,17 @@ class Index:
         return computed() if self.kept is None else self.kept.tagger(computed)
 
     @cached_property
+    def approximate(self) -> ApproximateSearch:
+        """Dense search without looking at all chunks; made once, which takes minutes at a million."""
+
+        def computed() -> ApproximateSearch:
+            found = ApproximateSearch.fit(self.vectors)
+            notice(str(found))
+            return found
+
+        return computed() if self.kept is None else self.kept.approximate(computed)
+
+    @cached_property
     def row_of(self) -> Mapping[str, int]:
         """Chunk id → row."""
         return {chunk.id: row for row, chunk in enumerate(self.chunks)}
@@ -110,3 +123,8 @@ class Index:
 
 
 NativeSearch = Callable[[Index, Vectors, int], list[TopRows]]
+
+
+def approximate_dense(index: Index, questions: Vectors, depth: int) -> list[TopRows]:
+    """The best `depth` chunks of each row of `questions`, shape (q, d), by the index's approximate search."""
+    return index.approximate.top(questions, index.vectors, depth)

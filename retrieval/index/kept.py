@@ -17,6 +17,8 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index.linker import Linker
+from hopbench.retrieval.search.approximate import VERSION as APPROXIMATE_VERSION
+from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
@@ -41,6 +43,15 @@ class KeptSearch:
         """The tagger."""
         return self._kept(
             "tagger", lambda place: compute().save(place / TAGGER), lambda place: Tagger.load(place / TAGGER)
+        )
+
+    def approximate(self, compute: Callable[[], ApproximateSearch]) -> ApproximateSearch:
+        """The graph of near chunks by which dense search finds them, memory-mapped."""
+        return self._kept(
+            "near-chunks",
+            lambda place: compute().save(place),
+            ApproximateSearch.load,
+            of=f"{APPROXIMATE_VERSION} faiss {version('faiss-cpu')}",
         )
 
     def linker(self, stamp: str, compute: Callable[[], Linker]) -> Linker:

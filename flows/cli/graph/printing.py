@@ -10,8 +10,8 @@ from rich.table import Table
 
 from hopbench.eval.graph_quality.extraction import Overlap
 from hopbench.flows.graph.commands import QUANTILES, Built, GraphInfo
-from hopbench.retrieval.graph.build.recall import SAMPLE
 from hopbench.retrieval.graph.build.settings import EXACT
+from hopbench.retrieval.search.samples import SAMPLE
 
 MAX_LISTED = 10
 

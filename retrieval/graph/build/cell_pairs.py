@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.build.all_pairs import Vectors, in_threads, offer_within
-from hopbench.retrieval.graph.build.recall import true_neighbours
 from hopbench.retrieval.search.cells import Cells, blocks, kth_best
 from hopbench.retrieval.search.neighbours import Candidates, Indices, Pairs
+from hopbench.retrieval.search.samples import true_neighbours
 from hopbench.retrieval.search.topk import set_cells
 from hopbench.retrieval.support.arithmetic import on_grid
 

@@ -7,13 +7,14 @@ import pytest
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.build import cell_pairs as module
-from hopbench.retrieval.graph.build import recall
 from hopbench.retrieval.graph.build.all_pairs import exact_pairs
 from hopbench.retrieval.graph.build.cell_pairs import cell_pairs
-from hopbench.retrieval.graph.build.recall import measured_recall, true_neighbours
+from hopbench.retrieval.graph.build.recall import measured_recall
 from hopbench.retrieval.graph.build.settings import EXACT_PASSAGES, BuildSettings, method_for
+from hopbench.retrieval.search import samples
 from hopbench.retrieval.search.cells import Cells, coarse
 from hopbench.retrieval.search.neighbours import Pairs
+from hopbench.retrieval.search.samples import true_neighbours
 
 
 def clustered(count: int, dimension: int = 32, clusters: int = 40) -> NDArray[np.float32]:
@@ -91,11 +92,11 @@ def test_copies_of_one_text_are_no_trouble() -> None:
 
 
 def test_the_sample_has_the_true_neighbours_of_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall, "SAMPLE", 50)
-    samples = [true_neighbours(VECTORS, 5, 0.2, sample) for sample in (0, 1)]
+    monkeypatch.setattr(samples, "SAMPLE", 50)
+    both = [true_neighbours(VECTORS, 5, 0.2, sample) for sample in (0, 1)]
 
-    assert set() == set(samples[0][0]) & set(samples[1][0])
-    for rows, neighbours in samples:
+    assert set() == set(both[0][0]) & set(both[1][0])
+    for rows, neighbours in both:
         assert 50 == len(set(rows))
         for row in set(rows.tolist()):
             products = VECTORS.astype(np.float64) @ VECTORS[row].astype(np.float64)
@@ -104,7 +105,7 @@ def test_the_sample_has_the_true_neighbours_of_rows_of_its_own(monkeypatch: pyte
 
 
 def test_recall_is_the_share_of_the_samples_neighbours_that_are_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall, "SAMPLE", 2000)  # every second row
+    monkeypatch.setattr(samples, "SAMPLE", 2000)  # every second row
     half = Pairs(*(part[::2] for part in EXACT))
 
     assert 1.0 == measured_recall(EXACT, VECTORS, top_k=5, floor=0.2)

@@ -1,0 +1,57 @@
+"""Which corpora are searched by the graph of near chunks, and that a trial says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.sweeps import write_benchmark
+
+from hopbench.flows.graph.build import open_index
+from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.graph.build import settings
+from hopbench.retrieval.index import EXACT, Batch, Index
+from hopbench.retrieval.search.approximate import GRAPH, VERSION
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.retrieval.types import Question
+
+QUESTIONS = [Question("q1", "Who directed the film?")]
+
+
+def opened(tmp_path: Path, **flags: str) -> tuple[GraphOptions, Index]:
+    options = GraphOptions(dataset=str(write_benchmark(tmp_path / "tiny")), **flags)  # type: ignore[arg-type]
+    home = Home(tmp_path / "home").prepare()
+    return options, open_index(options, options.graph_plan(options.benchmark(), home), home, search=False)
+
+
+def test_small_corpora_are_searched_exactly(tmp_path: Path) -> None:
+    options, index = opened(tmp_path)
+    assert (index.search, index.native) == (EXACT, None)
+    assert "dense" not in options.graph_settings()  # what runs recorded before there was this setting
+
+
+def test_large_corpora_are_searched_approximately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "EXACT_PASSAGES", 1)
+    _, index = opened(tmp_path, store="arrays", similar="exact")
+    assert index.search == VERSION
+    (top,) = Batch(index, QUESTIONS).dense
+    assert sorted(top.rows.tolist()) == list(range(len(index.chunks)))
+    (kept,) = (tmp_path / "home/cache/search").glob(f"*/near-chunks/{GRAPH}")
+    assert kept.stat().st_size
+
+
+@pytest.mark.parametrize(("method", "search"), [("exact", EXACT), ("approximate", VERSION)])
+def test_either_way_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, search: str) -> None:
+    monkeypatch.setattr(settings, "EXACT_PASSAGES", 1 if method == "exact" else 1000)
+    options, index = opened(tmp_path, dense=method, similar="exact")
+    assert index.search == search
+    assert GraphOptions.from_settings(options.graph_settings(), options.dataset) == options
+    assert "dense" not in options.build_command()  # the graph is the same
+
+
+def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"--dense.*fast"):
+        GraphOptions(dataset="x", dense="fast").open_embedder(Home(tmp_path))
+    with pytest.raises(InputError, match=r"--dense exact and --neo4j-vector-index are two ways"):
+        GraphOptions(dataset="x", store="neo4j", dense="exact", neo4j_vector_index=True)._check_neo4j_flags()
