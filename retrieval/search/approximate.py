@@ -25,7 +25,7 @@ from hopbench.retrieval.search.samples import true_neighbours
 VERSION = "hnsw-1"  # every change of what is found gives it another name
 LINKS, BREADTH_BUILT = 32, 100  # of each row; rows looked at for them
 BREADTHS = (64, 96, 128, 192, 256, 384, 512, 768, 1024)  # rows looked at by a search
-DEPTHS = (10, 100)  # results for which a breadth is chosen; more results take that of the last
+DEPTHS = (3, 10, 100)  # results for which a breadth is chosen; more results take that of the last
 RECALL = 0.98  # share of a sample's true nearest rows that must be found
 INSERTED = 65_536  # rows at a time
 GRAPH, ABOUT = "hnsw.faiss", "about.json"
