@@ -6,14 +6,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index.linker import Linker
@@ -68,9 +69,18 @@ class KeptSearch:
         return self._kept(
             "name-vectors",
             lambda place: np.save(place / VECTORS, compute()),
-            lambda place: np.asarray(np.lib.format.open_memmap(place / VECTORS, mode="r")),
+            lambda place: _mapped(place / VECTORS),
             of=f"{_version()} of {stamp}",
         )
+
+    def arrays(self, name: str, of: str, compute: Callable[[], Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+        """Arrays by name, memory-mapped; `of` says of which graph, and of which version of the code, they are."""
+
+        def write(place: Path) -> None:
+            for array, values in compute().items():
+                np.save(place / f"{array}.npy", values)
+
+        return self._kept(name, write, lambda place: {file.stem: _mapped(file) for file in place.glob("*.npy")}, of=of)
 
     def _kept(self, name: str, write: Callable[[Path], None], read: Callable[[Path], T], of: str = "") -> T:
         place, of = self.folder / name, of or _version()
@@ -101,6 +111,14 @@ class KeptSearch:
                     raise
         finally:
             shutil.rmtree(made, ignore_errors=True)
+
+
+def _mapped(file: Path) -> NDArray[Any]:
+    """A plain array over the mapped file: slices of `np.memmap` are slow. An empty one cannot be mapped."""
+    try:
+        return np.asarray(np.load(file, mmap_mode="r"))
+    except ValueError:
+        return np.asarray(np.load(file))
 
 
 def _of_other(place: Path, of: str) -> bool:

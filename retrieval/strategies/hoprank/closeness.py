@@ -51,7 +51,7 @@ class Closeness:
             of_sentence = owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
             sentence[of_sentence[begins]] = np.maximum.reduceat(near[row[met]], begins)
-        dense = cosines(corpus.sentence_vectors(numbers), _weighed(question, asked))
+        dense = cosines(corpus.texts.sentence_vectors(numbers), _weighed(question, asked))
         return cls(sentence, np.maximum.reduceat(sentence, first[:-1]), first, *dense.T.astype(np.float64))
 
     def best(self, values: Floats) -> Floats:
@@ -69,7 +69,7 @@ def _alike(
     met = np.zeros(len(corpus.words.idf), bool)
     met[numbers] = True
     used = np.flatnonzero(met & ~corpus.words.stop)
-    alike = cosines(corpus.word_vectors[used], asked)
+    alike = cosines(corpus.texts.word_vectors[used], asked)
     near = np.flatnonzero(alike.max(axis=1, initial=0.0) >= LEAST)
     values = (np.rint(alike[near] * STEPS) / STEPS).astype(np.float64)
     values[values < LEAST] = 0.0
@@ -87,7 +87,7 @@ def _vectors_of(corpus: CorpusIndex, question: ReadQuestion) -> NDArray[np.int16
     """The vectors of the question's words, (w, 256)."""
     known = question.numbers != UNKNOWN
     vectors = np.zeros((len(known), DIMENSION), np.int16)
-    vectors[known] = corpus.word_vectors[question.numbers[known]]
+    vectors[known] = corpus.texts.word_vectors[question.numbers[known]]
     if not known.all():
         vectors[~known] = word_vectors([question.words[place] for place in np.flatnonzero(~known).tolist()])
     return vectors

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +23,34 @@ from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
 
+VERSION = "texts-1"  # of what is kept in files: it grows with each change of what is read of the texts
+_DERIVED = ("word_vectors", "sentence", "in_title", "table")  # properties of `Texts` that are kept as well
 KEPT_SENTENCES = 1_000_000  # of whose vectors a table is kept, 0.5 kB each; of more, a question's are made anew: 1 ms
 
 
 @dataclass(frozen=True, eq=False)
-class CorpusIndex:
-    """A corpus of n chunks and its graph; `rarity` (m,) is each entity's ln((n + 1)/df) + 1."""
+class Texts:
+    """What is read of all chunks' texts: their words, and where they mention the graph's entities."""
 
     words: Words
     mentions: Mentions
-    walk: RandomWalk
-    vectors: Vectors
-    rarity: Floats
-    graph: Adjacency
-    relations: Relations | None
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], entities: int) -> Texts:
+        """The texts whose `arrays` these are."""
+        found = cls(Words.of_arrays(arrays), Mentions.of_arrays(arrays, entities))
+        vars(found).update({name: arrays[name] for name in _DERIVED if name in arrays})  # as if computed
+        return found
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as arrays by name; the table of sentence vectors only where it is kept."""
+        derived = {name: getattr(self, name) for name in _DERIVED[: None if self.few_sentences else -1]}
+        return {**self.words.arrays(), **self.mentions.arrays(), **derived}
 
     @property
-    def chunks(self) -> int:
-        """How many chunks there are."""
-        return len(self.vectors)
+    def few_sentences(self) -> bool:
+        """Whether a table of the sentences' vectors is kept."""
+        return len(self.words.sentence_start) <= KEPT_SENTENCES
 
     @cached_property
     def word_vectors(self) -> NDArray[np.int16]:
@@ -49,15 +60,16 @@ class CorpusIndex:
     def sentence_vectors(self, sentences: Numbers) -> NDArray[np.int16]:
         """The words of some sentences by their idf, stop words aside, (k, 256)."""
         words = self.words
-        if len(words.sentence_start) <= KEPT_SENTENCES:
-            return self._sentence_vectors[sentences]
+        if self.few_sentences:
+            return self.table[sentences]
         begin, end = words.of_sentences(sentences)
         positions, _ = expand_ranges(begin, end)
         start = np.concatenate([[0], (end - begin).cumsum()])
         return weighted_sums(self.word_vectors, self._word_weights, words.numbers[positions], start)
 
     @cached_property
-    def _sentence_vectors(self) -> NDArray[np.int16]:
+    def table(self) -> NDArray[np.int16]:
+        """The vectors of all sentences, (s, 256)."""
         words = self.words
         return weighted_sums(self.word_vectors, self._word_weights, words.numbers, words.sentence_start)
 
@@ -77,18 +89,58 @@ class CorpusIndex:
         return np.asarray(titles & (self.mentions.start != NOWHERE), np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class CorpusIndex:
+    """A corpus of n chunks and its graph; `rarity` (m,) is each entity's ln((n + 1)/df) + 1."""
+
+    texts: Texts
+    walk: RandomWalk
+    vectors: Vectors
+    rarity: Floats
+    graph: Adjacency
+    relations: Relations | None
+
+    @property
+    def words(self) -> Words:
+        """The chunks' words."""
+        return self.texts.words
+
+    @property
+    def mentions(self) -> Mentions:
+        """Where the chunks mention the graph's entities."""
+        return self.texts.mentions
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return len(self.vectors)
+
+
 def corpus_index(batch: Batch, counters: Counters) -> tuple[CorpusIndex, Linker]:
     """The corpus index of the batch, and the linker; the graph is read from the store in three round trips."""
     graph, reader = adjacency(batch, counters), linker(batch, counters)
 
     def made() -> CorpusIndex:
         chunks = batch.index.chunks
-        words = Words.read(chunks)
+        texts = _texts(batch, graph, reader)
         rarity = log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
-        located = locate(chunks, words, graph, reader)
-        stated = relations(batch, Counters(), graph, words)
-        return CorpusIndex(words, located, RandomWalk.over(graph), batch.index.vectors, rarity, graph, stated)
+        stated = relations(batch, Counters(), graph, texts.words)
+        return CorpusIndex(texts, RandomWalk.over(graph), batch.index.vectors, rarity, graph, stated)
 
     known = batch.index.memo.get("hoprank", made)
     relations(batch, counters, graph, known.words)
     return known, reader
+
+
+def _texts(batch: Batch, graph: Adjacency, reader: Linker) -> Texts:
+    """Read from the chunks, or from the files in which an earlier process kept it."""
+
+    def read() -> Texts:
+        words = Words.read(batch.index.chunks)
+        return Texts(words, locate(batch.index.chunks, words, graph, reader))
+
+    if (place := batch.index.kept_of_graph()) is None:
+        return read()
+    kept, stamp = place
+    arrays = kept.arrays("hoprank", f"{VERSION} of {stamp}", lambda: read().arrays())
+    return Texts.of_arrays(arrays, len(graph.entities))

@@ -76,7 +76,7 @@ class _Surroundings:
         used = used[used != NOWHERE]
         self._used = used = used[mentions.start[used] != NOWHERE]
         start, behind = mentions.start[used], mentions.start[used] + mentions.length[used]
-        home = candidates.corpus.sentence[used]
+        home = candidates.corpus.texts.sentence[used]
         sentence = distinct(home)
         which = sentence.searchsorted(home)
         begin, end = words.of_sentences(sentence)
@@ -199,7 +199,7 @@ def in_title(facts: EdgeFacts) -> Floats:
     """1 where the mention (for `shared` the target's) stands in a title."""
     corpus = facts.candidates.corpus
     deciding = np.where(facts.edges.far != NOWHERE, facts.edges.far, facts.edges.mention)
-    return _of_mention(deciding, corpus.in_title, 0.0)
+    return _of_mention(deciding, corpus.texts.in_title, 0.0)
 
 
 def residual(facts: EdgeFacts) -> Floats:

@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.extract.aliases import title_key
 from hopbench.retrieval.index import Linker
@@ -40,6 +41,28 @@ class Mentions:
     weight: Floats
     own: Numbers
     entities: int
+
+    _ARRAYS: ClassVar[Sequence[str]] = ("chunk", "entity", "start", "length", "weight", "own")
+    _DERIVED: ClassVar[Sequence[str]] = (
+        "of_chunk",
+        "place",
+        "count",
+        "by_entity",
+        "of_entity",
+        "titled",
+        "titled_by",
+    )
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], entities: int) -> Mentions:
+        """The mentions whose `arrays` these are."""
+        found = cls(**{name: arrays[name] for name in cls._ARRAYS}, entities=entities)
+        vars(found).update({name: arrays[name] for name in cls._DERIVED})  # as if they had been computed
+        return found
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The mentions as arrays by name, with all that is computed from them."""
+        return {name: getattr(self, name) for name in (*self._ARRAYS, *self._DERIVED)}
 
     @cached_property
     def of_chunk(self) -> Numbers:

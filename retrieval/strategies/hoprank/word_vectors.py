@@ -18,6 +18,7 @@ from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
 STEPS = 2**11
 WEIGHT_GRID = 2.0**8  # of idf: sums of weighted vectors are exact in float64
 ROWS = 4096
+TOGETHER = 65_536
 DIMENSION = WordLlamaEmbedder.dimension
 
 
@@ -28,7 +29,11 @@ def _model() -> WordLlamaEmbedder:
 
 def word_vectors(words: Sequence[str]) -> NDArray[np.int16]:
     """Vectors of words, (k, 256), of length `STEPS`."""
-    return _in_steps(_model().embed(words))
+    vectors = np.empty((len(words), DIMENSION), np.int16)
+    for begin in range(0, len(words), TOGETHER):  # in float32, those of a million passages' words take 2.5 GB
+        part = words[begin : begin + TOGETHER]
+        vectors[begin : begin + len(part)] = _in_steps(_model().embed(part))
+    return vectors
 
 
 def weighted_sums(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,16 @@ class Words:
     idf: Floats
     stop: Flags
 
+    _ARRAYS: ClassVar[Sequence[str]] = (
+        "numbers",
+        "capital",
+        "sentence_start",
+        "chunk_start",
+        "frequency",
+        "idf",
+        "stop",
+    )
+
     @classmethod
     def read(cls, chunks: Sequence[Chunk]) -> Words:
         """Split and number the words of chunks."""
@@ -77,6 +87,18 @@ class Words:
             log(1.0 + (len(chunks) - frequency + 0.5) / (frequency + 0.5)),
             np.array([word in STOP_WORDS for word in vocabulary], bool),
         )
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Words:
+        """The words whose `arrays` these are."""
+        spelled = arrays["vocabulary"].tobytes().decode().split("\n")
+        numbered = {word: number for number, word in enumerate(spelled)} if len(arrays["idf"]) else {}
+        return cls(numbered, **{name: arrays[name] for name in cls._ARRAYS})
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The words as arrays by name, the vocabulary as UTF-8 lines."""
+        spelled = np.frombuffer("\n".join(self.vocabulary).encode(), np.uint8)
+        return {"vocabulary": spelled} | {name: getattr(self, name) for name in self._ARRAYS}
 
     def of_titles(self, rows: NDArray[Any]) -> tuple[Numbers, Numbers]:
         """Where the words of the chunks' titles begin and end."""

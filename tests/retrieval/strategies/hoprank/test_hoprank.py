@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora, hand_index, plain_graphs, plan_of
 
 from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.strategies.hoprank import HopRank, corpus
-from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
@@ -59,10 +60,32 @@ def test_sentences_of_a_large_corpus_have_the_vectors_of_the_table(
 ) -> None:
     seen = seen_of(index)
     wanted = np.array([4, 0, 4, 1])
-    table = seen.sentence_vectors(wanted)
+    table = seen.texts.sentence_vectors(wanted)
 
     monkeypatch.setattr(corpus, "KEPT_SENTENCES", 0)
-    assert table.tolist() == seen.sentence_vectors(wanted).tolist()
+    assert table.tolist() == seen.texts.sentence_vectors(wanted).tolist()
+
+
+@pytest.mark.parametrize("sentences", [1_000_000, 0])
+def test_what_is_read_of_the_texts_comes_back_from_files(
+    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sentences: int
+) -> None:
+    monkeypatch.setattr(corpus, "KEPT_SENTENCES", sentences)
+    texts, entities = seen_of(index).texts, len(seen_of(index).graph.entities)
+    arrays = KeptSearch(tmp_path).arrays("hoprank", "x", texts.arrays)
+    found = Texts.of_arrays(KeptSearch(tmp_path).arrays("hoprank", "x", dict), entities)  # `dict` would write none
+
+    assert list(texts.words.vocabulary.items()) == list(found.words.vocabulary.items())
+    assert ("table" in arrays) == bool(sentences)
+    for name, values in texts.arrays().items():
+        again = found.arrays()[name]
+        assert (values.dtype, values.tolist()) == (again.dtype, again.tolist()), name
+
+
+def test_texts_without_words_come_back_from_files(tmp_path: Path) -> None:
+    words = Words.read([Chunk("a", "a", 0, "", "")])
+    arrays = KeptSearch(tmp_path).arrays("hoprank", "x", words.arrays)
+    assert Words.of_arrays(arrays).vocabulary == {}
 
 
 def places(seen: CorpusIndex, chunk: int) -> list[tuple[str, str]]:
