@@ -20,6 +20,7 @@ from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk, Source
 
 EXACT = "exact"
+LINKED_A_MINUTE = 120_000  # chunks, at a million: for what is said of it
 INDEX_VALUES = 64  # of `Index.memo`: matrices as large as the graph, several for each setting of a sweep
 
 
@@ -70,6 +71,8 @@ class Index:
         """Dense search without looking at all chunks; made once, which takes minutes at a million."""
 
         def computed() -> ApproximateSearch:
+            if (minutes := len(self.chunks) // LINKED_A_MINUTE) > 0:
+                notice(f"linking {len(self.chunks):,} chunks for approximate dense search, once: about {minutes} min")
             found = ApproximateSearch.fit(self.vectors)
             notice(str(found))
             return found
