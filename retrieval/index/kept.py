@@ -114,11 +114,8 @@ class KeptSearch:
 
 
 def _mapped(file: Path) -> NDArray[Any]:
-    """A plain array over the mapped file: slices of `np.memmap` are slow. An empty one cannot be mapped."""
-    try:
-        return np.asarray(np.load(file, mmap_mode="r"))
-    except ValueError:
-        return np.asarray(np.load(file))
+    """A plain array over the mapped file: slices of `np.memmap` are slow. A file of objects raises ValueError."""
+    return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 
 
 def _of_other(place: Path, of: str) -> bool:
