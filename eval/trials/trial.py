@@ -12,6 +12,7 @@ from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.collector import collector_paused
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH_CELLS = 50_000_000  # questions × chunks of one dense score matrix: 400 MB
@@ -90,7 +91,8 @@ class Trial:
             begun, spent = time.perf_counter(), Counters()
             # As `rank_batch` does, which would be one more frame in every traceback from a strategy.
             try:
-                rankings = self.strategy.rank(batch, spent)
+                with collector_paused():
+                    rankings = self.strategy.rank(batch, spent)
             except Exception as error:
                 rankings = rank_after_failure(error, self.strategy, batch, self.outcome.counters)
             else:

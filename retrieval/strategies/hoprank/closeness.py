@@ -66,16 +66,16 @@ def _alike(
 
     Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Stop words are near none.
     """
-    met = np.zeros(len(corpus.words.idf), bool)
-    met[numbers] = True
-    used = np.flatnonzero(met & ~corpus.words.stop)
-    alike = cosines(corpus.texts.word_vectors[used], asked)
+    met, place = np.unique(numbers, return_inverse=True)
+    telling = np.flatnonzero(~corpus.words.stop[met])
+    alike = cosines(corpus.texts.word_vectors[met[telling]], asked)
     near = np.flatnonzero(alike.max(axis=1, initial=0.0) >= LEAST)
     values = (np.rint(alike[near] * STEPS) / STEPS).astype(np.float64)
     values[values < LEAST] = 0.0
     row = np.full(len(met), UNKNOWN, np.int32)
-    row[used[near]] = np.arange(len(near))
-    return row[numbers], np.minimum(np.maximum(values, used[near][:, None] == question.numbers), 1.0)
+    row[telling[near]] = np.arange(len(near))
+    same = met[telling[near], None] == question.numbers
+    return row[place], np.minimum(np.maximum(values, same), 1.0)
 
 
 def _weighed(question: ReadQuestion, asked: NDArray[np.int16]) -> NDArray[np.int16]:

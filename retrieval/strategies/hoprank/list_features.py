@@ -107,10 +107,11 @@ def like_best(facts: ListFacts) -> Floats:
 
 def length(facts: ListFacts) -> Floats:
     """Its words / the mean of the corpus's chunks, at most 4."""
-    words = facts.candidates.corpus.words
-    ends = words.sentence_start[words.chunk_start]
-    mean = max(len(words.numbers), 1) / max(len(ends) - 1, 1)
-    return np.asarray(np.minimum((ends[facts.chunks + 1] - ends[facts.chunks]) / mean, 4.0))
+    corpus, chunks = facts.candidates.corpus, facts.chunks
+    words = corpus.words
+    begin, end = (words.sentence_start[words.chunk_start[each]] for each in (chunks, chunks + 1))
+    mean = max(len(words.numbers), 1) / max(corpus.chunks, 1)
+    return np.asarray(np.minimum((end - begin) / mean, 4.0))
 
 
 LIST_FEATURES: tuple[Callable[[ListFacts], Floats], ...] = (

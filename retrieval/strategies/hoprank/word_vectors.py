@@ -44,14 +44,13 @@ def weighted_sums(
     `numbers` (t,) are the words of all texts, `start` (s + 1,) offsets into them. Weighing by idf is half of Arora et
     al., A simple but tough-to-beat baseline for sentence embeddings, ICLR 2017.
     """
-    rounded = _weights(weights)
     parts = [np.zeros((0, DIMENSION), np.int16)]
     for begin in range(0, len(start) - 1, ROWS):
         ends = start[begin : begin + ROWS + 1]
         inside = numbers[ends[0] : ends[-1]]
         used, place = np.unique(inside, return_inverse=True)
         shape = len(ends) - 1, len(used)
-        counts = csr_array((rounded[inside], place, ends - ends[0]), shape=shape)
+        counts = csr_array((_weights(weights[inside]), place, ends - ends[0]), shape=shape)
         parts.append(_in_steps(unit_rows(counts @ vectors[used].astype(np.float64))))
     return np.concatenate(parts)
 
