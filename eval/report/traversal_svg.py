@@ -116,19 +116,34 @@ class _Body:
     def labels(self) -> Iterator[str]:
         """Each label on the first stretch of its arrow, where free; without room only paths to gold have one."""
         taken: list[Box] = []
-        for arrow, points in zip(self._picture.arrows, self._paths, strict=True):
-            words = (arrow.step.edge, f"{_number(arrow.step.weight)} → {_number(arrow.step.score)}")
-            size = max(map(len, words)) * LABEL[0], 2 * LABEL[1]
+        for arrows, points in self._stretches():
+            gold = any(arrow.gold for arrow in arrows)
+            words = arrows[0].step.edge, *(self._values(arrow, len(arrows) > 1) for arrow in arrows)
+            size = max(map(len, words)) * LABEL[0], len(words) * LABEL[1]
             boxes = [_around(_on_curve(points[0], points[1], at), size) for at in PLACES]
             free = [place for place in boxes if not any(_meet(place, other) for other in taken)]
-            if not free and not arrow.gold:
+            if not free and not gold:
                 continue
             box = (free or boxes)[0]
             taken.append(box)
-            x, y, kind = (box[0] + box[2]) / 2, box[1] + 9, "label waylabel" if arrow.gold else "label"
+            x, y, kind = (box[0] + box[2]) / 2, box[1] + 9, "label waylabel" if gold else "label"
             lines = "".join(f'<tspan x="{x:.1f}" dy="{n and LABEL[1]}">{word}</tspan>' for n, word in enumerate(words))
             spot = f'x="{box[0]:.1f}" y="{box[1]:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}"'
             yield f'<rect class="under" {spot}/><text class="{kind}" x="{x:.1f}" y="{y:.1f}">{lines}</text>'
+
+    def _stretches(self) -> Iterator[tuple[Sequence[Arrow], Sequence[Point]]]:
+        """Arrows with their points; two that lead both ways between the same nodes are one stretch."""
+        between: dict[tuple[frozenset[int], str], list[int]] = {}
+        for number, arrow in enumerate(self._picture.arrows):
+            between.setdefault((frozenset((arrow.source, arrow.target)), arrow.step.edge), []).append(number)
+        for numbers in between.values():
+            yield [self._picture.arrows[number] for number in numbers], self._paths[numbers[0]]
+
+    def _values(self, arrow: Arrow, both: bool) -> str:
+        """Weight and value of an arrow, and where it points to if there is one each way."""
+        values = f"{_number(arrow.step.weight)} → {_number(arrow.step.score)}"
+        right = self._placed.nodes[arrow.source][0] < self._placed.nodes[arrow.target][0]
+        return f"{'▸' if right else '◂'} {values}" if both else values
 
 
 def _box(node: Node, x: float, y: float) -> Iterator[str]:

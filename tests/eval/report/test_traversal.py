@@ -86,5 +86,15 @@ def test_the_drawing_is_well_formed_and_the_same_again(names: Names) -> None:
     assert drawn == draw(picture)
 
 
+def test_arrows_both_ways_between_two_nodes_share_a_label(names: Names) -> None:
+    back = (Step(MENTIONED_IN, "way", "e:bo", 1.0, 0.5), Step(MENTIONED_IN, "e:bo", "seed", 1.0, 0.25))
+    there = (Step(MENTIONED_IN, "seed", "e:bo", 1.0, 0.75), Step(MENTIONED_IN, "e:bo", "way", 1.0, 0.125))
+    hits = Hit("seed", 0.9, "graph", path=back), Hit("way", 0.4, "graph", path=there)
+    root = ElementTree.fromstring(draw(traversal(QUESTION, answer(*hits), names)))
+    labels = [text for text in root.iter("{http://www.w3.org/2000/svg}text") if "label" in (text.get("class") or "")]
+    written = {"".join(label.itertext()) for label in labels}
+    assert written == {"MENTIONED_IN▸ 1 → 0.5◂ 1 → 0.125", "MENTIONED_IN▸ 1 → 0.25◂ 1 → 0.75"}
+
+
 def test_nothing_to_draw_is_still_a_picture() -> None:
     assert ElementTree.fromstring(draw(Traversal("Who?", "vector"))).get("role") == "img"
