@@ -29,6 +29,7 @@ from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.registry import registry, remade
 from hopbench.retrieval.strategies.reranked import Reranked
+from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import InputError, StoreError, UnknownNameError
 from hopbench.retrieval.support.input_files import read_bytes
 from hopbench.retrieval.types import Passage, Source
@@ -109,7 +110,7 @@ def _write(exported: Exported, folder: Path) -> None:
         "dataset": exported.dataset,
         "graph": {"namespace": store.namespace, "fingerprint": copied.fingerprint},
         "passages": len(exported.passages),
-        "files": {name: _digest(folder / name) for name in _files(folder)},
+        "files": {name: file_sum(folder / name) for name in _files(folder)},
     }
     write_manifest(folder, manifest)
 
@@ -163,7 +164,7 @@ def read_bundle(folder: Path) -> Retriever:
     manifest = _manifest(folder)
     for name, digest in manifest["files"].items():
         file = folder / name
-        if not file.is_file() or _digest(file) != digest:
+        if not file.is_file() or file_sum(file) != digest:
             state = "is damaged" if file.is_file() else "is missing"
             raise InputError(f"{file} {state}: export the retriever again (hopbench export)")
     strategy = _strategy(manifest, folder)
@@ -249,8 +250,3 @@ def _passages(file: Path) -> list[Passage]:
 
 def _files(folder: Path) -> list[str]:
     return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

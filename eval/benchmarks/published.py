@@ -6,7 +6,6 @@ scores. JSON rankings are objects, one a line or in one array, with a question's
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -17,6 +16,7 @@ from hopbench.eval.benchmarks.files import first_character, read_lines
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.retrieval.foreign.answer import Answer
+from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import InputError
 
 TREC, JSON = "TREC run", "JSON rankings"
@@ -57,9 +57,7 @@ def load_rankings(path: str | Path) -> RunFile:
             f"{path}: holds no rankings: each line must be an object with id and ranked_ids, or the six columns of a "
             f"TREC run ({' '.join(_COLUMNS)})"
         )
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return RunFile(found, JSON if json_like else TREC, digest)
+    return RunFile(found, JSON if json_like else TREC, file_sum(path))
 
 
 def _json_rankings(path: Path) -> dict[str, Answer]:

@@ -25,7 +25,7 @@ def home_checks(home: Home, repair: bool) -> Iterator[Check]:
     if not home.root.is_dir():
         return
     found = 0
-    for part in (_places, _stamp, _databases, _rows, _trials, _graphs, _stages, _nights, _pickles):
+    for part in (_places, _stamp, _databases, _rows, _trials, _graphs, _searches, _stages, _nights, _pickles):
         for name, finding, mend in part(home):
             found += 1
             yield _told(name, finding, mend, repair)
@@ -171,6 +171,15 @@ def _reads(note: Path) -> bool:
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return False
     return True
+
+
+def _searches(home: Home) -> Iterator[Finding]:
+    """What was computed from corpora and graphs for `--store arrays`; what is removed is made again."""
+    from hopbench.retrieval.index.kept import KeptSearch
+
+    for folder in sorted((home.cache / "search").glob("*/")):
+        for part in KeptSearch(folder).damaged():
+            yield f"{folder.name}/{part.name}", f"{part}: is not as it was written", partial(shutil.rmtree, part)
 
 
 def _stages(home: Home) -> Iterator[Finding]:

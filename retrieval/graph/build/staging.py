@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections import Counter
@@ -14,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from hopbench.retrieval.graph.schema import LIST_COLUMNS
+from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
 
@@ -83,11 +83,7 @@ class Staging:
 
 def _sums(folder: Path) -> dict[str, str]:
     """The SHA-256 of each table by file name."""
-    sums = {}
-    for path in sorted(folder.glob("*.parquet")):
-        with path.open("rb") as file:
-            sums[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return sums
+    return {path.name: file_sum(path) for path in sorted(folder.glob("*.parquet"))}
 
 
 def _with_lists(table: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,6 @@ part. Nothing here is shared between processes but that file.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from hopbench.retrieval.graph.schema import (
     Tables,
 )
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
 from hopbench.retrieval.support.resources import exhausted
 
@@ -116,8 +116,7 @@ class KgliteStore:
 
     def stamp(self) -> str | None:
         """The SHA-256 of the file."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sum(self.path)
 
     def drop(self) -> None:
         """See `GraphStore.drop`."""

@@ -102,7 +102,9 @@ def test_a_shell_is_offered(line: str, offered: list[str]) -> None:
     assert offered == completed(line)
 
 
-def test_completion_can_be_shown_and_loads_nothing_heavy() -> None:
+def test_completion_can_be_shown_and_loads_nothing_heavy(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Typer asks which shell started it: none, where the tests' runner has no shell for a parent.
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
     program = (
         "import sys; from hopbench.flows.cli.flags import complete\nfrom hopbench.flows.cli.main import app\n"
         "offered = [complete.labels(''), complete.stores(''), complete.sides(''), complete.changes('')]\n"

@@ -22,7 +22,9 @@ from hopbench.retrieval.embedding.cache import EmbeddingCache, text_key
 from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.build.staging import Staging
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
+from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.llm.cache import ReplyCache
+from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import exclusive, exclusive_and_gone
 from hopbench.retrieval.support.sqlite_files import damage
@@ -240,6 +242,7 @@ def home(tmp_path: Path) -> Home:
     build_graph(plan_of(WORLD), store_of_graph, home.root / "staging", lambda _, work: work())
     held_content(store_of_graph, home.graphs)
     Staging(home.root / "staging" / "key").load_or_compute("similar", lambda: [("one", pd.DataFrame({"x": [1.0]}))])
+    KeptSearch(home.cache / "search" / "small").lexical(lambda: LexicalIndex(["Ada Lovelace"]))
     return home
 
 
@@ -260,10 +263,11 @@ def harm_all(home: Home) -> int:
     (home.nights / "made-2026-01-01T000000Z" / ".unfinished").mkdir(parents=True)
     (home.nights / "made-2026-01-01T000000Z" / ".unfinished" / "x.pickle").write_bytes(b"")
     (home.nights / "made-2026-01-01T000000Z" / "nightly.json").write_text("{")
+    (home.cache / "search" / "small" / "bm25" / "size").write_text("2")
     home.calls.write_bytes(b"no database" * 500)
     home.mlflow_db.mkdir()
     (home.scratch / "mlflow.lock" / "full").mkdir(parents=True)
-    return 13
+    return 14
 
 
 def test_doctor_tells_and_heals_the_whole_home(home: Home) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from tests.retrieval.index.test_linker import NAMES, TITLES
 
-from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.embedding.base import Vectors, unit_rows
 from hopbench.retrieval.index import Linker
 from hopbench.retrieval.index.kept import FORMAT, KeptSearch
 from hopbench.retrieval.index.linker import Uncapitalised
+from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.text import Tagger
 
@@ -79,6 +80,26 @@ def test_what_does_not_read_as_it_was_written_is_made_again(
     assert LexicalIndex(TEXTS).scores("river").tolist() == again.scores("river").tolist()
     assert "it is made again" in capsys.readouterr().err
     assert ["bm25"] == [place.name for place in (tmp_path / "corpus").iterdir()]
+
+
+def test_a_changed_byte_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the graph of near chunks at once, since faiss would follow a wrong link out of its memory; else by doctor."""
+    vectors = unit_rows(np.random.default_rng(1).standard_normal((200, 8)))
+    kept = KeptSearch(tmp_path)
+    kept.lexical(lambda: LexicalIndex(TEXTS))
+    found = kept.approximate(lambda: ApproximateSearch.fit(vectors)).top(vectors[:5], vectors, 3)
+    assert [] == kept.damaged()
+    for name in ("near-chunks/hnsw.faiss", "bm25/data.csc.index.npy"):
+        content = bytearray((tmp_path / name).read_bytes())
+        content[-9] ^= 255
+        (tmp_path / name).write_bytes(content)
+    assert ["bm25", "near-chunks"] == [part.name for part in kept.damaged()]
+
+    again = kept.approximate(lambda: ApproximateSearch.fit(vectors)).top(vectors[:5], vectors, 3)
+
+    assert [one.rows.tolist() for one in found] == [one.rows.tolist() for one in again]
+    assert "near-chunks does not read as it was written: it is made again" in capsys.readouterr().err
+    assert ["bm25"] == [part.name for part in kept.damaged()]
 
 
 def test_a_killed_write_leaves_nothing_that_would_be_read(tmp_path: Path) -> None:

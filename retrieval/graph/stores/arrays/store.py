@@ -23,6 +23,7 @@ from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
 from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
 from hopbench.retrieval.graph.stores.arrays.write import VECTORS, write_tables
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
 from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.types import Chunk
@@ -101,7 +102,8 @@ class ArrayStore:
             shutil.rmtree(partial_folder, ignore_errors=True)
             write_tables(partial_folder, tables)
             files = sorted(partial_folder.iterdir())
-            sizes, sums = {file.name: file.stat().st_size for file in files}, {file.name: _sum(file) for file in files}
+            sizes = {file.name: file.stat().st_size for file in files}
+            sums = {file.name: file_sum(file) for file in files}
             about = {"format": FORMAT, "record": dict(record), "sizes": sizes, "sums": sums}
             (partial_folder / ABOUT).write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
             self.drop()
@@ -162,7 +164,7 @@ class ArrayStore:
         for name, size in about["sizes"].items():
             file = self.path / name
             fits = file.is_file() and file.stat().st_size == size
-            if not fits or (content and _sum(file) != about["sums"].get(name)):
+            if not fits or (content and file_sum(file) != about["sums"].get(name)):
                 raise self._damaged(f"{name} is not as it was written")
 
     def _about(self) -> dict[str, Any]:
@@ -180,8 +182,3 @@ class ArrayStore:
         return DamagedGraphError(
             f"cannot read the graph {self.path}: {what}. Build it again: hopbench graph build --force"
         )
-
-
-def _sum(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
