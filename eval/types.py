@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -51,7 +51,7 @@ class Benchmark:
     """
 
     name: str
-    passages: tuple[Passage, ...]
+    passages: Sequence[Passage]
     questions: tuple[BenchmarkQuestion, ...]
     role: Role = "user"
     folder: Path | None = None
@@ -77,12 +77,44 @@ class Benchmark:
     @cached_property
     def sources(self) -> Mapping[str, Source]:
         """Passage id → file and page it comes from, of the passages for which the corpus gives them."""
+        from hopbench.retrieval.corpus import MappedPassages  # loads numpy
+
+        if isinstance(self.passages, MappedPassages) and not self.passages.sourced:
+            return {}
         return {p.id: p.source for p in self.passages if p.source}
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
         """Passage id → title."""
+        from hopbench.retrieval.corpus import MappedPassages
+
+        if isinstance(self.passages, MappedPassages):
+            return dict(zip(self.passages.ids(), self.passages.titles(), strict=True))
         return {p.id: p.title for p in self.passages}
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Passage]:
+        """Passage id → passage."""
+        return ById(self.passages)
+
+
+class ById(Mapping[str, Passage]):
+    """Passages by their ids, read from their sequence when they are asked for."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        from hopbench.retrieval.corpus import ids_of
+
+        self._passages = passages
+        self._row_of = {passage: row for row, passage in enumerate(ids_of(passages))}
+
+    def __getitem__(self, passage: str) -> Passage:
+        return self._passages[self._row_of[passage]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._row_of)
+
+    def __len__(self) -> int:
+        return len(self._row_of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import attrgetter
 
+import numpy as np
+
+from hopbench.retrieval.corpus import WHOLE, MappedChunks, MappedPassages, chunk_of, part_id
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import sentences
-from hopbench.retrieval.types import Chunk, Passage
+from hopbench.retrieval.types import MAX_TOKENS, Chunk, Passage
 
-MAX_TOKENS = 1200
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -20,24 +22,45 @@ def count_tokens(text: str) -> int:
     return len(_TOKEN.findall(text))
 
 
-def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) -> list[Chunk]:
+def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) -> Sequence[Chunk]:
     """The chunks of a corpus, sorted by id; a passage over `max_tokens` is split at sentence ends: `ID#0`, `ID#1` …"""
+    if isinstance(passages, MappedPassages):
+        return _mapped_chunks(passages, max_tokens)
     chunks = sorted((chunk for passage in passages for chunk in _split(passage, max_tokens)), key=attrgetter("id"))
-    for before, after in pairwise(chunks):
-        if before.id == after.id:
-            raise InputError(
-                f"two chunks have the id {after.id!r}: rename the passage whose id ends in '#' and a number"
-            )
+    _refuse_equal([chunk.id for chunk in chunks])
     return chunks
 
 
 def _split(passage: Passage, max_tokens: int) -> Iterator[Chunk]:
     # A text of n characters has at most n tokens: most passages need no counting.
     if len(passage.text) <= max_tokens or count_tokens(passage.text) <= max_tokens:
-        yield Chunk(passage.id, passage.id, 0, passage.title, passage.text, passage.source)
+        yield chunk_of(passage)
         return
-    for index, part in enumerate(_parts(passage.text, max_tokens)):
-        yield Chunk(f"{passage.id}#{index}", passage.id, index, passage.title, part, passage.source)
+    for part, text in enumerate(_parts(passage.text, max_tokens)):
+        yield chunk_of(passage, part, text)
+
+
+def _mapped_chunks(passages: MappedPassages, max_tokens: int) -> MappedChunks:
+    """Only passages of more bytes than `max_tokens` are read: no text has more tokens than bytes."""
+    long = np.flatnonzero(passages.sizes() > max_tokens)
+    found = zip(long.tolist(), passages.some(long), strict=True)
+    counted = ((row, one) for row, one in found if count_tokens(one.text) > max_tokens)
+    parts = {row: list(_parts(one.text, max_tokens)) for row, one in counted}
+    if not parts:
+        return MappedChunks(passages, passages.order, np.full(len(passages), WHOLE), {})
+    ids = passages.ids()
+    divided = [(part_id(ids[row], number), row, number) for row in parts for number in range(len(parts[row]))]
+    listed = sorted([*((one, row, WHOLE) for row, one in enumerate(ids) if row not in parts), *divided])
+    _refuse_equal([one for one, _, _ in listed])
+    rows, numbers = np.array([place for _, *place in listed], np.int64).T.copy()
+    return MappedChunks(passages, rows, numbers, parts)
+
+
+def _refuse_equal(ids: Sequence[str]) -> None:
+    """Raise InputError where two of the sorted ids are equal."""
+    for before, after in pairwise(ids):
+        if before == after:
+            raise InputError(f"two chunks have the id {after!r}: rename the passage whose id ends in '#' and a number")
 
 
 def _parts(text: str, max_tokens: int) -> Iterator[str]:

@@ -42,6 +42,9 @@ class Passage:
     source: Source = UNKNOWN_SOURCE
 
 
+MAX_TOKENS = 1200  # of a chunk, unless a build is told otherwise
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A passage, or one part of a long one; `id` equals `passage_id` unless the passage was split."""

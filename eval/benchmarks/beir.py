@@ -5,8 +5,10 @@ Source: Thakur et al., BEIR (arXiv 2104.08663), https://github.com/beir-cellar/b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from hopbench.eval.benchmarks.mapped import mapped_passages
 from hopbench.eval.benchmarks.passages import read_passages
 from hopbench.eval.benchmarks.qrels import find_qrels
 from hopbench.eval.benchmarks.question_files import read_question_file
@@ -17,13 +19,14 @@ from hopbench.retrieval.support.input_files import regular
 from hopbench.retrieval.types import Passage
 
 SUFFIXES = (".jsonl", ".parquet", ".csv", ".tsv")
-Parsed = tuple[tuple[Passage, ...], tuple[BenchmarkQuestion, ...]]
+Parsed = tuple[Sequence[Passage], tuple[BenchmarkQuestion, ...]]
 
 
-def read_folder(folder: Path, *, need_questions: bool = True) -> Parsed:
+def read_folder(folder: Path, *, need_questions: bool = True, mapped: Path | None = None) -> Parsed:
     """Passages and questions of `folder`: `corpus.*`, `queries.*` (JSONL, Parquet, CSV or TSV) and `qrels/*.tsv`.
 
-    Where questions are not needed, a folder without `queries.*` has none. Gold is as `read_question_file` says.
+    Where questions are not needed, a folder without `queries.*` has none. Gold is as `read_question_file` says. With
+    `mapped` the passages are columns that are kept there.
 
     Raises
     ------
@@ -32,7 +35,7 @@ def read_folder(folder: Path, *, need_questions: bool = True) -> Parsed:
     """
     corpus, queries = find_table(folder, "corpus"), find_questions(folder, needed=need_questions)
     find_qrels(folder)  # what is wrong with it is said before a long corpus is read
-    passages = read_passages(str(corpus), read_records(corpus))
+    passages = mapped_passages(corpus, mapped) if mapped else read_passages(str(corpus), read_records(corpus))
     return passages, read_question_file(queries, passages) if queries else ()
 
 

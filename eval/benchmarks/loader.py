@@ -30,6 +30,7 @@ def load_benchmark(
     format: str | None = None,
     questions: Path | None = None,
     need_questions: bool = True,
+    mapped: Path | None = None,
 ) -> Benchmark:
     """Load and validate a benchmark.
 
@@ -48,6 +49,9 @@ def load_benchmark(
         A `queries` file that is asked instead of the benchmark's own questions, with `qrels` beside it or gold in it.
     need_questions
         Whether a corpus without questions is refused; otherwise its benchmark has none.
+    mapped
+        A folder in which the passages of a folder in BEIR layout are kept as memory-mapped columns, by the content of
+        their file: read and checked the first time only, and one copy for all processes.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def load_benchmark(
         raise UnknownNameError("benchmark format", format, ("beir", *loaders().names()))
     if isinstance(name_or_path, Path):  # Path("./hopworld") has lost its "./", yet means the folder
         name_or_path = os.path.join(os.curdir, os.path.expanduser(name_or_path))
-    benchmark = _load(name_or_path, format, need_questions and questions is None)
+    benchmark = _load(name_or_path, format, need_questions and questions is None, mapped)
     if questions is not None:
         asked = read_question_file(questions, benchmark.passages)
         role = role_of(benchmark.name, has_gold=any(one.gold for one in asked), folder=_card_folder(benchmark.folder))
@@ -77,14 +81,14 @@ def load_benchmark(
     return benchmark if limit is None else replace(benchmark, questions=benchmark.questions[:limit])
 
 
-def _load(name: str, format: str | None, need_questions: bool) -> Benchmark:
+def _load(name: str, format: str | None, need_questions: bool, mapped: Path | None) -> Benchmark:
     shipped = shipped_folders()
     if name in shipped:
-        return _load_folder(shipped[name], format, need_questions)
+        return _load_folder(shipped[name], format, need_questions, mapped)
     path = Path(os.path.expanduser(name))
     # for a name that the system does not allow os.path says no, where Path raises
     if name.strip() and os.path.exists(path):
-        return _load_folder(path, format, need_questions) if path.is_dir() else _load_file(path, format)
+        return _load_folder(path, format, need_questions, mapped) if path.is_dir() else _load_file(path, format)
     if _HUB_NAME.fullmatch(name) and not path.suffix.startswith(".json") and not path.parent.is_dir():
         from hopbench.eval.benchmarks.hub import load_hub  # `datasets` takes seconds to import
 
@@ -96,12 +100,13 @@ def _load(name: str, format: str | None, need_questions: bool) -> Benchmark:
     raise UnknownNameError("benchmark", name, shipped)
 
 
-def _load_folder(folder: Path, format: str | None, need_questions: bool) -> Benchmark:
+def _load_folder(folder: Path, format: str | None, need_questions: bool, mapped: Path | None) -> Benchmark:
     if format not in {None, "beir"}:
         raise InputError(f"{folder}: is a folder, and format {format!r} is a single file: name the file")
     try:
         if has_table(folder, "corpus") or not holds_documents(folder):
-            return make_benchmark(folder.resolve().name, read_folder(folder, need_questions=need_questions), folder)
+            parsed = read_folder(folder, need_questions=need_questions, mapped=mapped)
+            return make_benchmark(folder.resolve().name, parsed, folder)
         return _load_documents(folder, need_questions)
     except OSError as error:
         raise unreadable(str(folder), error) from error

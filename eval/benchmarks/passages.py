@@ -7,6 +7,7 @@ corpus says about its passages may give away a question's gold.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, optional_text, record_id, required, text_value
 from hopbench.retrieval.support.errors import InputError
@@ -46,15 +47,19 @@ def read_passage(record: Record, place: Place) -> Passage:
 
 def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
     """All passages of a corpus, in file order, each `_id` once; an empty corpus is refused."""
-    unique = Unique("passage")
-    passages = []
+    return tuple(checked_passages(source, rows))
+
+
+def checked_passages(source: str, rows: Rows) -> Iterator[Passage]:
+    """`read_passages`, one after another."""
+    unique, some = Unique("passage"), False
     for place, record in rows:
         passage = read_passage(record, place)
         unique.add(passage.id, place)
-        passages.append(passage)
-    if not passages:
+        some = True
+        yield passage
+    if not some:
         raise InputError(f"{source}: the corpus is empty: it must hold at least one passage (_id, title, text)")
-    return tuple(passages)
 
 
 LONGEST = 200  # characters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, id_value
@@ -10,12 +10,13 @@ from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
 from hopbench.eval.benchmarks.questions import attach_gold, read_question, read_questions
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.corpus import ids_of
 from hopbench.retrieval.types import Passage
 
 GOLD_FIELD = "gold"
 
 
-def read_question_file(path: Path, passages: Iterable[Passage]) -> tuple[BenchmarkQuestion, ...]:
+def read_question_file(path: Path, passages: Sequence[Passage]) -> tuple[BenchmarkQuestion, ...]:
     """The questions of a file, with gold from `qrels/*.tsv` beside it, else from their own field `gold`.
 
     Where some have gold, those that have none are left out, as in BEIR; where none has, all are kept.
@@ -26,7 +27,7 @@ def read_question_file(path: Path, passages: Iterable[Passage]) -> tuple[Benchma
         For the first thing that is wrong, with file, line and field; also for gold that no passage of `passages` is.
     """
     qrels = find_qrels(path.parent)
-    known = (passage.id for passage in passages)
+    known = ids_of(passages)
     if qrels is not None:
         questions = read_query_rows(str(path), read_records(path))
         return attach_gold(str(qrels), questions, read_qrels(qrels), known)

@@ -12,9 +12,10 @@ from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.data_check.content import english_share, triples_file
 from hopbench.eval.metrics.normalise import contains_answer, normalise_answer, scorable_answers
 from hopbench.eval.types import Benchmark, fitted_on
-from hopbench.retrieval.chunking import MAX_TOKENS, count_tokens
+from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.types import MAX_TOKENS
 
 ENGLISH = 0.2
 """Share of English stop words below which a corpus is hardly English; prose has some .4, German or French under .1."""

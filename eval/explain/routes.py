@@ -54,18 +54,19 @@ class Routes:
         self, index: Index, seeds: Sequence[str], entities: Sequence[str] = (), kinds: Collection[str] = EVERY_KIND
     ) -> None:
         """`seeds` are passage ids, `entities` entity ids; unknown entities are left out."""
-        self._chunks = index.chunks
+        self._ids, self._passage_of = index.ids, index.passage_of
         self._graph = _restricted(adjacency(Batch(index, []), Counters()), kinds)
         self._entities_of: Matrix = sparse.csr_array(self._graph.mentions.T)
         wanted = set(seeds)
-        self._from_chunks = [row for row, chunk in enumerate(index.chunks) if chunk.passage_id in wanted]
+        self._from_chunks = [row for row, chunk in enumerate(index.ids) if self._passage_of[chunk] in wanted]
         known = self._graph.entity_row
         self._from_entities = sorted({known[entity] for entity in entities if entity in known})
         self._level = self._levels()
 
     def to(self, passage: str) -> Route | None:
         """The way to a passage; None where it cannot be reached in 3 steps, no edges where it is a seed."""
-        rows = [row for row, chunk in enumerate(self._chunks) if chunk.passage_id == passage and self._level[row] >= 0]
+        reached = np.flatnonzero(self._level >= 0).tolist()
+        rows = [row for row in reached if self._passage_of[self._ids[row]] == passage]
         if not rows:
             return None
         last: int | None = min(rows, key=lambda row: (self._level[row], row))
@@ -79,8 +80,8 @@ class Routes:
     def _levels(self) -> NDArray[np.int64]:
         """In how many steps each chunk is reached, -1 for none."""
         graph = self._graph
-        factors = ExpansionFactors.make(len(self._chunks), self._entities_of, graph.related, graph.similar)
-        words = np.zeros(len(self._chunks), dtype=np.uint64)
+        factors = ExpansionFactors.make(len(self._ids), self._entities_of, graph.related, graph.similar)
+        words = np.zeros(len(self._ids), dtype=np.uint64)
         words[self._from_chunks] = 1
         level = np.where(words > 0, 0, -1).astype(np.int64)
         for hop in range(1, MAX_HOPS + 1):
@@ -96,10 +97,10 @@ class Routes:
 
     def _ways(self, chunk: int, level: int) -> Iterator[_Way]:
         """Every way of one step into `chunk` from chunks of `level`, and at level 0 from the recognised entities."""
-        id_of, name = self._chunks[chunk].id, self._graph.entities
+        id_of, name = self._ids[chunk], self._graph.entities
         for before, similarity in zip(*_row(self._graph.similar, chunk), strict=True):
             if self._level[before] == level:
-                source = self._chunks[before].id
+                source = self._ids[before]
                 yield _Way(similarity, 0, (Step(SIMILAR_TO, source, id_of, similarity, similarity),), int(before))
         for entity, mention in zip(*_row(self._entities_of, chunk), strict=True):
             into = Step(MENTIONED_IN, name[entity], id_of, mention, mention)
@@ -117,7 +118,7 @@ class Routes:
         if there.any():
             best = int(np.argmax(np.where(there, weights, -1.0)))
             weight = float(weights[best])
-            first = Step(MENTIONED_IN, self._chunks[chunks[best]].id, self._graph.entities[entity], weight, weight)
+            first = Step(MENTIONED_IN, self._ids[chunks[best]], self._graph.entities[entity], weight, weight)
             yield _Way(strength * weight, len(chunks), (first, *steps), int(chunks[best]))
 
 

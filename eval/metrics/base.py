@@ -13,7 +13,6 @@ import numpy.typing as npt
 from hopbench.eval.metrics.normalise import scorable_answers
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.types import Passage
 
 FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -119,13 +118,8 @@ class Batch:
 
     def content(self, passage_id: str) -> str:
         """A passage's title and text in one string."""
-        passage = self.passages[passage_id]
+        passage = self.benchmark.by_id[passage_id]
         return f"{passage.title}. {passage.text}" if passage.title else passage.text
-
-    @cached_property
-    def passages(self) -> Mapping[str, Passage]:
-        """Passage id → passage."""
-        return {p.id: p for p in self.benchmark.passages}
 
     @cached_property
     def gold(self) -> Sequence[frozenset[str]]:

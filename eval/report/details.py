@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -29,8 +29,8 @@ class Batch:
     a thirtieth of the size.
     """
 
-    def __init__(self, data: ReportData, texts: Mapping[str, str], *, brief: bool = False) -> None:
-        self.data, self.texts, self.brief = data, texts, brief
+    def __init__(self, data: ReportData, *, brief: bool = False) -> None:
+        self.data, self.brief = data, brief
         self.passages: dict[str, int] = {}
         self.nodes: dict[str, int] = {}
         self.gold: set[str] = set()
@@ -122,7 +122,7 @@ class Batch:
             return []
         (passage,) = passages
         entity = step["target"] if passage == step["source"] else step["source"]
-        quoted = quote(titles[passage], self.texts.get(passage, ""), self._name(entity))
+        quoted = quote(titles[passage], self.data.benchmark.by_id[passage].text, self._name(entity))
         return [[titles[passage] or passage, quoted.before, quoted.mention, quoted.after]] if quoted else []
 
     def _stated(self, step: StepEntry) -> Sequence[str]:
@@ -149,7 +149,8 @@ class Batch:
         if self.brief and key not in self.gold:
             return ""
         long = key in self.gold and not self.brief
-        text, limit = self.texts.get(key, ""), GOLD_CHARACTERS if long else SNIPPET_CHARACTERS
+        known = self.data.benchmark.by_id.get(key)
+        text, limit = known.text if known else "", GOLD_CHARACTERS if long else SNIPPET_CHARACTERS
         return text if len(text) <= limit else f"{text[:limit].rstrip()} …"
 
 

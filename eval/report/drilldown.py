@@ -77,20 +77,19 @@ def found(data: ReportData, question_id: str, label: str) -> int | None:
 def packed_details(data: ReportData) -> Details:
     """All details, in the index's order, where they fit into one page; else brief ones, and all of some questions."""
     asked = _asked(data)
-    texts = {passage.id: passage.text for passage in data.benchmark.passages}
     details = Details(len(asked))
-    expected = len(Batch(data, texts).pack(asked[:BATCH])) * len(asked) / BATCH
+    expected = len(Batch(data).pack(asked[:BATCH])) * len(asked) / BATCH
     if expected < 2 * PACKED_LIMIT:  # else it is known without packing what would be thrown away
-        if _pack(details, asked, lambda: Batch(data, texts), PACKED_LIMIT) == len(asked):
+        if _pack(details, asked, lambda: Batch(data), PACKED_LIMIT) == len(asked):
             details.whole = len(asked)
             return details
         details = Details(len(asked))
-    listed = _pack(details, asked, lambda: Batch(data, texts, brief=True), PACKED_LIMIT)
+    listed = _pack(details, asked, lambda: Batch(data, brief=True), PACKED_LIMIT)
     if listed == len(asked):
         room = PACKED_LIMIT - sum(map(len, details.batches))
         details.pair = _pair(data)
         telling = sorted(asked, key=lambda q: len({found(data, q.id, label) for label in details.pair or ()}) < 2)
-        details.whole = _pack(details, telling, lambda: Batch(data, texts), room)
+        details.whole = _pack(details, telling, lambda: Batch(data), room)
     return details
 
 

@@ -118,7 +118,7 @@ class Corpus:
         Raises InputError where the folder cannot be written or holds something else.
         """
         from hopbench.retrieval.bundle import Exported, write_bundle
-        from hopbench.retrieval.chunking import MAX_TOKENS
+        from hopbench.retrieval.types import MAX_TOKENS
 
         texts = list(self.questions.values())[:SAMPLE] or [p.title or p.text for p in self.passages[:SAMPLE]]
         exported = Exported(
@@ -156,7 +156,7 @@ def open_corpus(options: GraphOptions) -> Corpus:
 
     home = Home.resolve().prepare()
     home.apply_environment()
-    benchmark = options.benchmark(need_questions=False)
+    benchmark = options.benchmark(home, need_questions=False)
     plan = options.graph_plan(benchmark, home)
     index = open_index(options, plan, home)
     record, warnings = built_graph(plan, index, home, plain_steps)

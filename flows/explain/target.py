@@ -135,7 +135,7 @@ def open_target(question: str, asked: GraphOptions, run: Path | None, dataset: s
     home.apply_environment()
     folder = RunFolder.read(run) if run else None
     options = folder.options(dataset) if folder else asked
-    benchmark = folder.benchmark(dataset) if folder else options.benchmark(need_questions=False)
+    benchmark = folder.benchmark(dataset, home) if folder else options.benchmark(home, need_questions=False)
     found = find_question(question, benchmark)
     plan = options.graph_plan(benchmark, home)
     if options.open_store(plan, home).record() is None:

@@ -69,7 +69,7 @@ def build(
     home.apply_environment()
     models_named = ModelOptions(llm=options.llm)
     notes = models_named.reach(home)
-    benchmark = options.benchmark(need_questions=False)
+    benchmark = options.benchmark(home, need_questions=False)
     wanted = load_triples(reference, benchmark.titles) if reference else ()
     home.prepare()
     progress = RunProgress(progress) if prefect else progress
@@ -93,7 +93,7 @@ def build(
 def inspect(options: GraphOptions, home: Home) -> GraphInfo:
     """Read a built graph back and describe it."""
     home.apply_environment()
-    benchmark = options.benchmark(need_questions=False)
+    benchmark = options.benchmark(home, need_questions=False)
     plan = options.graph_plan(benchmark, home)
     record = options.open_store(plan, home).record()
     if record is None:

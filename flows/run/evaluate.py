@@ -71,7 +71,7 @@ def run(
 
 def _checked_input(options: RunOptions, home: Home, force: bool) -> tuple[Benchmark, Mapping[str, Strategy]]:
     """Load the benchmark and the strategies, and refuse whatever would fail later."""
-    benchmark = options.benchmark()
+    benchmark = options.benchmark(home)
     if not force:
         from hopbench.flows.settings.out_folder import refuse_other_run  # loads pandas
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from hopbench.eval.runs.finished import FinishedRun
 from hopbench.eval.types import Benchmark
 from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
 
 
@@ -52,11 +53,11 @@ class RunFolder(FinishedRun):
             raise InputError(f"{self.folder} does not say where its benchmark is: name it with --dataset")
         return GraphOptions.from_settings(self.settings, place)
 
-    def benchmark(self, dataset: str | None = None) -> Benchmark:
-        """The benchmark that was run. Raises InputError where it has changed since."""
+    def benchmark(self, dataset: str | None = None, home: Home | None = None) -> Benchmark:
+        """The benchmark that was run, from the `home`'s mapped passages. Raises InputError where it has changed."""
         options = self.options(dataset)
         try:
-            benchmark = options.benchmark()
+            benchmark = options.benchmark(home)
         except InputError as error:
             if dataset is not None:
                 raise

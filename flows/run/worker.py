@@ -90,7 +90,7 @@ def open_benchmark(options: GraphOptions, home: Path, namespace: str, build_key:
 
     place = Home(home)
     place.apply_environment()
-    benchmark = options.benchmark()
+    benchmark = options.benchmark(place)
     index = open_index(options, options.graph_plan(benchmark, place), place)
     record = index.store.record()
     if record is None or record.get("build_key") != build_key:

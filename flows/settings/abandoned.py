@@ -9,7 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 
 DAYS = 7
-PATTERNS = ("tmp/tables-*", "tmp/sweep-*-*", "tmp/pool/*", "tmp/compared/*", "cache/search/*/.*-*")
+PATTERNS = (
+    "tmp/tables-*",
+    "tmp/sweep-*-*",
+    "tmp/pool/*",
+    "tmp/compared/*",
+    "cache/search/*/.*-*",
+    "cache/passages/.*-*",
+)
 """Below a home. What lies there belongs to one command, which touches it all the time."""
 
 

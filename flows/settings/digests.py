@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hopbench.eval.files import write_atomically
+from hopbench.retrieval.corpus import MappedPassages
 from hopbench.retrieval.graph.build.plan import corpus_digest
 from hopbench.retrieval.types import Passage
 
@@ -20,11 +21,12 @@ def known_digest(passages: Sequence[Passage], cache: Path) -> str:
     """`corpus_digest`, from `cache` where the same passages in the same order were seen before; "" for small ones.
 
     The key is a digest of ids, titles and texts as they stand, a tenth of the work; what does not read as a digest is
-    computed again.
+    computed again. Mapped passages have a key of their own.
     """
     if len(passages) <= FEW:
         return ""
-    note = cache / "corpora" / _as_they_stand(passages)
+    content = passages.key if isinstance(passages, MappedPassages) else _as_they_stand(passages)
+    note = cache / "corpora" / content
     with suppress(OSError, ValueError):
         known = note.read_text(encoding="ascii")
         if _DIGEST.fullmatch(known):

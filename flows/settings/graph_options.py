@@ -139,11 +139,17 @@ class GraphOptions:
         flags = [word for name, value in changed.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         return join(["hopbench", "graph", "build", "--dataset", self.dataset, *flags])
 
-    def benchmark(self, *, need_questions: bool = True) -> Benchmark:
-        """The benchmark, loaded and validated; a graph needs no questions."""
+    def benchmark(self, home: Home | None = None, *, need_questions: bool = True) -> Benchmark:
+        """The benchmark, loaded and validated; a graph needs no questions.
+
+        Of a graph of mapped files the passages are mapped too, from the `home` where one is given.
+        """
         from hopbench.eval.benchmarks import load_benchmark
 
-        return load_benchmark(self.dataset, limit=self.limit, questions=self.questions, need_questions=need_questions)
+        mapped = home.cache / "passages" if home is not None and self.store == "arrays" else None
+        return load_benchmark(
+            self.dataset, limit=self.limit, questions=self.questions, need_questions=need_questions, mapped=mapped
+        )
 
     def open_embedder(self, home: Home) -> Embedder:
         """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.hopworld.write import write_benchmark
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
 from hopbench.eval.types import Benchmark
@@ -153,7 +152,7 @@ class _Size:
             self._add(Step(self.size, OTHER, cpu, clock, max(took.peak, *between), BUILD["write"] in before))
 
     def _opened(self, options: GraphOptions) -> tuple[Benchmark, Index]:
-        benchmark = load_benchmark(options.dataset)
+        benchmark = options.benchmark(self.home)
         return benchmark, open_index(options, options.graph_plan(benchmark, self.home), self.home, search=False)
 
     def _step(self, name: str, work: Callable[[], T]) -> T:

@@ -122,7 +122,7 @@ def _checked_input(
     """Load data sets and embedders and refuse whatever would fail later; the last are notes about the models."""
     from hopbench.flows.settings.out_folder import refuse_run
 
-    benchmarks = load_benchmarks(plan)
+    benchmarks = load_benchmarks(plan, home)
     if champion:
         check_champion(plan, benchmarks)
     embedders = open_embedders(plan, home)

@@ -32,11 +32,11 @@ def open_embedders(plan: SweepPlan, home: Home) -> list[Embedder]:
         raise InputError(f"{plan.file}: {error}") from error
 
 
-def load_benchmarks(plan: SweepPlan) -> dict[str, Benchmark]:
-    """The plan's data sets and the one it reports on, by the plan's name for them."""
+def load_benchmarks(plan: SweepPlan, home: Home | None = None) -> dict[str, Benchmark]:
+    """The plan's data sets and the one it reports on, by the plan's name for them; passages as `GraphOptions` says."""
     names = [*plan.datasets, *([plan.report_on] if plan.report_on else [])]
     try:
-        benchmarks = {name: GraphOptions(dataset=name).benchmark() for name in names}
+        benchmarks = {name: GraphOptions(dataset=name, store=plan.content.store).benchmark(home) for name in names}
     except InputError as error:
         raise InputError(f"{plan.file}: datasets: {error}") from error
     objective = plan.content.objective

@@ -61,8 +61,8 @@ class Batch:
 
     def with_ids(self, top: TopRows) -> Scored:
         """Ranked rows as chunk ids with scores."""
-        chunks = self.index.chunks
-        return [(chunks[row].id, float(score)) for row, score in zip(top.rows, top.scores, strict=True)]
+        ids = self.index.ids
+        return [(ids[row], float(score)) for row, score in zip(top.rows, top.scores, strict=True)]
 
     def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Raw cosines of chunks with one question of the batch, by chunk id."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from hopbench.retrieval.corpus import MappedChunks, ids_of
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
@@ -80,18 +81,27 @@ class Index:
         return computed() if self.kept is None else self.kept.approximate(computed)
 
     @cached_property
+    def ids(self) -> Sequence[str]:
+        """The ids of the chunks, by row."""
+        return ids_of(self.chunks)
+
+    @cached_property
     def row_of(self) -> Mapping[str, int]:
         """Chunk id → row."""
-        return {chunk.id: row for row, chunk in enumerate(self.chunks)}
+        return {chunk: row for row, chunk in enumerate(self.ids)}
 
     @cached_property
     def passage_of(self) -> Mapping[str, str]:
         """Chunk id → passage id."""
+        if isinstance(self.chunks, MappedChunks):
+            return dict(zip(self.ids, self.chunks.passage_ids(), strict=True))
         return {chunk.id: chunk.passage_id for chunk in self.chunks}
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
         """Chunk id → source (file, page), of the chunks for which the corpus has one."""
+        if isinstance(self.chunks, MappedChunks) and not self.chunks.passages.sourced:
+            return {}
         return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     def kept_of_graph(self) -> tuple[KeptSearch, str] | None:

@@ -53,7 +53,7 @@ class Strategy(Parameters, ABC):
     ...             steps = {}
     ...             for entity in entities if self.bonus else ():
     ...                 for row, weight in zip(*mentions[entity], strict=True):
-    ...                     chunk = batch.index.chunks[row].id
+    ...                     chunk = batch.index.ids[row]
     ...                     steps[chunk] = (Step("MENTIONED_IN", entity, chunk, float(weight), self.bonus),)
     ...             scores = {chunk: value + self.bonus * (chunk in steps) for chunk, value in scored}
     ...             hits = [

@@ -159,7 +159,7 @@ class Neighborhood(Strategy):
         places = {row: graph.place(row) for row in (batch.index.row_of[chunk] for chunk in seeds)}
         others = self._best_others(np.round(combined, DECIMALS), graph, places)
         scores = {
-            batch.index.chunks[row].id: self.alpha * hybrid[row] if place is None else float(combined[place])
+            batch.index.ids[row]: self.alpha * hybrid[row] if place is None else float(combined[place])
             for row, place in (places | others).items()
         }
         hits = []

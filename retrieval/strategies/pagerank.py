@@ -188,14 +188,14 @@ class PageRank(Strategy):
         rrf = np.zeros_like(share)
         rrf[rows.searchsorted(list(fused))] = list(fused.values())
         final = np.round((1.0 - self.initial_weight) * share + self.initial_weight * rrf, DECIMALS)
-        chunks = batch.index.chunks
+        ids = batch.index.ids
         seeds = [chunk for chunk, _ in initial[: self.seed_chunks]]
         (best,) = best_rows(final[None, :], KEEP)  # equal ones by row, and so by id
         best = best[final[best] > 0]
         parts = (np.round(values[best], DECIMALS).tolist() for values in (final, share, rrf))
         hits = []
         for rank, (row, score, own, initially) in enumerate(zip(rows[best].tolist(), *parts, strict=True)):
-            chunk = chunks[row].id
+            chunk = ids[row]
             path = walked.path(q, row, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
             origin = "seed" if chunk in seeds else "graph"
             hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": initially}, path))

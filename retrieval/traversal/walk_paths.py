@@ -39,8 +39,6 @@ def _strongest_giver(node: int, walk: sparse.csr_array, mass: Mass, other_than: 
 
 def _step(source: int, weight: float, target: int, mass: Mass, graph: Adjacency, batch: Batch) -> Step:
     offset = len(graph.entities)
-    names = [
-        graph.entities[node] if node < offset else batch.index.chunks[node - offset].id for node in (source, target)
-    ]
+    names = [graph.entities[node] if node < offset else batch.index.ids[node - offset] for node in (source, target)]
     kind = MENTIONED_IN if (source < offset) != (target < offset) else RELATED_TO if source < offset else SIMILAR_TO
     return Step(kind, names[0], names[1], round(weight, DECIMALS), round(float(mass[target]), DECIMALS))

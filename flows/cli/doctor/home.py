@@ -175,10 +175,10 @@ def _reads(note: Path) -> bool:
 
 def _searches(home: Home) -> Iterator[Finding]:
     """What was computed from corpora and graphs for `--store arrays`; what is removed is made again."""
-    from hopbench.retrieval.index.kept import KeptSearch
+    from hopbench.retrieval.support.kept_files import damaged
 
-    for folder in sorted((home.cache / "search").glob("*/")):
-        for part in KeptSearch(folder).damaged():
+    for folder in sorted([*(home.cache / "search").glob("*/"), *home.cache.glob("passages/")]):
+        for part in damaged(folder):
             yield f"{folder.name}/{part.name}", f"{part}: is not as it was written", partial(shutil.rmtree, part)
 
 

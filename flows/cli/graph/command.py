@@ -86,7 +86,8 @@ def copy_command(source: From, target: To, config: Config = None, **flags: Any) 
         check_store(engine, home)
     home.apply_environment()
     options = GraphOptions(store=source, **flags)
-    plan = options.graph_plan(options.benchmark(), home.prepare())
+    home.prepare()
+    plan = options.graph_plan(options.benchmark(home), home)
     from hopbench.retrieval.graph.stores.copy import copy_graph
 
     stores = [open_store(engine, plan.namespace, home) for engine in (source, target)]

@@ -42,7 +42,7 @@ def opened(options: GraphOptions, budget: float | None, progress: Progress) -> I
     named = ModelOptions(llm=options.llm, budget=budget)
     notes = [*named.reach(home), *named.warnings()]
     with open_models(named, options.open_embedder(home), home) as models:
-        benchmark = options.benchmark(need_questions=False)
+        benchmark = options.benchmark(home, need_questions=False)
         progress.begin(f"graph of {benchmark.name}")
         llm = models.reading.reader
         plan = options.with_reader(options.graph_plan(benchmark, home), llm)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hopbench.retrieval.corpus import MappedPassages
 from hopbench.retrieval.graph.build.settings import BuildSettings
 from hopbench.retrieval.types import Passage, Triple
 
@@ -56,8 +57,19 @@ class GraphPlan:
 
 
 def corpus_digest(passages: Sequence[Passage]) -> str:
-    """SHA-256 of the passages, in any order."""
-    return _digest(sorted([p.id, p.title, p.text] for p in passages))
+    """SHA-256 of the passages, in any order: of the JSON list of [id, title, text], sorted, written part by part."""
+    digest, rows = hashlib.sha256(b"["), _sorted_rows(passages)
+    for number, row in enumerate(rows):
+        text = json.dumps(row, ensure_ascii=False)
+        digest.update((f", {text}" if number else text).encode("utf-8", "surrogatepass"))
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
+def _sorted_rows(passages: Sequence[Passage]) -> Iterator[list[str]]:
+    if isinstance(passages, MappedPassages):
+        return ([p.id, p.title, p.text] for p in passages.some(passages.order))
+    return iter(sorted([p.id, p.title, p.text] for p in passages))
 
 
 def _digest(value: object) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from hopbench.retrieval.chunking import MAX_TOKENS
 from hopbench.retrieval.graph.extract.extractor_names import BUILT_IN, NAMELESS, extractor_names
 from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.types import MAX_TOKENS
 
 EXACT, APPROXIMATE = METHODS = ("exact", "approximate")
 EXACT_PASSAGES = 200_000  # comparing all pairs of so many takes about as long as the rest of their graph's build

@@ -111,7 +111,7 @@ class Provenance:
 
     def _mention(self, entity: int, row: int, score: float) -> Step:
         weight = self._graph.mention_weight(entity, row)
-        return Step(MENTIONED_IN, self._graph.entities[entity], self._index.chunks[row].id, weight, score)
+        return Step(MENTIONED_IN, self._graph.entities[entity], self._index.ids[row], weight, score)
 
     def notes(self, local: Level, broad: Level) -> dict[str, object]:
         """The nearest entities and communities, by name, with their cosines."""

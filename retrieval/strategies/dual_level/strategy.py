@@ -193,13 +193,13 @@ class DualLevel(Strategy):
         self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, provenance: Provenance
     ) -> Ranking:
         """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if they found nothing."""
-        question, ids = batch.questions[q].id, batch.index.chunks
+        question, ids = batch.questions[q].id, batch.index.ids
         notes = provenance.notes(local, broad)
         if not len(local.rows) and not len(broad.rows):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
             return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], notes)
-        lists = {"local": [ids[row].id for row in local.rows], "global": [ids[row].id for row in broad.rows]}
+        lists = {"local": [ids[row] for row in local.rows], "global": [ids[row] for row in broad.rows]}
         weights = {"local": self.local_weight, "global": self.global_weight, "initial": self.initial_weight}
         if self.mode == "mix":
             lists["initial"] = [chunk for chunk, _ in initial]

@@ -135,8 +135,8 @@ class EntityExpansion(Strategy):
         hits = []
         for place in np.lexsort((rows, -scores))[:KEEP]:
             row = int(rows[place])
-            parts, path = _evidence(matched, row, batch.index.chunks[row].id, expanded, ranked)
-            hits.append(Hit(batch.index.chunks[row].id, float(scores[place]), "graph" if path else "seed", parts, path))
+            parts, path = _evidence(matched, row, batch.index.ids[row], expanded, ranked)
+            hits.append(Hit(batch.index.ids[row], float(scores[place]), "graph" if path else "seed", parts, path))
         notes = _notes(expanded, ranked, matched, hits)
         return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
 

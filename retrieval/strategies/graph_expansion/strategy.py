@@ -138,7 +138,7 @@ class GraphExpansion(Strategy):
             own = cosines(batch.index.vectors, expansion.rows, batch.vectors[q])
         combined = hybrid_score(own, graphs, self.chunk_weight)
         kept = self._kept(own, graphs, np.round(combined, DECIMALS))
-        ids = [batch.index.chunks[row].id for row in expansion.rows[kept].tolist()]
+        ids = [batch.index.ids[row] for row in expansion.rows[kept].tolist()]
         scores = {chunk: hybrid_score(vector, 0.0, self.chunk_weight) for chunk, vector in vectors.items()}
         scores |= dict(zip(ids, combined[kept].tolist(), strict=True))
         if self.initial_weight:

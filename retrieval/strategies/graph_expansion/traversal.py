@@ -49,7 +49,7 @@ def _expand(
             places = expansions[q].add(filtered)
             if depth < limits.depth:
                 rows = filtered.hop.result.rows[places].tolist()
-                frontiers[q] = [batch.index.chunks[row].id for row in rows], filtered.carried(places)
+                frontiers[q] = [batch.index.ids[row] for row in rows], filtered.carried(places)
     return expansions
 
 

@@ -47,9 +47,9 @@ def ranking(
     for chunk, score, reached, components in rows:
         path = finder.steps_to(chunk) if len(hits) < EXPLAINED else ()
         origin = "graph" if reached and chunk not in seeds else "seed"
-        hits.append(Hit(index.chunks[chunk].id, score, origin, components, path))
+        hits.append(Hit(index.ids[chunk], score, origin, components, path))
     named = [candidates.corpus.graph.entities[entity] for entity in candidates.question.entities]
-    return Ranking(question.id, hits, [index.chunks[chunk].id for chunk in seeds], _notes(named, passed, hits))
+    return Ranking(question.id, hits, [index.ids[chunk] for chunk in seeds], _notes(named, passed, hits))
 
 
 def _notes(entities: Sequence[str], passed: Passes, hits: Sequence[Hit]) -> dict[str, object]:
@@ -90,7 +90,7 @@ class _PathFinder:
 
     def _steps(self, anchor: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, ...]:
         """Anchor to entity to chunk; over a triple, from its near end to the far one between."""
-        ids, names, edges = self._index.chunks, self._seen.graph.entities, paths.edges
+        ids, names, edges = self._index.ids, self._seen.graph.entities, paths.edges
         near = far = int(edges.entity[edge])
         probability, value = (round(float(x[edge]), DECIMALS) for x in (paths.anchor_probability, paths.value))
         between: tuple[Step, ...] = ()
@@ -99,9 +99,9 @@ class _PathFinder:
             strength = round(float(self._seen.relations.strength[edges.relation[edge]]), DECIMALS)
             between = (Step(RELATED_TO, names[near], names[far], strength, probability),)
         return (
-            Step(MENTIONED_IN, ids[anchor].id, names[near], self._weight(near, anchor), probability),
+            Step(MENTIONED_IN, ids[anchor], names[near], self._weight(near, anchor), probability),
             *between,
-            Step(MENTIONED_IN, names[far], ids[chunk].id, self._weight(far, chunk), value),
+            Step(MENTIONED_IN, names[far], ids[chunk], self._weight(far, chunk), value),
         )
 
 

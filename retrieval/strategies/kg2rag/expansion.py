@@ -133,7 +133,7 @@ def path_to(row: int, expansion: Expansion, graph: Adjacency, triples: Triples, 
     return (
         *steps,
         Step(RELATED_TO, names[entity], names[far], strength, origin.value),
-        Step(MENTIONED_IN, names[far], index.chunks[row].id, mention, expansion.weights[row]),
+        Step(MENTIONED_IN, names[far], index.ids[row], mention, expansion.weights[row]),
     )
 
 
@@ -143,7 +143,7 @@ def _entity_path(
     origin = expansion.entities[entity]
     if origin.via < 0:
         mention = graph.mention_weight(entity, origin.source)
-        return (Step(MENTIONED_IN, index.chunks[origin.source].id, graph.entities[entity], mention, origin.value),)
+        return (Step(MENTIONED_IN, index.ids[origin.source], graph.entities[entity], mention, origin.value),)
     before = _entity_path(origin.via, expansion, graph, triples, index)
     strength = float(triples.strengths[origin.source])
     return (*before, Step(RELATED_TO, graph.entities[origin.via], graph.entities[entity], strength, origin.value))

@@ -132,7 +132,7 @@ class KG2RAG(Strategy):
         graph: Adjacency,
         triples: Triples,
     ) -> Ranking:
-        question, ids = batch.questions[q].id, batch.index.chunks
+        question, ids = batch.questions[q].id, batch.index.ids
         seeds = [chunk for chunk, _ in initial[: self.seed_k]]
         if not trees:
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
@@ -140,7 +140,7 @@ class KG2RAG(Strategy):
             return Ranking(question, hits, seeds, {"trees": 0, "fallback": flag})
         order = sorted(range(len(trees)), key=lambda number: (-scores[number], number))
         arranged, tree_of, whole = self._arranged([trees[number] for number in order], expansion.weights)
-        fused = rank_shares([ids[row].id for row in arranged], [chunk for chunk, _ in initial], self.initial_weight)
+        fused = rank_shares([ids[row] for row in arranged], [chunk for chunk, _ in initial], self.initial_weight)
         hits = []
         for chunk, score in ordered(fused)[:KEEP]:
             row = batch.index.row_of[chunk]

@@ -211,9 +211,8 @@ def test_beyond_the_limit_all_questions_are_brief_and_the_telling_ones_whole(
 
 def test_brief_details_have_ranks_and_the_titles_of_first_hits(make_report: MakeReport) -> None:
     data = make_report()
-    texts = {passage.id: passage.text for passage in data.benchmark.passages}
     asked = data.benchmark.questions[:BATCH]
-    whole, brief = (unpacked(Batch(data, texts, brief=is_brief).pack(asked)) for is_brief in (False, True))
+    whole, brief = (unpacked(Batch(data, brief=is_brief).pack(asked)) for is_brief in (False, True))
     for one, other in zip(whole["questions"], brief["questions"], strict=True):
         for all_of, part in zip(one["labels"], other["labels"], strict=True):
             assert all_of["ranks"] == part["ranks"]
@@ -225,8 +224,7 @@ def test_brief_details_have_ranks_and_the_titles_of_first_hits(make_report: Make
 
 def test_what_does_not_even_fit_in_brief_is_left_out(make_report: MakeReport, monkeypatch: pytest.MonkeyPatch) -> None:
     data = make_report()
-    texts = {passage.id: passage.text for passage in data.benchmark.passages}
-    first = Batch(data, texts, brief=True).pack(data.benchmark.questions[:BATCH])
+    first = Batch(data, brief=True).pack(data.benchmark.questions[:BATCH])
     monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 2.5 * len(first))
     details = packed_details(data)
     assert (0, 2 * BATCH) == (details.whole, details.brief)

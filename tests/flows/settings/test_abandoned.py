@@ -14,9 +14,10 @@ from hopbench.flows.settings.home import Home
 OLD = time.time() - (DAYS + 1) * 86400
 
 
-@pytest.mark.parametrize(
-    "name", ["tmp/tables-x1", "tmp/sweep-ab-12", "tmp/pool/0123", "tmp/compared/run", "cache/search/ns/.bm25-x"]
-)
+TEMPORARY = ("tmp/tables-x1", "tmp/sweep-ab-12", "tmp/pool/0123", "tmp/compared/run")
+
+
+@pytest.mark.parametrize("name", [*TEMPORARY, "cache/search/ns/.bm25-x", "cache/passages/.ab-x"])
 def test_folders_that_nobody_touched_for_a_week_go(tmp_path: Path, name: str) -> None:
     left, used = tmp_path / name, tmp_path / f"{name}-in-use"
     for folder in (left, used):

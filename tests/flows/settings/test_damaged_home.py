@@ -18,6 +18,7 @@ from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.flows.cli.doctor.home import home_checks
 from hopbench.flows.graph.build import held_content
 from hopbench.flows.settings.home import Home
+from hopbench.retrieval.corpus import MappedPassages, write_passages
 from hopbench.retrieval.embedding.cache import EmbeddingCache, text_key
 from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.build.staging import Staging
@@ -26,6 +27,7 @@ from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.llm.cache import ReplyCache
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.support.locking import exclusive, exclusive_and_gone
 from hopbench.retrieval.support.sqlite_files import damage
 
@@ -243,6 +245,7 @@ def home(tmp_path: Path) -> Home:
     held_content(store_of_graph, home.graphs)
     Staging(home.root / "staging" / "key").load_or_compute("similar", lambda: [("one", pd.DataFrame({"x": [1.0]}))])
     KeptSearch(home.cache / "search" / "small").lexical(lambda: LexicalIndex(["Ada Lovelace"]))
+    kept(home.cache / "passages" / "small", "1", lambda place: write_passages(WORLD, place), MappedPassages)
     return home
 
 
@@ -264,10 +267,11 @@ def harm_all(home: Home) -> int:
     (home.nights / "made-2026-01-01T000000Z" / ".unfinished" / "x.pickle").write_bytes(b"")
     (home.nights / "made-2026-01-01T000000Z" / "nightly.json").write_text("{")
     (home.cache / "search" / "small" / "bm25" / "size").write_text("2")
+    (home.cache / "passages" / "small" / "order.npy").write_bytes(b"")
     home.calls.write_bytes(b"no database" * 500)
     home.mlflow_db.mkdir()
     (home.scratch / "mlflow.lock" / "full").mkdir(parents=True)
-    return 14
+    return 15
 
 
 def test_doctor_tells_and_heals_the_whole_home(home: Home) -> None:

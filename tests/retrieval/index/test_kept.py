@@ -15,6 +15,7 @@ from hopbench.retrieval.index.kept import FORMAT, KeptSearch
 from hopbench.retrieval.index.linker import Uncapitalised
 from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex
+from hopbench.retrieval.support.kept_files import damaged
 from hopbench.retrieval.text import Tagger
 
 TEXTS = ["The river Thames flows.", "Rivers of London", "Ada Lovelace wrote", "", "the"]
@@ -88,18 +89,18 @@ def test_a_changed_byte_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
     kept = KeptSearch(tmp_path)
     kept.lexical(lambda: LexicalIndex(TEXTS))
     found = kept.approximate(lambda: ApproximateSearch.fit(vectors)).top(vectors[:5], vectors, 3)
-    assert [] == kept.damaged()
+    assert [] == damaged(tmp_path)
     for name in ("near-chunks/hnsw.faiss", "bm25/data.csc.index.npy"):
         content = bytearray((tmp_path / name).read_bytes())
         content[-9] ^= 255
         (tmp_path / name).write_bytes(content)
-    assert ["bm25", "near-chunks"] == [part.name for part in kept.damaged()]
+    assert ["bm25", "near-chunks"] == [part.name for part in damaged(tmp_path)]
 
     again = kept.approximate(lambda: ApproximateSearch.fit(vectors)).top(vectors[:5], vectors, 3)
 
     assert [one.rows.tolist() for one in found] == [one.rows.tolist() for one in again]
     assert "near-chunks does not read as it was written: it is made again" in capsys.readouterr().err
-    assert ["bm25"] == [part.name for part in kept.damaged()]
+    assert ["bm25"] == [part.name for part in damaged(tmp_path)]
 
 
 def test_a_killed_write_leaves_nothing_that_would_be_read(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ rest. Processes that read the same graph share its pages: the machine holds one 
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -17,21 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import LIST_COLUMNS, WEIGHT_OF
+from hopbench.retrieval.support.text_columns import OFFSET, Texts, TextsWriter, mapped
 
 INTEGERS = frozenset({"index", "count"})
 NUMBERS: Mapping[str, str] = {
     **dict.fromkeys(INTEGERS, "<i8"),
     **dict.fromkeys(WEIGHT_OF.values(), "<f8"),
 }
-OFFSET, CODE = "<i8", "<i4"
-ENCODING, ERRORS = "utf-8", "surrogatepass"
-
-
-def mapped(file: Path, dtype: str) -> NDArray[Any]:
-    """The values of a file, mapped for reading; an empty file has none (and cannot be mapped)."""
-    if not file.stat().st_size:
-        return np.zeros(0, dtype)
-    return np.asarray(np.memmap(file, dtype, mode="r"))
+CODE = "<i4"
 
 
 class Numbers:
@@ -44,42 +36,6 @@ class Numbers:
         """The values of some rows."""
         values: list[Any] = self.values[rows].tolist()
         return values
-
-
-class Texts:
-    """A column of texts; a row may hold None, which is not the empty text."""
-
-    def __init__(self, stem: Path) -> None:
-        self._ends = mapped(stem.with_name(f"{stem.name}.ends.bin"), OFFSET)
-        self._absent = frozenset(mapped(stem.with_name(f"{stem.name}.none.bin"), OFFSET).tolist())
-        file = stem.with_name(f"{stem.name}.utf8.bin")
-        self._bytes: bytes | mmap.mmap = b""
-        if file.stat().st_size:
-            with file.open("rb") as opened:
-                self._bytes = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def encoded(self, row: int) -> bytes:
-        """The UTF-8 of a row."""
-        return self._bytes[self._ends[row - 1] if row else 0 : self._ends[row]]
-
-    def __getitem__(self, row: int) -> str:
-        return self.encoded(row).decode(ENCODING, ERRORS)
-
-    def many(self, rows: NDArray[np.integer[Any]]) -> list[Any]:
-        """The values of some rows."""
-        texts: list[Any] = [text.decode(ENCODING, ERRORS) for text in self.many_encoded(rows)]
-        if self._absent:
-            return [None if row in self._absent else text for row, text in zip(rows.tolist(), texts, strict=True)]
-        return texts
-
-    def many_encoded(self, rows: NDArray[np.integer[Any]]) -> list[bytes]:
-        """The UTF-8 of some rows: their places are looked up together, which takes longer than to read them."""
-        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0).tolist(), self._ends[rows].tolist()
-        content = self._bytes
-        return [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
 class Lists:
@@ -129,6 +85,7 @@ class ColumnWriter:
     def __init__(self, folder: Path, table: str, names: Sequence[str]) -> None:
         self._folder, self._table, self._names = folder, table, names
         self._files: dict[str, IO[bytes]] = {}
+        self._texts: dict[str, TextsWriter] = {}
         self._sizes: dict[str, int] = {}
         self._pools: dict[str, dict[str, int]] = {name: {} for name in names if name in LIST_COLUMNS}
         self._stack = ExitStack()
@@ -160,17 +117,8 @@ class ColumnWriter:
             elif name in LIST_COLUMNS:
                 self._add_lists(name, values)
             else:
-                self._add_texts(name, values, self.rows)
+                self._texts[name].add(values)
         self.rows += len(next(iter(columns.values()), ()))
-
-    def _add_texts(self, name: str, values: Sequence[object], begin: int) -> None:
-        absent = [row for row, value in enumerate(values, begin) if not isinstance(value, str)]
-        encoded = [value.encode(ENCODING, ERRORS) if isinstance(value, str) else b"" for value in values]
-        ends = self._sizes.get(name, 0) + np.cumsum([len(text) for text in encoded], dtype=OFFSET)
-        self._sizes[name] = int(ends[-1]) if len(ends) else self._sizes.get(name, 0)
-        self._files[f"{name}.utf8"].write(b"".join(encoded))
-        self._files[f"{name}.ends"].write(ends.tobytes())
-        self._files[f"{name}.none"].write(np.array(absent, OFFSET).tobytes())
 
     def _add_lists(self, name: str, values: Sequence[object]) -> None:
         pool = self._pools[name]
@@ -185,11 +133,10 @@ class ColumnWriter:
         self._sizes[name] = int(ends[-1]) if len(ends) else self._sizes.get(name, 0)
         self._files[f"{name}.ends"].write(ends.tobytes())
         self._files[f"{name}.codes"].write(np.array(codes, CODE).tobytes())
-        self._add_texts(f"{name}.pool", _from(pool, before), before)
+        self._texts[f"{name}.pool"].add(_from(pool, before))
 
     def _open_texts(self, name: str) -> None:
-        for part in ("utf8", "ends", "none"):
-            self._open(f"{name}.{part}")
+        self._texts[name] = self._stack.enter_context(TextsWriter(self._folder / f"{self._table}.{name}"))
 
     def _open(self, name: str) -> None:
         file = self._folder / f"{self._table}.{name}.bin"

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, WEIGHT_OF
-from hopbench.retrieval.graph.stores.arrays.columns import OFFSET, Column, Numbers, mapped, open_column
+from hopbench.retrieval.graph.stores.arrays.columns import Column, Numbers, open_column
 from hopbench.retrieval.graph.stores.arrays.nodes import ROW
+from hopbench.retrieval.support.text_columns import OFFSET, mapped
 
 Ints = NDArray[np.int64]
 OUT, IN = "out", "in"

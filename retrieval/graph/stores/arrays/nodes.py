@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import NODE_COLUMNS
-from hopbench.retrieval.graph.stores.arrays.columns import ENCODING, ERRORS, Column, Texts, mapped, open_column
+from hopbench.retrieval.graph.stores.arrays.columns import Column, open_column
+from hopbench.retrieval.support.text_columns import ENCODING, ERRORS, Texts, mapped
 
 ROW = "<i4"
 PART = 100_000  # ids that are read at a time

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.corpus import ids_of
 from hopbench.retrieval.graph.schema import CHUNK, Tables
 from hopbench.retrieval.graph.stores.arrays import whole
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
@@ -91,7 +92,7 @@ class ArrayStore:
         file = self.path / f"{CHUNK}{VECTORS}"
         if not file.is_file() or len(nodes) != len(chunks):
             return None
-        if any(nodes.ids[row] != chunk.id for row, chunk in enumerate(chunks)):
+        if any(ours != theirs for ours, theirs in zip(nodes.ids, ids_of(chunks), strict=True)):
             return None
         return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 

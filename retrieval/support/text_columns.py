@@ -1,0 +1,100 @@
+"""A column of texts as files that are read through a memory map: their UTF-8, where each ends, and which are absent.
+
+Values are plain and little-endian, so that a column is written part by part and read anywhere without loading the rest.
+Processes that read the same column share its pages.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OFFSET = "<i8"
+ENCODING, ERRORS = "utf-8", "surrogatepass"
+PARTS = ("utf8", "ends", "none")
+TOGETHER = 8192  # rows decoded at a time by those who read all
+
+
+def mapped(file: Path, dtype: str) -> NDArray[Any]:
+    """The values of a file, mapped for reading; an empty file has none (and cannot be mapped)."""
+    if not file.stat().st_size:
+        return np.zeros(0, dtype)
+    return np.asarray(np.memmap(file, dtype, mode="r"))
+
+
+class Texts:
+    """A column of texts; a row may hold None, which is not the empty text."""
+
+    def __init__(self, stem: Path) -> None:
+        self._ends = mapped(stem.with_name(f"{stem.name}.ends.bin"), OFFSET)
+        self._absent = frozenset(mapped(stem.with_name(f"{stem.name}.none.bin"), OFFSET).tolist())
+        file = stem.with_name(f"{stem.name}.utf8.bin")
+        self._bytes: bytes | mmap.mmap = b""
+        if file.stat().st_size:
+            with file.open("rb") as opened:
+                self._bytes = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def encoded(self, row: int) -> bytes:
+        """The UTF-8 of a row."""
+        return self._bytes[self._ends[row - 1] if row else 0 : self._ends[row]]
+
+    def __getitem__(self, row: int) -> str:
+        return self.encoded(row).decode(ENCODING, ERRORS)
+
+    def many(self, rows: NDArray[np.integer[Any]]) -> list[Any]:
+        """The values of some rows."""
+        texts: list[Any] = [text.decode(ENCODING, ERRORS) for text in self.many_encoded(rows)]
+        if self._absent:
+            return [None if row in self._absent else text for row, text in zip(rows.tolist(), texts, strict=True)]
+        return texts
+
+    def many_encoded(self, rows: NDArray[np.integer[Any]]) -> list[bytes]:
+        """The UTF-8 of some rows: their places are looked up together, which takes longer than to read them."""
+        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0).tolist(), self._ends[rows].tolist()
+        content = self._bytes
+        return [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+    def __iter__(self) -> Iterator[Any]:
+        for begin in range(0, len(self), TOGETHER):
+            yield from self.many(np.arange(begin, min(begin + TOGETHER, len(self))))
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many bytes each row has, (n,)."""
+        return np.diff(self._ends, prepend=0)
+
+
+class TextsWriter:
+    """Writes a column of texts part by part; a context whose end closes the files."""
+
+    def __init__(self, stem: Path) -> None:
+        self._stem, self._stack = stem, ExitStack()
+        self._rows = self._size = 0
+
+    def __enter__(self) -> TextsWriter:
+        """Create the files, so that a column without rows has them too."""
+        places = [self._stem.with_name(f"{self._stem.name}.{part}.bin") for part in PARTS]
+        self._utf8, self._ends, self._none = [self._stack.enter_context(place.open("wb")) for place in places]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, values: Sequence[object]) -> None:
+        """Append rows; what is no text is absent."""
+        encoded = [value.encode(ENCODING, ERRORS) if isinstance(value, str) else b"" for value in values]
+        ends = self._size + np.cumsum([len(text) for text in encoded], dtype=OFFSET)
+        absent = [row for row, value in enumerate(values, self._rows) if not isinstance(value, str)]
+        self._utf8.write(b"".join(encoded))
+        self._ends.write(ends.tobytes())
+        self._none.write(np.array(absent, OFFSET).tobytes())
+        self._rows += len(values)
+        self._size = int(ends[-1]) if len(ends) else self._size
