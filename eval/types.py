@@ -89,7 +89,7 @@ class Benchmark:
         from hopbench.retrieval.corpus import MappedPassages
 
         if isinstance(self.passages, MappedPassages):
-            return dict(zip(self.passages.ids(), self.passages.titles(), strict=True))
+            return dict(zip(self.passages.ids, self.passages.titles, strict=True))
         return {p.id: p.title for p in self.passages}
 
     @cached_property

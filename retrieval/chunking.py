@@ -42,13 +42,13 @@ def _split(passage: Passage, max_tokens: int) -> Iterator[Chunk]:
 
 def _mapped_chunks(passages: MappedPassages, max_tokens: int) -> MappedChunks:
     """Only passages of more bytes than `max_tokens` are read: no text has more tokens than bytes."""
-    long = np.flatnonzero(passages.sizes() > max_tokens)
+    long = np.flatnonzero(passages.sizes > max_tokens)
     found = zip(long.tolist(), passages.some(long), strict=True)
     counted = ((row, one) for row, one in found if count_tokens(one.text) > max_tokens)
     parts = {row: list(_parts(one.text, max_tokens)) for row, one in counted}
     if not parts:
         return MappedChunks(passages, passages.order, np.full(len(passages), WHOLE), {})
-    ids = passages.ids()
+    ids = passages.ids
     divided = [(part_id(ids[row], number), row, number) for row in parts for number in range(len(parts[row]))]
     listed = sorted([*((one, row, WHOLE) for row, one in enumerate(ids) if row not in parts), *divided])
     _refuse_equal([one for one, _, _ in listed])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import overload
@@ -64,14 +65,21 @@ class MappedPassages(Sequence[Passage]):
         columns = (column.many(rows) for column in (self._ids, self._titles, self._texts, self._sources))
         return [Passage(key, title, text, _source(source)) for key, title, text, source in zip(*columns, strict=True)]
 
-    def ids(self, rows: Rows | None = None) -> list[str]:
-        """The ids of all passages, or of some rows."""
-        return list(self._ids) if rows is None else self._ids.many(rows)
+    @property
+    def ids(self) -> list[str]:
+        """The ids of all passages."""
+        return list(self._ids)
 
+    def some_ids(self, rows: Rows) -> list[str]:
+        """The ids of some rows."""
+        return self._ids.many(rows)
+
+    @property
     def titles(self) -> list[str]:
         """The titles of all passages."""
         return list(self._titles)
 
+    @property
     def sizes(self) -> Rows:
         """How many bytes of UTF-8 each passage's text has, (n,)."""
         return self._texts.sizes()
@@ -111,14 +119,18 @@ class MappedChunks(Sequence[Chunk]):
     def _chunk(self, passage: Passage, row: int, number: int) -> Chunk:
         return chunk_of(passage) if number == WHOLE else chunk_of(passage, number, self._parts[row][number])
 
+    @cached_property
     def ids(self) -> list[str]:
         """The chunks' ids."""
-        listed = zip(self.passage_ids(), self._numbers.tolist(), strict=True)
+        if not self._parts:
+            return self.passage_ids
+        listed = zip(self.passage_ids, self._numbers.tolist(), strict=True)
         return [one if number == WHOLE else part_id(one, number) for one, number in listed]
 
+    @cached_property
     def passage_ids(self) -> list[str]:
         """The id of each chunk's passage."""
-        return self.passages.ids(self._rows)
+        return self.passages.some_ids(self._rows)
 
 
 def part_id(passage: str, number: int) -> str:
@@ -149,7 +161,7 @@ def write_passages(passages: Iterable[Passage], folder: Path) -> None:
 
 def ids_of(records: Sequence[Passage] | Sequence[Chunk]) -> list[str]:
     """The ids of passages or chunks, without reading the texts of mapped ones."""
-    return records.ids() if isinstance(records, MappedPassages | MappedChunks) else [one.id for one in records]
+    return records.ids if isinstance(records, MappedPassages | MappedChunks) else [one.id for one in records]
 
 
 def _source_text(source: Source) -> str:

@@ -119,7 +119,8 @@ class Target:
 
     def title(self, passage: str) -> str:
         """A passage's title, or its id without one."""
-        return self.benchmark.titles.get(passage) or passage
+        known = self.benchmark.by_id.get(passage)
+        return known.title or passage if known else passage
 
     def stored(self, label: str) -> Sequence[str] | None:
         """The ranking that the run has stored for a label, None where there is none."""

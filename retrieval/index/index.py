@@ -94,7 +94,7 @@ class Index:
     def passage_of(self) -> Mapping[str, str]:
         """Chunk id → passage id."""
         if isinstance(self.chunks, MappedChunks):
-            return dict(zip(self.ids, self.chunks.passage_ids(), strict=True))
+            return dict(zip(self.ids, self.chunks.passage_ids, strict=True))
         return {chunk.id: chunk.passage_id for chunk in self.chunks}
 
     @cached_property

@@ -19,8 +19,9 @@ from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.text import Tagger
 
-FORMAT = 1  # of the files: it grows with each change of what BM25, tagger or linker compute, and they are made again
-TAGGER, NAMES, VECTORS = "tagger.json", "names.json", "vectors.npy"
+FORMAT = 1  # of the files: it grows with each change of what BM25 or tagger compute, and they are made again
+LINKER = "linker-2"  # the same of the linker
+TAGGER, VECTORS = "tagger.json", "vectors.npy"
 T = TypeVar("T")
 
 
@@ -54,9 +55,9 @@ class KeptSearch:
         """The linker of the graph that has this stamp."""
         return self._kept(
             "linker",
-            lambda place: compute().save(place / NAMES),
-            lambda place: Linker.load(place / NAMES),
-            of=f"{_version()} of {stamp}",
+            lambda place: compute().save(place),
+            Linker.load,
+            of=f"{LINKER} of {stamp}",
         )
 
     def names(self, stamp: str, compute: Callable[[], Vectors]) -> Vectors:

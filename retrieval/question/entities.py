@@ -96,8 +96,7 @@ def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVector
     """The embeddings of the graph's entity names, computed once per index; whoever does it has the stage's seconds."""
 
     def embedded() -> NameVectors:
-        entities = sorted(linker.name_of)
-        names = [linker.name_of[entity] for entity in entities]
+        entities, names = list(linker.name_of), list(linker.name_of.values())  # sorted by id
         place = index.kept_of_graph()
         with stage(counters, "name embedding"):
             vectors = index.embed(names) if place is None else place[0].names(place[1], lambda: index.embed(names))

@@ -67,6 +67,14 @@ class Texts:
         for begin in range(0, len(self), TOGETHER):
             yield from self.many(np.arange(begin, min(begin + TOGETHER, len(self))))
 
+    def holds(self, values: Sequence[str]) -> bool:
+        """Whether the column is just these texts."""
+        if len(values) != len(self) or self._absent:
+            return False
+        encoded = [value.encode(ENCODING, ERRORS) for value in values]
+        ends = np.cumsum([len(text) for text in encoded], dtype=OFFSET)
+        return np.array_equal(ends, self._ends) and b"".join(encoded) == self._bytes[:]
+
     def sizes(self) -> NDArray[np.int64]:
         """How many bytes each row has, (n,)."""
         return np.diff(self._ends, prepend=0)

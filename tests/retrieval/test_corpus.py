@@ -39,7 +39,7 @@ def test_passages_and_chunks_are_the_same_as_in_memory(passages: list[Passage], 
         found = mapped(passages, Path(folder))
         assert passages == list(found) == [found[row] for row in range(len(found))]
         assert [one.id for one in passages] == ids_of(found)
-        assert [one.title for one in passages] == found.titles()
+        assert [one.title for one in passages] == found.titles
         assert any(one.source for one in passages) == found.sourced
         assert passages[1:5:2] == found[1:5:2]
         assert passages[::-1] == found[::-1]

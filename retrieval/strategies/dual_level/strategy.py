@@ -148,8 +148,9 @@ class DualLevel(Strategy):
         described = task.worded.entities if self.entity_text == "described" else {}
 
         def embedded() -> Vectors:
-            names = ((task.reader.name_of[entity], described.get(entity, "")) for entity in task.graph.entities)
-            texts = [f"{name}. {text}" if text else name for name, text in names]
+            name_of = dict(zip(task.reader.name_of, task.reader.name_of.values(), strict=True))  # all are asked for
+            named = ((name_of[entity], described.get(entity, "")) for entity in task.graph.entities)
+            texts = [f"{name}. {text}" if text else name for name, text in named]
             with stage(task.counters, "entity embedding"):
                 return task.batch.index.embed(texts)
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, WEIGHT_OF
 from hopbench.retrieval.graph.stores.arrays.columns import Column, Numbers, open_column
-from hopbench.retrieval.graph.stores.arrays.nodes import ROW
 from hopbench.retrieval.support.text_columns import OFFSET, mapped
+from hopbench.retrieval.support.text_index import ROW
 
 Ints = NDArray[np.int64]
 OUT, IN = "out", "in"

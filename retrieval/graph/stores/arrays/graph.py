@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
 from hopbench.retrieval.graph.stores.arrays.columns import ColumnWriter
 from hopbench.retrieval.graph.stores.arrays.edges import IN, OUT, Edges, Ints, write_sides
-from hopbench.retrieval.graph.stores.arrays.nodes import ROW, Nodes, write_index
+from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
 from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.text_index import ROW
 
 
 class Around(NamedTuple):
@@ -112,7 +113,7 @@ class EndsWriter:
 
 
 def node_writer(folder: Path, label: str) -> ColumnWriter:
-    """Writes the table of a label; `write_index` follows."""
+    """Writes the table of a label; `text_index.write_index` follows."""
     return ColumnWriter(folder, label, NODE_COLUMNS[label])
 
 
@@ -121,4 +122,4 @@ def edge_writer(folder: Path, kind: str) -> ColumnWriter:
     return ColumnWriter(folder, kind, EDGE_COLUMNS[kind][2:])
 
 
-__all__ = ["Around", "ArrayGraph", "EndsWriter", "edge_writer", "node_writer", "write_index", "write_sides"]
+__all__ = ["Around", "ArrayGraph", "EndsWriter", "edge_writer", "node_writer", "write_sides"]

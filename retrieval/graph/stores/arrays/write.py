@@ -10,15 +10,11 @@ import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
 from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
-from hopbench.retrieval.graph.stores.arrays.graph import (
-    EndsWriter,
-    edge_writer,
-    node_writer,
-    write_index,
-    write_sides,
-)
+from hopbench.retrieval.graph.stores.arrays.graph import EndsWriter, edge_writer, node_writer, write_sides
 from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
 from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.text_columns import Texts
+from hopbench.retrieval.support.text_index import write_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +33,7 @@ def write_tables(folder: Path, tables: Tables) -> None:
             for part in tables.parts(label):
                 nodes.add(_columns(part, names))
         counts[label] = nodes.rows
-        write_index(folder, label)
+        write_index(Texts(folder / f"{label}.id"), folder / label)
     for kind, names in EDGE_COLUMNS.items():
         ends = EndsWriter(folder, kind)
         with edge_writer(folder, kind) as edges:
