@@ -2,6 +2,7 @@
 
 from hopbench.retrieval.index.batch import Batch
 from hopbench.retrieval.index.index import EXACT, INDEX_VALUES, Index, approximate_dense
+from hopbench.retrieval.index.kept import Arrays
 from hopbench.retrieval.index.linker import Link, Linker, Uncapitalised
 from hopbench.retrieval.index.memo import Memo, ReadCache
 from hopbench.retrieval.index.services import (
@@ -17,6 +18,7 @@ from hopbench.retrieval.index.services import (
 __all__ = [
     "EXACT",
     "INDEX_VALUES",
+    "Arrays",
     "Batch",
     "CommunitySummaries",
     "Index",

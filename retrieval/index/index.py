@@ -10,7 +10,7 @@ from hopbench.retrieval.corpus import MappedChunks, ids_of
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.kept import Arrays, KeptSearch
 from hopbench.retrieval.index.memo import Memo, ReadCache
 from hopbench.retrieval.index.services import Services
 from hopbench.retrieval.search.approximate import ApproximateSearch
@@ -108,6 +108,11 @@ class Index:
         """Where what is computed from the graph alone is kept, and the stamp of the graph; None where nothing is."""
         stamp = None if self.kept is None else self.store.stamp()
         return None if self.kept is None or stamp is None else (self.kept, stamp)
+
+    def graph_arrays(self, name: str, version: str, compute: Callable[[], Arrays]) -> Arrays:
+        """Arrays that are computed from the graph alone, memory-mapped where they are kept; `version` is the code's."""
+        place = self.kept_of_graph()
+        return compute() if place is None else place[0].arrays(name, f"{version} of {place[1]}", compute)
 
     @classmethod
     def build(

@@ -23,6 +23,7 @@ FORMAT = 1  # of the files: it grows with each change of what BM25 or tagger com
 LINKER = "linker-2"  # the same of the linker
 TAGGER, VECTORS = "tagger.json", "vectors.npy"
 T = TypeVar("T")
+Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class KeptSearch:
             of=f"{_version()} of {stamp}",
         )
 
-    def arrays(self, name: str, of: str, compute: Callable[[], Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    def arrays(self, name: str, of: str, compute: Callable[[], Arrays]) -> Arrays:
         """Arrays by name, memory-mapped; `of` says of which graph, and of which version of the code, they are."""
 
         def write(place: Path) -> None:

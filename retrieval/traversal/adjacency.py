@@ -13,8 +13,11 @@ from scipy import sparse
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
-from hopbench.retrieval.index import Batch
+from hopbench.retrieval.index import Arrays, Batch, Index
 from hopbench.retrieval.types import Counters
+
+VERSION = "adjacency-1"  # of what is kept in files
+CSR = "data", "indices", "indptr"  # in the order in which scipy takes them
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,7 @@ def mentioning(batch: Batch, entities: Sequence[str]) -> list[int]:
 def _read(batch: Batch) -> Adjacency:
     store, chunk_row = batch.index.store, batch.index.row_of
     if isinstance(store, ArrayStore):
-        return _mapped(store, chunk_row)
+        return _mapped(batch.index, store)
     # An engine returns no record for a kind of edge that the graph lacks.
     nothing = {kind: {"source": (), "target": (), "weight": ()} for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO)}
     records = nothing | {record["kind"]: record for record in store.read(cypher.ADJACENCY)}
@@ -91,8 +94,25 @@ def _read(batch: Batch) -> Adjacency:
     )
 
 
-def _mapped(store: ArrayStore, chunk_row: Mapping[str, int]) -> Adjacency:
-    """The same from arrays, whose edges have rows for ends: no text is made of them."""
+def _mapped(index: Index, store: ArrayStore) -> Adjacency:
+    """The same from arrays, kept in files of its own: the processes of a machine share them."""
+    arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(store, index.row_of))
+    m, n = len(arrays["entities"]), len(index.row_of)
+
+    def of(kind: str, shape: tuple[int, int]) -> sparse.csr_array:
+        return sparse.csr_array(tuple(arrays[f"{kind}.{part}"] for part in CSR), shape)
+
+    return Adjacency(
+        store.node_ids(ENTITY, arrays["entities"]),
+        of(MENTIONED_IN, (m, n)),
+        of(RELATED_TO, (m, m)),
+        of(SIMILAR_TO, (n, n)),
+        int(arrays["rows"][0]),
+    )
+
+
+def _arrays(store: ArrayStore, chunk_row: Mapping[str, int]) -> Arrays:
+    """The matrices' parts, and the entities' nodes. Edges have rows for ends: no text is made of them."""
     mentions, related, similar = (store.edge_rows(kind) for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO))
     ends = mentions.source, related.source, related.target
     entity = np.zeros(max(int(rows.max(initial=-1)) for rows in ends) + 1, np.int64)
@@ -104,13 +124,14 @@ def _mapped(store: ArrayStore, chunk_row: Mapping[str, int]) -> Adjacency:
     entity[used[order]] = np.arange(len(used))
     chunk = np.fromiter((chunk_row[id_] for id_ in store.node_ids(CHUNK)), np.int64)
     m, n = len(used), len(chunk_row)
-    return Adjacency(
-        [ids[place] for place in order],
-        _matrix(entity[mentions.source], chunk[mentions.target], mentions.weight, (m, n)),
-        _symmetric(_matrix(entity[related.source], entity[related.target], related.weight, (m, m))),
-        _symmetric(_matrix(chunk[similar.source], chunk[similar.target], similar.weight, (n, n))),
-        sum(len(edges.source) for edges in (mentions, related, similar)),
-    )
+    matrices = {
+        MENTIONED_IN: _matrix(entity[mentions.source], chunk[mentions.target], mentions.weight, (m, n)),
+        RELATED_TO: _symmetric(_matrix(entity[related.source], entity[related.target], related.weight, (m, m))),
+        SIMILAR_TO: _symmetric(_matrix(chunk[similar.source], chunk[similar.target], similar.weight, (n, n))),
+    }
+    parts = {f"{kind}.{part}": getattr(matrix, part) for kind, matrix in matrices.items() for part in CSR}
+    edges = sum(len(one.source) for one in (mentions, related, similar))
+    return {"entities": used[order], "rows": np.array([edges]), **parts}
 
 
 def _matrix(

@@ -125,7 +125,7 @@ def corpus_index(batch: Batch, counters: Counters) -> tuple[CorpusIndex, Linker]
         texts = _texts(batch, graph, reader)
         rarity = log((len(chunks) + 1) / np.maximum(graph.frequency, 1)) + 1.0
         stated = relations(batch, Counters(), graph, texts.words)
-        return CorpusIndex(texts, RandomWalk.over(graph), batch.index.vectors, rarity, graph, stated)
+        return CorpusIndex(texts, RandomWalk.over(graph, batch.index), batch.index.vectors, rarity, graph, stated)
 
     known = batch.index.memo.get("hoprank", made)
     relations(batch, counters, graph, known.words)

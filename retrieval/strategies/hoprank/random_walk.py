@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from hopbench.retrieval.index import Arrays, Index
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.traversal.whole_walk import transitions
 
+VERSION = "walk-1"  # of what is kept in files
 RESTART, STEPS, LEAST = 0.3, 8, 1e-4
 
 
@@ -30,11 +32,10 @@ class RandomWalk:
     entities: int
 
     @classmethod
-    def over(cls, graph: Adjacency) -> RandomWalk:
-        """The walk over a graph's mention edges, each weighing its entity's idf/√df."""
-        columns = sparse.csc_array(transitions(graph, 1.0, 0.0, 0.0))
-        columns.sort_indices()
-        return cls(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data, len(graph.entities))
+    def over(cls, graph: Adjacency, index: Index) -> RandomWalk:
+        """The walk over the mention edges of an index's graph, each weighing its entity's idf/√df."""
+        arrays = index.graph_arrays("hoprank-walk", VERSION, lambda: _arrays(graph))
+        return cls(arrays["start"], arrays["target"], arrays["share"], len(graph.entities))
 
     def mass(
         self, seeds: Numbers, shares: Floats, restart: float = RESTART, steps: int = STEPS, least: float = LEAST
@@ -56,3 +57,10 @@ class RandomWalk:
             touched += len(edges)
         chunks = nodes.searchsorted(self.entities)
         return nodes[chunks:] - self.entities, mass[chunks:], touched
+
+
+def _arrays(graph: Adjacency) -> Arrays:
+    columns = sparse.csc_array(transitions(graph, 1.0, 0.0, 0.0))
+    columns.sort_indices()
+    start, target = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
+    return {"start": start, "target": target, "share": columns.data}

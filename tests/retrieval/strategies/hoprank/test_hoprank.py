@@ -128,7 +128,7 @@ def test_a_walk_that_drops_nothing_is_the_power_iteration(
     nodes = len(whole.entities) + len(graph.chunks)
     seeds = np.random.default_rng(seed).dirichlet(np.ones(nodes))
 
-    met, held, _ = RandomWalk.over(whole).mass(np.arange(nodes), seeds, restart=0.3, steps=5, least=0.0)
+    met, held, _ = RandomWalk.over(whole, index).mass(np.arange(nodes), seeds, restart=0.3, steps=5, least=0.0)
 
     expected = power_iteration(transitions(whole, 1.0, 0.0, 0.0), seeds[:, None], 0.3, 5)[:, 0]
     assert expected[len(whole.entities) :].tolist() == pytest.approx(held.tolist(), abs=1e-12)
@@ -136,7 +136,7 @@ def test_a_walk_that_drops_nothing_is_the_power_iteration(
 
 
 def test_a_walk_touches_at_most_one_edge_per_least_mass(index: Index) -> None:
-    walk = RandomWalk.over(adjacency(Batch(index, []), Counters()))
+    walk = RandomWalk.over(adjacency(Batch(index, []), Counters()), index)
     seeds = np.array([walk.entities])
 
     for least in (1e-3, 0.05, 0.3):
