@@ -11,6 +11,7 @@ from hopbench.retrieval.corpus import MappedPassages, write_passages
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import unreadable
 from hopbench.retrieval.support.kept_files import kept
+from hopbench.retrieval.support.resources import exhausted
 
 FORMAT = "passages-1"  # it grows with each change of what is read or refused: files are then read again
 
@@ -20,7 +21,8 @@ def mapped_passages(corpus: Path, folder: Path) -> MappedPassages:
 
     Both files are read whole for their checksums: seconds per gigabyte, a tenth of reading the passages.
 
-    Raises InputError as `read_passages`, and for a file that is written while it is read.
+    Raises InputError as `read_passages`, for a file that is written while it is read, and for a folder that cannot be
+    written; another error of the project's where the disk is full.
     """
     name = _content(corpus)
 
@@ -29,7 +31,12 @@ def mapped_passages(corpus: Path, folder: Path) -> MappedPassages:
         if _content(corpus) != name:
             raise InputError(f"{corpus}: was written to while it was read: run the command again when it is complete")
 
-    return kept(folder / name, FORMAT, write, MappedPassages, content=True)
+    try:
+        return kept(folder / name, FORMAT, write, MappedPassages, content=True)
+    except OSError as error:  # of the folder: those of the corpus are told by its readers
+        if (lacking := exhausted(error, folder)) is not None:
+            raise lacking from error
+        raise InputError(f"cannot write {folder}: {error}. Set HOPBENCH_HOME to another folder") from error
 
 
 def _content(file: Path) -> str:

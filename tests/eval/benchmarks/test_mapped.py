@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from hopbench.eval.benchmarks import load_benchmark, mapped
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.corpus import MappedPassages
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import IncompleteError, InputError
 from hopbench.retrieval.support.kept_files import damaged
 
 ROWS = [
@@ -79,6 +81,22 @@ def test_a_file_that_grows_while_it_is_read_is_refused(
     contents = iter(["before", "after"])
     monkeypatch.setattr(mapped, "_content", lambda _: next(contents))
     with pytest.raises(InputError, match="was written to while it was read: run the command again"):
+        load_benchmark(folder, mapped=tmp_path / "kept")
+    assert [] == list((tmp_path / "kept").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "told"),
+    [(errno.ENOSPC, IncompleteError, "the disk is full for"), (errno.EACCES, InputError, "cannot write")],
+)
+def test_a_folder_that_cannot_be_written_is_named_and_not_the_corpus(
+    number: int, kind: type[Exception], told: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(passages: object, place: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(mapped, "write_passages", refused)
+    with pytest.raises(kind, match=f"{told} {tmp_path / 'kept'}"):
         load_benchmark(folder, mapped=tmp_path / "kept")
     assert [] == list((tmp_path / "kept").iterdir())
 
