@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.notice import notice
@@ -43,8 +43,8 @@ def damaged(folder: Path) -> list[Path]:
 
 def _make(place: Path, of: str, write: Callable[[Path], None]) -> None:
     """Write a folder whole or not at all; where another process was faster, its folder stays."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}-"))
+    made = place.with_name(f".{place.name}-{uuid4().hex}")  # readable for whoever shares the home, unlike `mkdtemp`'s
+    made.mkdir(parents=True)
     try:
         write(made)
         files = sorted(made.iterdir())
