@@ -15,8 +15,7 @@ from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
-BATCH = 1000  # questions, unless their matrix is too large
-BATCH_CELLS = 50_000_000  # questions × chunks of one dense score matrix: 400 MB
+BATCH = 1000  # questions
 DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
 
 
@@ -51,12 +50,8 @@ class TrialOutcome:
 
 
 def batches(index: Index, questions: Sequence[Question], size: int | None = None) -> list[Batch]:
-    """Questions in batches whose score matrices fit in memory; strategies share what a batch computes.
-
-    `size` asks for smaller ones, to spread them over workers. A search that does not score all chunks has no matrix.
-    """
-    fitting = BATCH_CELLS // max(1, len(index.chunks)) if index.native is None else BATCH
-    size = max(1, min(size or BATCH, fitting))
+    """Questions in batches of `size`, 1,000 at most; strategies share what a batch computes."""
+    size = min(size or BATCH, BATCH)
     return [Batch(index, questions[begin : begin + size]) for begin in range(0, len(questions), size)]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
 
 LISTS = ("changes", "runs", "retrievers", "tuned_on", "metrics")
-MAX_BATCHES = 4  # a batch's score matrices take up to 400 MB while they are computed
+MAX_BATCHES = 4  # with what strategies computed for them
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,6 @@ from hopbench.retrieval.search.exact import cosines, dense_top
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters
 
-BLOCK = 64  # questions compared with all names at once: bounds the memory
-
 
 def question_entities(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Sequence[str]]:
     """Per question the ids of its entities, each once: by the index's service, else by matching names in its text."""
@@ -83,12 +81,10 @@ class NameVectors:
         Only cosines of at least `minimum` count, and never the row that `skip` names for the vector.
         """
         nearest: list[list[int]] = []
-        for begin in range(0, len(vectors), BLOCK):
-            near = dense_top(vectors[begin : begin + BLOCK], self.vectors, limit + bool(skip))
-            for number, best in enumerate(near, begin):
-                values = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
-                passing = [row for row, value in values if value >= minimum and (not skip or row != skip[number])]
-                nearest.append(passing[:limit])
+        for number, best in enumerate(dense_top(vectors, self.vectors, limit + bool(skip))):
+            values = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
+            passing = [row for row, value in values if value >= minimum and (not skip or row != skip[number])]
+            nearest.append(passing[:limit])
         return nearest
 
 

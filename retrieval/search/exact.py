@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.topk import kth_at_least, slack, top_columns
+from hopbench.retrieval.search.topk import rows_to_compare, top_columns
 
 DEPTH = 100
 COSINE_DECIMALS = 6
@@ -106,12 +106,8 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
     """
     if not len(questions) or not len(chunks):
         return [TopRows(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
-    rough = questions @ chunks.T
-    depth = min(depth, len(chunks))
-    least = kth_at_least(rough, depth)[:, 0] - slack(chunks.shape[1])
     results = []
-    for question, scores, threshold in zip(questions, rough, least, strict=True):
-        (rows,) = np.nonzero(scores >= threshold)
+    for question, rows in zip(questions, rows_to_compare(questions, chunks, min(depth, len(chunks))), strict=True):
         exact = cosines(chunks, rows, question)
         order = np.lexsort((rows, -exact))[:depth]
         results.append(TopRows(rows[order], exact[order]))

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.exact import dense_top
 
 SAMPLE = 1000  # rows: the standard error of a recall of .97 is about .002
-TOGETHER = 16  # rows compared with all others at a time: 64 MB of products at a million
 
 Indices = NDArray[np.intp]
 
@@ -22,9 +20,8 @@ def true_neighbours(vectors: NDArray[np.float32], top_k: int, floor: float, samp
     step = len(vectors) // SAMPLE
     rows = np.arange(sample * (step // 2), len(vectors), step)[:SAMPLE] if step > 1 else np.arange(len(vectors))
     found, near = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
-    for part in blocks(len(rows), TOGETHER):
-        for row, top in zip(rows[part], dense_top(vectors[rows[part]], vectors, top_k + 1), strict=True):
-            nearest = top.rows[(top.rows != row) & (top.scores >= floor)][:top_k]
-            found.append(np.full(len(nearest), row))
-            near.append(nearest)
+    for row, top in zip(rows, dense_top(vectors[rows], vectors, top_k + 1), strict=True):
+        nearest = top.rows[(top.rows != row) & (top.scores >= floor)][:top_k]
+        found.append(np.full(len(nearest), row))
+        near.append(nearest)
     return np.concatenate(found), np.concatenate(near)

@@ -23,7 +23,6 @@ PROMPT_VERSION = "resolve-1"
 SURE = 0.98
 NEIGHBOURS = 3
 TOGETHER = 20  # pairs in one call
-BLOCK = 256
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 Pair = tuple[str, str]
 
@@ -90,15 +89,13 @@ def _near(names: Sequence[str], embedder: Embedder) -> tuple[list[Pair], list[Pa
     vectors = on_grid(embedder.embed(names))
     sure: set[Pair] = set()
     doubtful: set[Pair] = set()
-    for begin in range(0, len(names), BLOCK):
-        near = dense_top(vectors[begin : begin + BLOCK], vectors, NEIGHBOURS + 1)
-        for row, best in enumerate(near, begin):
-            others = [pair for pair in zip(best.rows.tolist(), best.scores.tolist(), strict=True) if pair[0] != row]
-            for other, cosine in others[:NEIGHBOURS]:
-                pair = (names[min(row, other)], names[max(row, other)])
-                if cosine < embedder.synonym_threshold or _numbers(pair[0]) != _numbers(pair[1]):
-                    continue
-                (sure if cosine >= SURE else doubtful).add(pair)
+    for row, best in enumerate(dense_top(vectors, vectors, NEIGHBOURS + 1)):
+        others = [pair for pair in zip(best.rows.tolist(), best.scores.tolist(), strict=True) if pair[0] != row]
+        for other, cosine in others[:NEIGHBOURS]:
+            pair = (names[min(row, other)], names[max(row, other)])
+            if cosine < embedder.synonym_threshold or _numbers(pair[0]) != _numbers(pair[1]):
+                continue
+            (sure if cosine >= SURE else doubtful).add(pair)
     return sorted(sure), sorted(doubtful - sure)
 
 

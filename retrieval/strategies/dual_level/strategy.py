@@ -17,7 +17,7 @@ Decisions where the sources are silent or differ (docs/strategies.md gives the r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -47,7 +47,6 @@ from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking
 
 NO_DESCRIPTIONS = Descriptions({}, {}, 0)
-BLOCK = 64  # questions compared with all entities at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +134,7 @@ class DualLevel(Strategy):
     def _local(self, task: _Task) -> list[Level]:
         graph, asked = task.graph, task.asked
         questions, levels = _text_vectors(task.batch, [entity.low for entity in asked]), []
-        for q, near in enumerate(_nearest(questions, self._entity_vectors(task), self.entities)):
+        for q, near in enumerate(dense_top(questions, self._entity_vectors(task), self.entities)):
             named = [graph.entity_row[entity] for entity in asked[q].entities if entity in graph.entity_row]
             sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
             level = chunks_of_entities(task.batch, q, graph.mentions, sources, values, self.local_order)
@@ -169,7 +168,7 @@ class DualLevel(Strategy):
                 min_strength=self.min_strength,
             )
         questions, levels = _text_vectors(task.batch, [one.high for one in task.asked]), []
-        for q, near in enumerate(_nearest(questions, known.vectors, self.communities)):
+        for q, near in enumerate(dense_top(questions, known.vectors, self.communities)):
             best = self._passing(near, [], self.communities)
             level = chunks_of_communities(task.batch, q, known.chunks, *best)
             task.counters.edges_touched += level.touched
@@ -229,11 +228,3 @@ def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:
     if all(text == question.text for text, question in zip(texts, batch.questions, strict=True)):
         return batch.vectors
     return batch.index.embed(texts)
-
-
-def _nearest(questions: Vectors, known: Vectors, limit: int) -> Iterator[TopRows]:
-    """For each question the best rows of `known` by cosine, a block of questions at a time."""
-    nothing = TopRows(np.zeros(0, np.intp), np.zeros(0))
-    for begin in range(0, len(questions), BLOCK):
-        block = questions[begin : begin + BLOCK]
-        yield from dense_top(block, known, limit) if len(known) else [nothing] * len(block)

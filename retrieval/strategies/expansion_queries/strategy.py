@@ -32,8 +32,7 @@ from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 QUERY = "QUERY"
-CELLS = 50_000_000  # queries × chunks of one score matrix: 200 MB
-MOST = 512  # queries searched at a time
+MOST = 1024  # queries searched at a time: Neo4j's vector index gets them in one transaction
 SEEDS = 10
 NO_SEEDS = "no entity of the graph recognised in the question: the initial ranking"
 
@@ -172,10 +171,9 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
     if not new:
         return known
     vectors = batch.index.embed(new)
-    size = max(min(MOST, CELLS // max(len(batch.index.chunks), 1)), 1)
-    for begin in range(0, len(new), size):
-        block = batch.index.nearest(vectors[begin : begin + size], count)
-        known.update(zip(new[begin : begin + size], map(batch.with_ids, block), strict=True))
+    for begin in range(0, len(new), MOST):
+        block = batch.index.nearest(vectors[begin : begin + MOST], count)
+        known.update(zip(new[begin : begin + MOST], map(batch.with_ids, block), strict=True))
     return known
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.trial import batches, prepare, run_trial, to_passages
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.index import Batch, Index, approximate_dense
+from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.registry import make
@@ -94,30 +94,20 @@ def test_a_trial_records_what_made_it(index: Index) -> None:
     assert 0 == outcome.failures
 
 
-def test_batches_cover_every_question_once_within_memory(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_CELLS", 2 * len(index.chunks))
+def test_batches_cover_every_question_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [5] == [len(part.questions) for part in batches(index, ASKED)]
+    monkeypatch.setattr(module, "BATCH", 2)
     parts = batches(index, ASKED)
 
-    assert [2, 2, 1] == [len(part.questions) for part in parts]
+    assert (
+        [2, 2, 1]
+        == [len(part.questions) for part in parts]
+        == [len(part.questions) for part in batches(index, ASKED, 9)]
+    )
+    assert [1] * 5 == [len(part.questions) for part in batches(index, ASKED, 1)]
     assert ASKED == [question for part in parts for question in part.questions]
     assert [] == batches(index, [])
     assert prepare(parts) >= 0
-
-
-def test_a_batch_is_at_least_one_question(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_CELLS", 1)
-
-    assert [1] * 5 == [len(part.questions) for part in batches(index, ASKED)]
-
-
-def test_a_search_without_a_matrix_of_all_chunks_needs_no_small_batches(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "BATCH_CELLS", 1)
-    approximate = replace(index, native=approximate_dense)
-
-    assert [5] == [len(part.questions) for part in batches(approximate, ASKED)]
-    assert [2, 2, 1] == [len(part.questions) for part in batches(approximate, ASKED, 2)]
 
 
 def test_how_questions_are_batched_changes_no_ranking(index: Index) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hopbench.retrieval.search import topk
 from hopbench.retrieval.search.exact import LexicalIndex, best_rows, cosines, dense_top
 from hopbench.retrieval.search.fusion import min_max, ordered, reciprocal_rank, weighted
 
@@ -127,6 +129,35 @@ def test_dense_search_equals_brute_force(seed: int, questions: int, chunks: int,
         best = sorted(range(chunks), key=lambda row: (-exact[number, row], row))[:depth]
         assert best == found.rows.tolist()
         assert exact[number, best].tolist() == found.scores.tolist()
+
+
+@given(st.integers(0, 1000), st.integers(1, 6), st.integers(1, 400), st.integers(1, 50), st.booleans())
+def test_dense_search_in_blocks_finds_the_same(
+    seed: int, questions: int, chunks: int, depth: int, copies: bool
+) -> None:
+    """Blocks of a few rows, and few questions together: a search of many rows goes through hundreds of blocks."""
+    asked, known = random_vectors(seed, questions), random_vectors(seed + 1, chunks)
+    known = known[np.arange(chunks) % 7] if copies and chunks > 7 else known
+    whole = dense_top(asked, known, depth)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topk, "TOGETHER", 4)
+        patch.setattr(topk, "PRODUCTS", 1)
+        patch.setattr(topk, "LEAST_ROWS", 16)
+        blocks = dense_top(asked, known, depth)
+
+    assert [found.rows.tolist() for found in whole] == [found.rows.tolist() for found in blocks]
+    assert [found.scores.tolist() for found in whole] == [found.scores.tolist() for found in blocks]
+
+
+def test_a_search_of_many_rows_holds_few_products() -> None:
+    """Products of all rows at once would take 200 MB here."""
+    asked, known = random_vectors(1, 500), random_vectors(2, 100_000)
+    tracemalloc.start()
+    dense_top(asked, known, 10)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 60e6
 
 
 def test_a_cosine_does_not_depend_on_the_batch_or_on_which_chunks_are_asked_for() -> None:
