@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
 
 LISTS = ("changes", "runs", "retrievers", "tuned_on", "metrics")
-MAX_BATCHES = 4  # with what strategies computed for them
+MAX_BATCHES = 4  # held at a time, each with what strategies computed for its questions
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.search.cells import blocks, coarse
-from hopbench.retrieval.search.exact import TopRows, cosines
+from hopbench.retrieval.search.exact import TopRows, best_of
 from hopbench.retrieval.search.samples import true_neighbours
 
 VERSION = "hnsw-1"  # every change of what is found gives it another name
@@ -89,7 +89,7 @@ class ApproximateSearch:
         """The best `depth` of the rows found for (q, d) question vectors; both on the grid."""
         breadth = self.breadths[next((each for each in DEPTHS if depth <= each), DEPTHS[-1])]
         found = _found(self.graph, questions, depth, breadth)
-        return [_ordered(rows, vectors, question, depth) for rows, question in zip(found, questions, strict=True)]
+        return [best_of(vectors, rows, question, depth) for rows, question in zip(found, questions, strict=True)]
 
 
 def _found(graph: Any, questions: Floats, depth: int, breadth: int) -> list[NDArray[np.intp]]:
@@ -102,12 +102,6 @@ def _found(graph: Any, questions: Floats, depth: int, breadth: int) -> list[NDAr
     how = faiss.SearchParametersHNSW(efSearch=max(breadth, count))  # type: ignore[attr-defined]  # its stubs lack it
     _, rows = graph.search(coarse(questions), count, params=how)
     return [row[row >= 0].astype(np.intp) for row in rows]
-
-
-def _ordered(rows: NDArray[np.intp], vectors: Floats, question: Floats, depth: int) -> TopRows:
-    exact = cosines(vectors, rows, question)
-    order = np.lexsort((rows, -exact))[:depth]
-    return TopRows(rows[order], exact[order])
 
 
 class _Sample(NamedTuple):

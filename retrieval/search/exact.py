@@ -11,9 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.topk import rows_to_compare, top_columns
+from hopbench.retrieval.search.cells import blocks
+from hopbench.retrieval.search.neighbours import Candidates
+from hopbench.retrieval.search.topk import kth_at_least, set_cells, top_columns
 
 DEPTH = 100
+TOGETHER = 1024  # questions that pass over the vectors together
+PRODUCTS, LEAST_ROWS = 1 << 21, 4096  # held at a time: 8 MB, and of at least so many vectors
 COSINE_DECIMALS = 6
 SIZE = "size"  # the file beside a saved BM25 index
 _TOKEN = re.compile(r"\b\w\w+\b")
@@ -104,14 +108,34 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
     The float32 product only preselects: its last digits depend on the processor and on which questions share a batch,
     and min-max fusion would stretch them. What may be among the best is scored again by `cosines`.
     """
-    if not len(questions) or not len(chunks):
+    if not len(chunks) or not depth:
         return [TopRows(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
-    results = []
-    for question, rows in zip(questions, rows_to_compare(questions, chunks, min(depth, len(chunks))), strict=True):
-        exact = cosines(chunks, rows, question)
-        order = np.lexsort((rows, -exact))[:depth]
-        results.append(TopRows(rows[order], exact[order]))
-    return results
+    parts = (questions[part] for part in blocks(len(questions), TOGETHER))
+    return [found for part in parts for found in _dense_top(part, chunks, min(depth, len(chunks)))]
+
+
+def _dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int) -> list[TopRows]:
+    """A block of chunks after the other, so that products stay within the cache, however many chunks there are."""
+    found = Candidates(chunks, depth, -np.inf, questions)
+    size = min(max(PRODUCTS // len(questions), LEAST_ROWS), len(chunks))
+    memory = np.empty(len(questions) * size, np.float32)  # fresh memory for each block takes as long as its product
+    for part in blocks(len(chunks), size):
+        products = memory[: len(questions) * (part.stop - part.start)].reshape(len(questions), -1)
+        np.matmul(questions, chunks[part].T, out=products)
+        if part.start == 0:
+            found.raise_least(slice(None), kth_at_least(products, depth)[:, 0])
+        asking, rows = set_cells(products >= found.least[:, None])
+        found.offer(asking, rows + part.start, products[asking, rows])
+    asking, rows = found.remaining()
+    candidates = np.split(rows, np.searchsorted(asking, np.arange(1, len(questions))))
+    return [best_of(chunks, *pair, depth) for pair in zip(candidates, questions, strict=True)]
+
+
+def best_of(chunks: NDArray[np.float32], rows: NDArray[np.intp], question: NDArray[np.float32], depth: int) -> TopRows:
+    """The best `depth` of some rows of (n, d) chunk vectors for a question's vector (d,)."""
+    exact = cosines(chunks, rows, question)
+    order = np.lexsort((rows, -exact))[:depth]
+    return TopRows(rows[order], exact[order])
 
 
 def cosines(chunks: NDArray[np.float32], rows: Sequence[int] | NDArray[np.intp], question: Any) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Who is nearest to whom among n rows: candidates of all rows, pruned while they come in.
+"""Which of n rows are nearest to each of them, or to each question: candidates of all, pruned while they come in.
 
 A float32 product says which pairs may be among the best; what is kept and put in order are exact cosines (`topk`). A
 row's candidates below its k-th best so far cannot be among its k nearest, so neither the order in which pairs come in
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.topk import Cells, best_cells, exact_cosines, slack
+from hopbench.retrieval.search.topk import best_cells, exact_cosines, slack
 
 LEAST_HELD = 1 << 20  # candidates before the first pruning: below that, sorting them costs more than they do
 
@@ -33,17 +33,21 @@ class Pairs(NamedTuple):
 class Candidates:
     """The rows that may be among the `k` nearest of each row of (n, d) unit vectors on the grid, at `floor` or above.
 
-    `least` (n,) is the float32 product below which a row need not be offered another one. Safe for threads; a reader
-    that sees an old value of `least` offers more than it needs to. Each pair of a row and a candidate comes in once.
+    Or of each of (q, d) `questions` in place of the rows themselves. `least`, a value for each who asks, is the float32
+    product below which a row need not be offered another one. Safe for threads; a reader that sees an old value of
+    `least` offers more than it needs to. Each pair of a row and a candidate comes in once.
     """
 
-    def __init__(self, vectors: NDArray[np.float32], k: int, floor: float) -> None:
+    def __init__(
+        self, vectors: NDArray[np.float32], k: int, floor: float, questions: NDArray[np.float32] | None = None
+    ) -> None:
         self._vectors, self._k, self._floor = vectors, k, floor
+        self._asking = vectors if questions is None else questions
         self._gap = slack(vectors.shape[1])
         self._parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
-        self._held, self._limit = 0, max(HELD_FOR_EACH * k * len(vectors), LEAST_HELD)
+        self._held, self._limit = 0, max(HELD_FOR_EACH * k * len(self._asking), LEAST_HELD)
         self._lock = Lock()
-        self.least = np.full(len(vectors), floor - self._gap, np.float32)
+        self.least = np.full(len(self._asking), floor - self._gap, np.float32)
 
     def raise_least(self, rows: Indices | slice, kth: NDArray[np.float32]) -> None:
         """Let `kth` be known as a lower bound of the k-th best product of `rows`."""
@@ -60,18 +64,23 @@ class Candidates:
 
     def pairs(self) -> Pairs:
         """The pairs where one row is among the other's k nearest; equal cosines go to the row of the lower number."""
-        self._prune()
-        ends = (part.astype(np.intp) for part in self._joined()[:2])
-        rows, candidates, values = self._nearest(*ends)
+        rows, candidates = self.remaining()
+        rows, candidates, values = best_cells(rows, candidates, self._cosines(rows, candidates), self._k)
         near = values >= self._floor
         low, high = np.minimum(rows, candidates)[near], np.maximum(rows, candidates)[near]
         keys, at = np.unique(low.astype(np.int64) * max(len(self._vectors), 1) + high, return_index=True)
         first, second = np.divmod(keys, max(len(self._vectors), 1))
         return Pairs(first, second, np.minimum(values[near][at], 1.0))
 
-    def _nearest(self, rows: Indices, candidates: Indices) -> Cells:
-        """The k nearest of each row's candidates, with their cosines."""
-        return best_cells(rows, candidates, exact_cosines(self._vectors, rows, candidates), self._k)
+    def remaining(self) -> tuple[Indices, Indices]:
+        """The rows and their candidates that are left, sorted by row: few more than k of each."""
+        self._prune()
+        rows, candidates, _ = self._joined()
+        order = np.argsort(rows, kind="stable")
+        return rows[order].astype(np.intp), candidates[order].astype(np.intp)
+
+    def _cosines(self, rows: Indices, candidates: Indices) -> NDArray[np.float64]:
+        return exact_cosines(self._asking, rows, candidates, self._vectors)
 
     def _joined(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
         if not self._parts:
@@ -102,7 +111,7 @@ class Candidates:
         if not crowded.any():
             return rows, candidates, products
         tied = np.flatnonzero(crowded)
-        cosines = exact_cosines(self._vectors, rows[tied].astype(np.intp), candidates[tied].astype(np.intp))
+        cosines = self._cosines(rows[tied].astype(np.intp), candidates[tied].astype(np.intp))
         order = np.lexsort((candidates[tied], -cosines, rows[tied]))
         ranked = rows[tied][order]
         chosen = tied[order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < self._k]]

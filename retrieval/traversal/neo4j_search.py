@@ -12,7 +12,7 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.cypher.neo4j import nearest_nodes
 from hopbench.retrieval.graph.schema import CHUNK
 from hopbench.retrieval.index import Index
-from hopbench.retrieval.search.exact import TopRows, cosines
+from hopbench.retrieval.search.exact import TopRows, best_of
 
 NATIVE = "neo4j vector index"
 OVERFETCH = 4
@@ -35,11 +35,5 @@ def native_dense(index: Index, questions: Vectors, depth: int) -> list[TopRows]:
         nearest |= {asked[record["q"]]: record["id"] for record in records}
         asked = [q for q in asked if len(nearest[q]) < wanted] if fetch < MOST else []
         fetch *= OVERFETCH
-    return [_scored(index, question, nearest.get(q, []), depth) for q, question in enumerate(questions)]
-
-
-def _scored(index: Index, question: Vectors, ids: list[str], depth: int) -> TopRows:
-    rows = np.sort(np.asarray([index.row_of[chunk] for chunk in ids], dtype=np.intp))
-    scores = cosines(index.vectors, rows, question)
-    best = np.argsort(-scores, kind="stable")[:depth]
-    return TopRows(rows[best], scores[best])
+    rows = (np.asarray([index.row_of[chunk] for chunk in nearest.get(q, [])], np.intp) for q in range(len(questions)))
+    return [best_of(index.vectors, *pair, depth) for pair in zip(rows, questions, strict=True)]
