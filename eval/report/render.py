@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from hopbench.eval.compare import limit
 from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import best_value, lacking, sign_of
 from hopbench.eval.report.beside import ragas_rows, target_rows
@@ -20,7 +21,7 @@ from hopbench.eval.report.drilldown import packed_details, question_index
 from hopbench.eval.report.leaderboard import board, cost_columns, failures, metric_columns, observations, reach, stages
 from hopbench.eval.report.models import models
 from hopbench.eval.report.recommend import recommended
-from hopbench.eval.report.summary import conclusion, in_sample_words, points, points_limit
+from hopbench.eval.report.summary import MINUS, conclusion, in_sample_words, points, points_limit
 
 SCRIPTS = ("page.js", "charts.js", "questions.js")
 
@@ -70,7 +71,14 @@ def render_page(template: str, **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "limit": points_limit, "value": _value, "count": _count, "cost": _cost}
+    environment.filters |= {
+        "points": points,
+        "limit": points_limit,
+        "value": _value,
+        "signed": _signed,
+        "count": _count,
+        "cost": _cost,
+    }
     environment.globals |= {"best_value": best_value, "sign_of": sign_of, "shown_interval": shown_interval}
     environment.globals |= {"in_sample_words": in_sample_words}
     script = "\n".join(_asset(name) for name in SCRIPTS)
@@ -105,6 +113,11 @@ def _hash(script: str) -> str:
 def _value(number: float | None) -> str:
     """A metric as in results.json and MLflow, three decimals; a dash where it was not measured."""
     return "–" if number is None else f"{number:.3f}"
+
+
+def _signed(number: float) -> str:
+    """A difference, or a limit of its interval; one that rounds to 0 is shown with its side of 0."""
+    return limit(number).replace("-", MINUS)
 
 
 def _count(number: float | None) -> str:

@@ -12,6 +12,7 @@ from hopbench.eval.report import ReportData, write_report
 from hopbench.eval.report.breakdown import breakdowns, filled
 from hopbench.eval.report.charts import figures
 from hopbench.eval.report.data import shown_interval
+from hopbench.eval.report.render import _signed
 from hopbench.eval.report.summary import conclusion
 
 MakeReport = Callable[..., ReportData]
@@ -121,3 +122,9 @@ def test_the_interval_beside_a_verdict_never_contradicts_it() -> None:
     assert (-0.01, 0.29) == shown_interval(pair)
     assert shown_interval({**alone, "verdict": "not distinguishable"}) is None  # a file of before: it says nothing
     assert (0.04, 0.24) == shown_interval({**alone, "verdict": "better"})
+
+
+def test_a_limit_that_rounds_to_zero_shows_its_side() -> None:
+    assert [">0.000", "<0.000", "0.000", "+0.033", "−0.037"] == [
+        _signed(value) for value in (0.0004, -0.0004, 0.0, 0.033, -0.037)
+    ]
