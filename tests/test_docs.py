@@ -14,6 +14,7 @@ from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.list_features import LIST_FEATURES
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
+from hopbench.retrieval.strategies.hoprank.word_link_features import WORD_LINK_FEATURES
 from hopbench.retrieval.strategies.registry import registry
 
 
@@ -32,7 +33,7 @@ def test_every_strategy_and_parameter_stands_in_the_docs(name: str) -> None:
 
 @pytest.mark.parametrize(
     "feature",
-    [*BASE_FEATURES, *EDGE_FEATURES, *LIST_FEATURES, *PAIR_FEATURES],
+    [*BASE_FEATURES, *EDGE_FEATURES, *LIST_FEATURES, *PAIR_FEATURES, *WORD_LINK_FEATURES],
     ids=lambda feature: feature.__name__,
 )
 def test_every_feature_of_hoprank_stands_in_its_page(feature: Callable[..., object]) -> None:

@@ -19,6 +19,9 @@ WORDS = "recall@5 and all_gold@10 with 95% intervals"
 SETTINGS = {
     "left out": f"The family of the set left out (of MuSiQue, for one, nothing was learned from); {WORDS}:",
     "cross-validated": f"Cross-validated, four fifths of all questions learned from; {WORDS}:",
+    "cross-validated apart": (
+        f"Cross-validated, and nothing learned from a question that shares a gold passage with those tested; {WORDS}:"
+    ),
 }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from hopbench.eval.training.examples import TrainingExample
 from hopbench.eval.training.hoprank import Trainer
 
 SEED = 0
-T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -44,22 +43,26 @@ class Figures:
 
 
 def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: int, tell: Progress) -> list[Figures]:
-    """Each question ranked by weights learned from the other folds; a question is in one fold under every embedder."""
-    keys = sorted({(example.dataset, example.question.id) for example in group})
+    """Each question ranked by weights learned from the other folds; a question is in one fold under every embedder.
+
+    A second time, as `apart`, without learning from questions that share a gold passage with the fold, where there are
+    some: sets made of the same facts again and again (MuSiQue's) reward weights that know the passages by heart.
+    """
+    keys = sorted({_asked(example) for example in group})
     shuffled = np.random.default_rng(SEED).permutation(len(keys))
-    fold_of = {key: int(place) % folds for key, place in zip(keys, shuffled, strict=True)}
-
-    def fold(example: TrainingExample) -> int:
-        return fold_of[example.dataset, example.question.id]
-
-    return _tested("cross-validated", trainer, group, fold, range(folds), tell)
+    fold_of = {key: str(place % folds) for key, place in zip(keys, shuffled, strict=True)}
+    splits = _splits(group, [fold_of[_asked(example)] for example in group])
+    figures = _tested("cross-validated", trainer, splits, tell)
+    apart = [split.apart() for split in splits]
+    if any(len(one.learned) < len(other.learned) for one, other in zip(apart, splits, strict=True)):
+        figures += _tested("cross-validated apart", trainer, apart, tell)
+    return figures
 
 
 def left_out(trainer: Trainer, group: Sequence[TrainingExample], tell: Progress) -> list[Figures]:
     """Each family of data sets ranked by weights learned from the others; nothing where there is only one."""
-    names = sorted({family(example.dataset) for example in group})
-    parts = names if len(names) > 1 else ()
-    return _tested("left out", trainer, group, lambda example: family(example.dataset), parts, tell)
+    splits = _splits(group, [family(example.dataset) for example in group])
+    return _tested("left out", trainer, splits if len(splits) > 1 else (), tell)
 
 
 def family(dataset: str) -> str:
@@ -67,20 +70,43 @@ def family(dataset: str) -> str:
     return dataset.partition("-")[0]
 
 
-def _tested(
-    setting: str,
-    trainer: Trainer,
-    group: Sequence[TrainingExample],
-    part_of: Callable[[TrainingExample], T],
-    parts: Sequence[T],
-    tell: Progress,
-) -> list[Figures]:
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Examples that are learned from, and those that the weights are tested on."""
+
+    name: str
+    learned: Sequence[TrainingExample]
+    tested: Sequence[TrainingExample]
+
+    def apart(self) -> _Split:
+        """The split without learned examples that share a gold passage with a tested one."""
+        held = {passage for example in self.tested for passage in _gold(example)}
+        return replace(self, learned=[example for example in self.learned if held.isdisjoint(_gold(example))])
+
+
+def _splits(group: Sequence[TrainingExample], parts: Sequence[str]) -> list[_Split]:
+    """A split for each part that examples are in, tested on it."""
+    pairs = list(zip(group, parts, strict=True))
+    return [
+        _Split(part, [one for one, own in pairs if own != part], [one for one, own in pairs if own == part])
+        for part in sorted(set(parts))
+    ]
+
+
+def _asked(example: TrainingExample) -> tuple[str, str]:
+    return example.dataset, example.question.id
+
+
+def _gold(example: TrainingExample) -> list[tuple[str, str]]:
+    return [(example.dataset, passage) for passage in example.question.gold]
+
+
+def _tested(setting: str, trainer: Trainer, splits: Sequence[_Split], tell: Progress) -> list[Figures]:
     ranked: dict[str, list[tuple[TrainingExample, list[str]]]] = {}
-    for part in parts:
-        tell(f"{setting}: {part}")
-        weights = trainer.fit([example for example in group if part_of(example) != part])
-        tested = [example for example in group if part_of(example) == part]
-        for example in tested:
+    for split in splits:
+        tell(f"{setting}: {split.name}")
+        weights = trainer.fit(split.learned)
+        for example in split.tested:
             for model, ranking in trainer.rankings(example, weights).items():
                 ranked.setdefault(model, []).append((example, ranking))
     return [figure for model, of_model in ranked.items() for figure in figures_of(setting, model, of_model)]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
+from hopbench.retrieval.strategies.hoprank.listed_words import ListedWords
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.word_vectors import DIMENSION, cosines, weighed, word_vectors
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
-from hopbench.retrieval.support.csr import expand_ranges
 
 STEPS = 1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)
 LEAST = 0.35  # words further apart have nothing to do with each other
@@ -25,48 +25,40 @@ LEAST = 0.35  # words further apart have nothing to do with each other
 class Closeness:
     """How close each of the question's w words comes to a word of each of s sentences, and of each of k chunks: 0..1.
 
-    `sentence` is (s, w), its rows chunk by chunk; `first` (k + 1,) are offsets into them; `chunk` is (k, w).
+    `read` are the words of the sentences; `sentence` is (s, w), its rows chunk by chunk; `chunk` is (k, w).
     `dense` and `dense_open` (s,) are the cosines of sentences with all of the question's words, and with the open ones.
     """
 
+    read: ListedWords
     sentence: Floats
     chunk: Floats
-    first: Numbers
     dense: Floats
     dense_open: Floats
 
     @classmethod
     def of(cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers) -> Closeness:
         """The question's words against those of some chunks."""
-        words = corpus.words
-        begin, end = words.chunk_start[chunks], words.chunk_start[chunks + 1]
-        numbers, _ = expand_ranges(begin, end)
-        first = np.concatenate([[0], (end - begin).cumsum()])
-        positions, owner = expand_ranges(*words.of_sentences(numbers))
+        read = ListedWords.of(corpus.words, chunks)
         asked = _vectors_of(corpus, question)
-        row, near = _alike(corpus, question, asked, words.numbers[positions])
+        row, near = _alike(corpus, question, asked, read)
         met = np.flatnonzero(row != UNKNOWN)
-        sentence = np.zeros((len(numbers), len(question.numbers)))
+        sentence = np.zeros((len(read.sentences), len(question.numbers)))
         if len(met):
-            of_sentence = owner[met]
+            of_sentence = read.owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
             sentence[of_sentence[begins]] = np.maximum.reduceat(near[row[met]], begins)
-        dense = cosines(corpus.texts.sentence_vectors(numbers), _weighed(question, asked))
-        return cls(sentence, np.maximum.reduceat(sentence, first[:-1]), first, *dense.T.astype(np.float64))
-
-    def best(self, values: Floats) -> Floats:
-        """The largest value of each chunk's sentences, (s,) → (k,)."""
-        return np.asarray(np.maximum.reduceat(values, self.first[:-1]))
+        dense = cosines(corpus.texts.sentence_vectors(read.sentences), _weighed(question, asked))
+        return cls(read, sentence, read.best(sentence), *dense.T.astype(np.float64))
 
 
 def _alike(
-    corpus: CorpusIndex, question: ReadQuestion, asked: NDArray[np.int16], numbers: NDArray[np.int32]
+    corpus: CorpusIndex, question: ReadQuestion, asked: NDArray[np.int16], read: ListedWords
 ) -> tuple[NDArray[np.int32], Floats]:
-    """For the words (t,) of a text a row of the second array each, UNKNOWN where no word of the question is near.
+    """For the words read (t,) a row of the second array each, UNKNOWN where no word of the question is near.
 
     Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Stop words are near none.
     """
-    met, place = np.unique(numbers, return_inverse=True)
+    met = read.distinct
     telling = np.flatnonzero(~corpus.words.stop[met])
     alike = cosines(corpus.texts.word_vectors[met[telling]], asked)
     near = np.flatnonzero(alike.max(axis=1, initial=0.0) >= LEAST)
@@ -75,7 +67,7 @@ def _alike(
     row = np.full(len(met), UNKNOWN, np.int32)
     row[telling[near]] = np.arange(len(near))
     same = met[telling[near], None] == question.numbers
-    return row[place], np.minimum(np.maximum(values, same), 1.0)
+    return row[read.word], np.minimum(np.maximum(values, same), 1.0)
 
 
 def _weighed(question: ReadQuestion, asked: NDArray[np.int16]) -> NDArray[np.int16]:

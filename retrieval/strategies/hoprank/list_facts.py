@@ -14,8 +14,9 @@ from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.pairs import Pairs
+from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
 from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells, sigmoid
+from hopbench.retrieval.strategies.hoprank.word_links import WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
 LISTED = 100  # candidates among which ranks and edges are counted
@@ -59,9 +60,26 @@ class ListFacts:
         )
 
     @cached_property
+    def word_links(self) -> WordLinks:
+        """The links by words of the first `READ` with the very first."""
+        return WordLinks.of(self.candidates.corpus, self.candidates.question, self.closeness)
+
+    @cached_property
+    def three_together(self) -> Floats:
+        """How close each of the first `READ` comes to the question with two partners, (k, p, p), by idf shares."""
+        close = self.closeness.chunk
+        two = np.maximum(close[:PARTNERS, None], close[:PARTNERS])
+        return self.candidates.question.share(np.maximum(close[:, None, None], two))
+
+    @cached_property
     def sure(self) -> Floats:
         """σ(score − fifth best score) of each, (k,)."""
         return sigmoid(self.score - self.score[min(4, len(self.score) - 1)])
+
+    @property
+    def partners_sure(self) -> Floats:
+        """The same of the first `PARTNERS`, (p,)."""
+        return self.sure[:PARTNERS]
 
     @property
     def above(self) -> Flags:

@@ -19,6 +19,7 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
 from hopbench.retrieval.strategies.hoprank.standing import STANDING
 from hopbench.retrieval.strategies.hoprank.trees import FEATURE_DECIMALS
+from hopbench.retrieval.strategies.hoprank.word_link_features import WORD_LINK_FEATURES
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, columns
 
 TELLING_EDGE = 0.1
@@ -140,7 +141,7 @@ def tree_names() -> tuple[str, ...]:
     return (
         *(feature.__name__ for feature in BASE_FEATURES),
         *PATHS,
-        *(feature.__name__ for feature in (*LIST_FEATURES, *PAIR_FEATURES)),
+        *(feature.__name__ for feature in (*LIST_FEATURES, *PAIR_FEATURES, *WORD_LINK_FEATURES)),
         *(f"best_{feature.__name__}" for feature in EDGE_FEATURES),
     )
 
@@ -148,6 +149,6 @@ def tree_names() -> tuple[str, ...]:
 def tree_features(facts: ListFacts) -> Floats:
     """The features of the first `READ`, (k, f), on a grid of decimals: no last bit decides at a threshold."""
     listed = columns([feature(facts) for feature in LIST_FEATURES])
-    paired = columns([feature(facts) for feature in PAIR_FEATURES])
+    paired = columns([feature(facts) for feature in (*PAIR_FEATURES, *WORD_LINK_FEATURES)])
     parts = facts.base, facts.paths, listed, paired, facts.best
     return np.concatenate([part[:READ] for part in parts], axis=1).round(FEATURE_DECIMALS)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.list_facts import TOP, ListFacts
-from hopbench.retrieval.strategies.hoprank.standing import rank_of
+from hopbench.retrieval.strategies.hoprank.standing import behind, rank_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
 
 
@@ -32,17 +32,17 @@ def close_open(facts: ListFacts) -> Floats:
 
 def close_sentence(facts: ListFacts) -> Floats:
     """How close its best sentence comes to the open words, by their idf shares."""
-    return facts.closeness.best(facts.candidates.question.open_share(facts.closeness.sentence))
+    return facts.closeness.read.best(facts.candidates.question.open_share(facts.closeness.sentence))
 
 
 def sentence_dense(facts: ListFacts) -> Floats:
     """Cosine of its best sentence and the question, words weighed by idf."""
-    return facts.closeness.best(facts.closeness.dense)
+    return facts.closeness.read.best(facts.closeness.dense)
 
 
 def sentence_dense_open(facts: ListFacts) -> Floats:
     """The same with the open words only."""
-    return facts.closeness.best(facts.closeness.dense_open)
+    return facts.closeness.read.best(facts.closeness.dense_open)
 
 
 def sentence_dense_rank(facts: ListFacts) -> Floats:
@@ -50,18 +50,9 @@ def sentence_dense_rank(facts: ListFacts) -> Floats:
     return rank_of(sentence_dense(facts))
 
 
-def _sure(facts: ListFacts) -> Floats:
-    """σ(score − fifth best score) of each partner, (p,)."""
-    return facts.sure[: facts.pairs.others.shape[1]]
-
-
-def _behind(values: Floats) -> Floats:
-    return np.asarray(values - values.max())
-
-
 def _best_or_own(facts: ListFacts, where: Flags) -> Floats:
     pairs = facts.pairs
-    return _behind(np.maximum(pairs.best(pairs.together, where), pairs.own))
+    return behind(np.maximum(pairs.best(pairs.together, where), pairs.own))
 
 
 def pair_any(facts: ListFacts) -> Floats:
@@ -71,7 +62,7 @@ def pair_any(facts: ListFacts) -> Floats:
 
 def pair_any_sure(facts: ListFacts) -> Floats:
     """The same with σ(score − fifth best score) of the partner as factor."""
-    return _behind(facts.pairs.best(facts.pairs.together * _sure(facts), facts.pairs.others))
+    return behind(facts.pairs.best(facts.pairs.together * facts.partners_sure, facts.pairs.others))
 
 
 def pair_edge(facts: ListFacts) -> Floats:
@@ -81,7 +72,7 @@ def pair_edge(facts: ListFacts) -> Floats:
 
 def pair_edge_sure(facts: ListFacts) -> Floats:
     """`pair_any_sure` with such partners."""
-    return _behind(facts.pairs.best(facts.pairs.together * _sure(facts), facts.pairs.linked))
+    return behind(facts.pairs.best(facts.pairs.together * facts.partners_sure, facts.pairs.linked))
 
 
 def pair_edge_gain(facts: ListFacts) -> Floats:
@@ -103,7 +94,7 @@ def pair_title(facts: ListFacts) -> Floats:
 def pair_title_open(facts: ListFacts) -> Floats:
     """The same for the open words."""
     pairs = facts.pairs
-    return _behind(np.maximum(pairs.best(pairs.open_together, pairs.titled), pairs.open_own))
+    return behind(np.maximum(pairs.best(pairs.open_together, pairs.titled), pairs.open_own))
 
 
 def pair_title_adds(facts: ListFacts) -> Floats:
@@ -113,7 +104,7 @@ def pair_title_adds(facts: ListFacts) -> Floats:
 
 def pair_title_sentences(facts: ListFacts) -> Floats:
     """`pair_any_sure` with such partners, of the title and best sentence of both."""
-    return _behind(facts.pairs.best(facts.pairs.of_sentences * _sure(facts), facts.pairs.titled))
+    return behind(facts.pairs.best(facts.pairs.of_sentences * facts.partners_sure, facts.pairs.titled))
 
 
 def pair_linked(facts: ListFacts) -> Floats:
@@ -123,14 +114,14 @@ def pair_linked(facts: ListFacts) -> Floats:
 
 def pair_linked_sure(facts: ListFacts) -> Floats:
     """`pair_any_sure` with partners linked either way, but minus the value of the first one."""
-    values = facts.pairs.best(facts.pairs.together * _sure(facts), facts.pairs.linked | facts.pairs.titled)
+    values = facts.pairs.best(facts.pairs.together * facts.partners_sure, facts.pairs.linked | facts.pairs.titled)
     return np.asarray(values - values[0])
 
 
 def pair_linked_sentences(facts: ListFacts) -> Floats:
     """`pair_any_sure` with partners linked either way, of the title and best sentence of both."""
-    values = facts.pairs.of_sentences * _sure(facts)
-    return _behind(facts.pairs.best(values, facts.pairs.linked | facts.pairs.titled))
+    values = facts.pairs.of_sentences * facts.partners_sure
+    return behind(facts.pairs.best(values, facts.pairs.linked | facts.pairs.titled))
 
 
 def titles_linked(facts: ListFacts) -> Floats:

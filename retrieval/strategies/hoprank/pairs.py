@@ -73,10 +73,9 @@ class Pairs:
 def _title_and_best(question: ReadQuestion, closeness: Closeness) -> Floats:
     """How close the question's words come to those of each chunk's title and best sentence, (k, w)."""
     share = question.share(closeness.sentence)
-    owner = np.repeat(np.arange(len(closeness.chunk)), np.diff(closeness.first))
-    order = np.lexsort((-share, owner))  # stable: the first of equal ones
-    best = order[closeness.first[:-1]]
-    return np.asarray(np.maximum(closeness.sentence[best], closeness.sentence[closeness.first[:-1]]))
+    titles = closeness.read.first[:-1]
+    order = np.lexsort((-share, closeness.read.chunk))  # stable: the first of equal ones
+    return np.asarray(np.maximum(closeness.sentence[order[titles]], closeness.sentence[titles]))
 
 
 def _titled(corpus: CorpusIndex, chunks: Numbers) -> Flags:

@@ -17,6 +17,11 @@ def rank_of(values: Floats) -> Floats:
     return ranks
 
 
+def behind(values: Floats) -> Floats:
+    """Each value minus the best one."""
+    return np.asarray(values - values.max())
+
+
 def lead_over(facts: ListFacts, rank: int) -> Floats:
     """The linear score minus that at a rank from 0, the last where there are fewer."""
     return np.asarray(facts.score - facts.score[min(rank, len(facts.score) - 1)])

@@ -21,7 +21,7 @@ from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import KINDS
-from hopbench.retrieval.strategies.hoprank.weights import score_names, to_json
+from hopbench.retrieval.strategies.hoprank.weights import Weights, score_names, to_json
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 GOLD = (("p01", "p02"), ("p04", "p08"), ("p06", "p10"))
@@ -185,6 +185,26 @@ def test_every_question_is_tested_once_a_setting(group: Sequence[TrainingExample
         0.0 <= one.recall_interval[0] <= one.recall_at_5 <= one.recall_interval[1] <= 1.0 for one in folds + sets
     )
     assert [] == left_out(Trainer(), group[:3], told)
+
+
+def test_questions_with_the_same_gold_are_also_kept_apart(index: Index) -> None:
+    """The first two of four share p02: tested on the one, nothing is learned from the other."""
+    gold = (GOLD[0], ("p02",), GOLD[1], GOLD[2])
+    asked = tuple(BenchmarkQuestion(f"q{place}", ASKED[place % 3].text, gold=gold[place]) for place in range(len(gold)))
+    examples = list(training_examples(Benchmark("same", tuple(WORLD), asked, "tune"), index, HopRank()))
+    learned: list[set[str]] = []
+
+    class Watched(Trainer):
+        def fit(self, group: Sequence[TrainingExample]) -> Weights:
+            learned.append({example.question.id for example in group})
+            return super().fit(group)
+
+    figures = cross_validated(Watched(), examples, 4, told)
+
+    assert ["cross-validated", "cross-validated apart"] == [one.setting for one in figures]
+    assert [3, 3, 3, 3] == [len(each) for each in learned[:4]]
+    assert [{"q2", "q3"}, {"q2", "q3"}] == [each for each in learned[4:] if len(each) == 2]
+    assert 2 == sum(len(each) == 3 for each in learned[4:])
 
 
 def test_no_gold_is_nothing_to_learn_from(index: Index) -> None:

@@ -87,7 +87,7 @@ def test_closeness_is_that_of_the_closest_words(listed: list[ListFacts]) -> None
         for row, chunk in enumerate(facts.chunks[:READ].tolist()):
             wanted = of_one(facts.candidates, chunk)
             assert wanted.tolist() == pytest.approx(close.chunk[row].tolist())
-            sentences = close.sentence[close.first[row] : close.first[row + 1]]
+            sentences = close.sentence[close.read.first[row] : close.read.first[row + 1]]
             assert sentences.max(axis=0).tolist() == close.chunk[row].tolist()
 
 

@@ -1,0 +1,168 @@
+"""Links by words against their definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.graphs import ASKED, WORLD, built_index, plan_of
+
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank import HopRank
+from hopbench.retrieval.strategies.hoprank import word_link_features as features
+from hopbench.retrieval.strategies.hoprank.list_facts import READ, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS
+from hopbench.retrieval.strategies.hoprank.scoring import passes
+from hopbench.retrieval.strategies.hoprank.weights import shipped
+from hopbench.retrieval.strategies.hoprank.word_links import RARE
+from hopbench.retrieval.types import Counters, Passage, Question
+
+
+def listed_of(index: Index, asked: list[Question]) -> list[ListFacts]:
+    found = HopRank().candidates(Batch(index, asked), Counters())
+    return [list_facts(candidates, list(passes(candidates, shipped(), 8))) for candidates in found]
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> list[ListFacts]:
+    return listed_of(built_index(plan_of(WORLD), tmp_path_factory.mktemp("world")), ASKED)
+
+
+class Read:
+    """The listed chunks as sets of content words, sentence by sentence."""
+
+    def __init__(self, facts: ListFacts) -> None:
+        words = facts.candidates.corpus.words
+        spelled = list(words.vocabulary)
+        self.idf = dict(zip(spelled, words.idf.tolist(), strict=True))
+        self.frequency = dict(zip(spelled, words.frequency.tolist(), strict=True))
+        self.question = set(facts.candidates.question.words)
+        self.sentences = []
+        for chunk in facts.chunks[:READ].tolist():
+            own = range(words.chunk_start[chunk], words.chunk_start[chunk + 1])
+            ends = [words.sentence_start[place : place + 2] for place in own]
+            inside = [words.numbers[begin:end].tolist() for begin, end in ends]
+            self.sentences.append([{spelled[one] for one in each if not words.stop[one]} for each in inside])
+        self.titles = [each[0] for each in self.sentences]
+        self.chunks = [set().union(*each) for each in self.sentences]
+        self.log = np.log(facts.candidates.corpus.chunks + 1.0)
+
+    def mass(self, words: set[str]) -> float:
+        return sum(self.idf[word] for word in words)
+
+    def share(self, title: set[str], of: set[str]) -> float:
+        return self.mass(title & of) / self.mass(title) if title else 0.0
+
+
+def test_titles_in_chunks_by_their_definition(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        links, read = facts.word_links, Read(facts)
+        count = len(read.titles)
+        assert (count, min(PARTNERS, count)) == links.title.shape
+        for one, title in enumerate(read.titles):
+            asked = read.share(title, read.question)
+            assert asked == pytest.approx(links.asked[one], abs=1e-6)
+            for other in range(links.title.shape[1]):
+                chunk, same = read.chunks[other], one == other
+                found = 0.0 if same else read.share(title, chunk)
+                explained = asked if same else read.share(title, chunk | read.question)
+                new = 0.0 if same else read.mass(title & chunk - read.question) / read.log
+                holds = 0.0 if same else read.share(read.titles[other], read.chunks[one])
+                assert found == pytest.approx(links.title[one, other], abs=1e-6)
+                assert explained == pytest.approx(links.explained[one, other], abs=1e-6)
+                assert new == pytest.approx(links.new[one, other], abs=1e-6)
+                assert holds == pytest.approx(links.holds[one, other], abs=1e-6)
+
+
+def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        links, read, close = facts.word_links, Read(facts), facts.closeness
+        question, first = facts.candidates.question, close.read.first
+        with_title = [
+            np.maximum(close.sentence[first[chunk] + place], close.sentence[first[chunk]])
+            for chunk, sentences in enumerate(read.sentences)
+            for place in range(len(sentences))
+        ]
+        near = [question.share(each[None])[0] for each in with_title]
+        for place, partner in enumerate(links.partner.tolist()):
+            sentence = read.sentences[partner][place - first[partner]]
+            assert near[place] == links.told[place]
+            for one, title in enumerate(read.titles):
+                same = one == partner
+                together = question.share(np.maximum(close.chunk[one], with_title[place])[None])[0]
+                assert together == links.together_told[one, place]
+                assert (0.0 if same else read.share(title, sentence)) == pytest.approx(
+                    links.title_told[one, place], abs=1e-6
+                )
+                new = 0.0 if same else read.mass(title & sentence - read.question) / read.log
+                assert new == pytest.approx(links.new_told[one, place], abs=1e-6)
+        for partner in range(links.holds_told.shape[0]):
+            for one, sentences in enumerate(read.sentences):
+                told = [
+                    read.share(read.titles[partner], sentence) * near[first[one] + place]
+                    for place, sentence in enumerate(sentences)
+                ]
+                wanted = 0.0 if one == partner else max(told)
+                assert wanted == pytest.approx(links.holds_told[partner, one], abs=1e-6)
+
+
+def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        links, read = facts.word_links, Read(facts)
+        for one, chunk in enumerate(read.chunks):
+            for other in range(links.rare.shape[1]):
+                both = {word for word in chunk & read.chunks[other] if 2 <= read.frequency[word] <= RARE}
+                wanted = sum((read.frequency[word] - 1) ** -0.5 for word in both - read.question)
+                assert (0.0 if one == other else wanted) == pytest.approx(links.rare[one, other], abs=1e-6)
+
+
+def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        links, close = facts.word_links, facts.closeness.chunk
+        sure, share = facts.partners_sure.tolist(), facts.candidates.question.share
+        partners = range(len(sure))
+        link = [
+            [max(links.title[one, p], links.holds[one, p], min(links.rare[one, p], 1.0)) * sure[p] for p in partners]
+            for one in range(len(close))
+        ]
+        for one in range(len(close)):
+            chained, beside = [0.0], [0.0]
+            for p in partners:
+                for q in partners:
+                    together = share(np.maximum(np.maximum(close[one], close[p]), close[q])[None])[0]
+                    chained.append(together * link[one][p] * max(link[p][q], link[q][p]))
+                    beside.append(together * sure[p] * sure[q] * max(link[one][p], link[one][q]))
+            assert max(chained) == pytest.approx(features.chain(facts)[one])
+            assert max(beside) == pytest.approx(features.chain_sure(facts)[one])
+        assert 0.0 == features.chain_behind(facts).max()
+
+
+def test_a_title_in_other_words_than_the_name_is_found(tmp_path: Path) -> None:
+    """No entity leads from "Iowa State" to the gold passage: the words of its title do."""
+    passages = [
+        Passage("p1", "Tom Watkins", "Tom Watkins is a running back. He played college football at Iowa State."),
+        Passage("p2", "Iowa State Cyclones football", "The Cyclones are a team that was founded in 1892."),
+        Passage("p3", "Ohio", "Ohio is a state of rivers. A team was founded there."),
+    ]
+    asked = [Question("q", "When was the college football team of Tom Watkins founded?")]
+    (facts,) = listed_of(built_index(plan_of(passages), tmp_path), asked)
+    order = facts.chunks.tolist()
+    gold, other, first = order.index(1), order.index(2), order.index(0)
+    held = facts.word_links.title[:, first]
+
+    # of the title's four words all but "Cyclones" stand in p1
+    words = facts.candidates.corpus.words
+    idf = words.idf[[words.vocabulary[word] for word in ("iowa", "state", "football", "cyclones")]]
+    assert idf[:3].sum() / idf.sum() == pytest.approx(held[gold], abs=1e-6)
+    assert 0.0 == held[other]
+    assert held[gold] > features.title_in(facts)[other]
+
+
+def test_one_candidate_alone_has_no_links(tmp_path: Path) -> None:
+    (facts,) = listed_of(built_index(plan_of([Passage("a", "It", "it is.")]), tmp_path), ASKED[:1])
+
+    values = [feature(facts) for feature in features.WORD_LINK_FEATURES]
+
+    assert all((1,) == each.shape and np.isfinite(each).all() for each in values)
+    assert not facts.word_links.title.any()
