@@ -11,8 +11,8 @@ from hopbench.flows.graph.build import open_index
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.build import settings
-from hopbench.retrieval.index import EXACT, Batch, Index
-from hopbench.retrieval.search.approximate import GRAPH, VERSION
+from hopbench.retrieval.index import APPROXIMATE, EXACT, Batch, Index
+from hopbench.retrieval.search.approximate import GRAPH
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.types import Question
 
@@ -34,14 +34,14 @@ def test_small_corpora_are_searched_exactly(tmp_path: Path) -> None:
 def test_large_corpora_are_searched_approximately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "EXACT_PASSAGES", 1)
     _, index = opened(tmp_path, store="arrays", similar="exact")
-    assert index.search == VERSION
+    assert index.search == APPROXIMATE
     (top,) = Batch(index, QUESTIONS).dense
     assert sorted(top.rows.tolist()) == list(range(len(index.chunks)))
     (kept,) = (tmp_path / "home/cache/search").glob(f"*/near-chunks/{GRAPH}")
     assert kept.stat().st_size
 
 
-@pytest.mark.parametrize(("method", "search"), [("exact", EXACT), ("approximate", VERSION)])
+@pytest.mark.parametrize(("method", "search"), [("exact", EXACT), ("approximate", APPROXIMATE)])
 def test_either_way_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, search: str) -> None:
     monkeypatch.setattr(settings, "EXACT_PASSAGES", 1 if method == "exact" else 1000)
     options, index = opened(tmp_path, dense=method, similar="exact")
