@@ -210,7 +210,8 @@ class DualLevel(Strategy):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
             return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], notes)
-        lists = {"local": [ids[row] for row in local.rows], "global": [ids[row] for row in broad.rows]}
+        near, far = local.by_chunk(ids), broad.by_chunk(ids)
+        lists = {"local": list(near), "global": list(far)}
         weights = {"local": self.local_weight, "global": self.global_weight, "initial": self.initial_weight}
         if self.mode == "mix":
             lists["initial"] = [chunk for chunk, _ in initial]
@@ -219,11 +220,9 @@ class DualLevel(Strategy):
         for name, part in parts.items():
             for chunk, value in part.items():
                 scores[chunk] = scores.get(chunk, 0.0) + weights[name] * value
-        places = {chunk: rank for rank, chunk in enumerate(lists["local"])}
-        others = {chunk: rank for rank, chunk in enumerate(lists["global"])}
         hits = []
         for chunk, score in ordered(scores)[:KEEP]:
-            path = provenance.path(chunk, local, places.get(chunk), broad, others.get(chunk))
+            path = provenance.path(near.get(chunk), far.get(chunk))
             components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
             hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
         counts = {
