@@ -73,7 +73,7 @@ class EdgeTable:
         if len(new):
             self._asked = np.concatenate([self._asked, new])
             edges, values = self._read(new)
-            self.edges = Edges.joined(self.edges, edges)
+            self.edges = Edges.joined(self.edges, edges) if len(self.edges) else edges
             self.features = np.concatenate([self.features, values])
         if len(anchors) == len(self._asked):
             return self.edges, self.features
@@ -128,11 +128,12 @@ def follow(
     for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
         logits[chosen] = models[kind].logit(features[chosen])
-    before = Lookup.of(starting, probability)[edges.anchor]
+    (leaving, anchor), (led_to, place) = edges.anchors, edges.targets
+    before = Lookup.of(starting, probability)[leaving][anchor]
     probability = sigmoid(logits)
     value = before * probability
-    chunks = distinct(np.concatenate([candidates.pool.chunks, edges.target]))
-    target = chunks.searchsorted(edges.target)
+    chunks = distinct(np.concatenate([candidates.pool.chunks, led_to]))
+    target = chunks.searchsorted(led_to)[place]
     best = np.full(len(chunks), NOWHERE, np.int64)
     order = len(value) - 1 - value[::-1].argsort(kind="stable")
     best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
@@ -151,9 +152,9 @@ def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, tr
         best = best_in_cells(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
         others = path_features(edges.where(plain), target[plain], value[plain], size)
         return np.concatenate([others, best, log(1.0 + best / SMALL)], axis=1)
-    anchors = distinct(edges.anchor)
+    anchors, anchor = edges.anchors
     by_kind = best_in_cells(target, edges.kind, value, (size, TRIPLE))
-    best = best_in_cells(target, anchors.searchsorted(edges.anchor), value, (size, len(anchors)))
+    best = best_in_cells(target, anchor, value, (size, len(anchors)))
     several = 1.0 - np.multiply.reduce(1.0 - np.minimum(best, SURE), axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), several])
     logs = np.full(values.shape, LOG_SMALL)
