@@ -5,22 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.graphs import ASKED
 from tests.support.sweeps import write_benchmark
 
-from hopbench.flows.graph.build import open_index
+from hopbench.flows.graph.build import built_graph, open_index
+from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.build import settings
-from hopbench.retrieval.index import APPROXIMATE, EXACT, Batch, Index
+from hopbench.retrieval.index import APPROXIMATE, EXACT, Batch, Index, near_rows
 from hopbench.retrieval.search.approximate import GRAPH
+from hopbench.retrieval.search.cell_search import CellSearch
+from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
-from hopbench.retrieval.types import Question
+from hopbench.retrieval.types import Counters, Question
 
 QUESTIONS = [Question("q1", "Who directed the film?")]
 
 
 def opened(tmp_path: Path, **flags: str) -> tuple[GraphOptions, Index]:
-    options = GraphOptions(dataset=str(write_benchmark(tmp_path / "tiny")), **flags)  # type: ignore[arg-type]
+    place = tmp_path / "tiny"
+    if not place.exists():
+        write_benchmark(place)
+    options = GraphOptions(dataset=str(place), **flags)  # type: ignore[arg-type]
     home = Home(tmp_path / "home").prepare()
     return options, open_index(options, options.graph_plan(options.benchmark(), home), home, search=False)
 
@@ -39,6 +46,29 @@ def test_large_corpora_are_searched_approximately(tmp_path: Path, monkeypatch: p
     assert sorted(top.rows.tolist()) == list(range(len(index.chunks)))
     (kept,) = (tmp_path / "home/cache/search").glob(f"*/near-chunks/{GRAPH}")
     assert kept.stat().st_size
+
+
+@pytest.mark.parametrize("label", ["dual_level", "dual_level[entity_text=name]", "entity_expansion"])
+def test_many_names_are_searched_by_cells_that_are_kept_with_the_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str
+) -> None:
+    def ranked(least: int) -> list[tuple[str, float]]:
+        monkeypatch.setattr(near_rows, "LEAST_ROWS", least)
+        options, index = opened(tmp_path, store="arrays", dense="approximate", similar="exact")
+        home = Home(tmp_path / "home")
+        built_graph(options.graph_plan(options.benchmark(), home), index, home, plain_steps)
+        (ranking,) = make(label).rank(Batch(index, ASKED[:1]), Counters())
+        return [(hit.chunk_id, hit.score) for hit in ranking.hits]
+
+    exact = ranked(1_000_000)
+    assert [] == list((tmp_path / "home/cache/search").glob("*/cells-*"))
+    assert exact == ranked(1)  # of a few names all that are near are found
+    made = [place.name for place in (tmp_path / "home/cache/search").glob("*/cells-*")]
+    assert made == {"dual_level": ["cells-described-entities"], "entity_expansion": ["cells-entity-names"]}.get(
+        label, ["cells-name-entities"]
+    )
+    monkeypatch.setattr(CellSearch, "fit", None)  # it is not made again
+    assert exact == ranked(1)
 
 
 @pytest.mark.parametrize(("method", "search"), [("exact", EXACT), ("approximate", APPROXIMATE)])
