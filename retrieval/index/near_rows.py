@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index.index import APPROXIMATE, Index
 from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, CellSearch
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.support.notice import notice
+
+T = TypeVar("T", bound=np.generic)
 
 
 def nearest_rows(
@@ -37,6 +41,6 @@ def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Vecto
     return CellSearch.of_arrays(vectors, index.graph_arrays(name, VERSION, lambda: made().arrays()))
 
 
-def spread(vectors: Vectors, count: int = SAMPLE) -> Vectors:
-    """Some of the rows (n, d), at equal distances."""
-    return np.asarray(vectors[:: max(len(vectors) // count, 1)][:count])
+def spread(rows: NDArray[T], count: int = SAMPLE) -> NDArray[T]:
+    """Some of the rows (n, …), at equal distances."""
+    return rows if len(rows) <= count else np.asarray(rows[np.arange(count) * len(rows) // count])
