@@ -94,11 +94,12 @@ class LexicalIndex:
         scores = np.zeros(len(rows), np.float32)
         if known := self._known(question):
             index = self._index.scores
+            wanted = rows.astype(index["indices"].dtype)  # of another type, searchsorted would copy all postings
             for token in self._index.get_tokens_ids(known):  # float32 sums in the order of `get_scores`
                 part = slice(int(index["indptr"][token]), int(index["indptr"][token + 1]))
                 chunks = index["indices"][part]
-                places = np.minimum(chunks.searchsorted(rows), len(chunks) - 1)
-                scores += np.where(chunks[places] == rows, index["data"][part][places], np.float32(0.0))
+                places = np.minimum(chunks.searchsorted(wanted), len(chunks) - 1)
+                scores += np.where(chunks[places] == wanted, index["data"][part][places], np.float32(0.0))
         return np.asarray(np.round(scores, COSINE_DECIMALS), np.float64)
 
     def _known(self, question: str) -> list[str]:
