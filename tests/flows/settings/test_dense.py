@@ -48,9 +48,17 @@ def test_large_corpora_are_searched_approximately(tmp_path: Path, monkeypatch: p
     assert kept.stat().st_size
 
 
-@pytest.mark.parametrize("label", ["dual_level", "dual_level[entity_text=name]", "entity_expansion"])
+@pytest.mark.parametrize(
+    ("label", "cells"),
+    [
+        ("dual_level", "described-entities"),
+        ("dual_level[entity_text=name]", "name-entities"),
+        ("entity_expansion", "entity-names"),
+        ("expansion_queries", "chunks-for-pairs-of-names"),
+    ],
+)
 def test_many_names_are_searched_by_cells_that_are_kept_with_the_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str, cells: str
 ) -> None:
     def ranked(least: int) -> list[tuple[str, float]]:
         monkeypatch.setattr(near_rows, "LEAST_ROWS", least)
@@ -64,9 +72,7 @@ def test_many_names_are_searched_by_cells_that_are_kept_with_the_graph(
     assert [] == list((tmp_path / "home/cache/search").glob("*/cells-*"))
     assert exact == ranked(1)  # of a few names all that are near are found
     made = [place.name for place in (tmp_path / "home/cache/search").glob("*/cells-*")]
-    assert made == {"dual_level": ["cells-described-entities"], "entity_expansion": ["cells-entity-names"]}.get(
-        label, ["cells-name-entities"]
-    )
+    assert made == [f"cells-{cells}"]
     monkeypatch.setattr(CellSearch, "fit", None)  # it is not made again
     assert exact == ranked(1)
 
