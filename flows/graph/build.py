@@ -20,6 +20,7 @@ from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.build.settings import APPROXIMATE, method_for
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
+from hopbench.retrieval.index import APPROXIMATE as APPROXIMATE_SEARCH
 from hopbench.retrieval.index import Index, approximate_dense
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.support.notice import notice
@@ -46,9 +47,7 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bo
 
         index.search, index.native = NATIVE, native_dense
     elif (options.dense or method_for(len(plan.passages))) == APPROXIMATE:
-        from hopbench.retrieval.search.approximate import VERSION
-
-        index.search, index.native = VERSION, approximate_dense
+        index.search, index.native = APPROXIMATE_SEARCH, approximate_dense
     if search:
         _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
     return index

@@ -1,10 +1,11 @@
 """What strategies search: an index over one corpus and its graph, and batches of questions put to it."""
 
 from hopbench.retrieval.index.batch import Batch
-from hopbench.retrieval.index.index import EXACT, INDEX_VALUES, Index, approximate_dense
+from hopbench.retrieval.index.index import APPROXIMATE, EXACT, INDEX_VALUES, Index, approximate_dense
 from hopbench.retrieval.index.kept import Arrays
 from hopbench.retrieval.index.linker import Link, Linker, Uncapitalised
 from hopbench.retrieval.index.memo import Memo, ReadCache
+from hopbench.retrieval.index.near_rows import nearest_rows, spread
 from hopbench.retrieval.index.services import (
     CommunitySummaries,
     Keywords,
@@ -16,6 +17,7 @@ from hopbench.retrieval.index.services import (
 )
 
 __all__ = [
+    "APPROXIMATE",
     "EXACT",
     "INDEX_VALUES",
     "Arrays",
@@ -34,4 +36,6 @@ __all__ = [
     "TreeRelevance",
     "Uncapitalised",
     "approximate_dense",
+    "nearest_rows",
+    "spread",
 ]

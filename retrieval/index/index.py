@@ -13,7 +13,9 @@ from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index.kept import Arrays, KeptSearch
 from hopbench.retrieval.index.memo import Memo, ReadCache
 from hopbench.retrieval.index.services import Services
+from hopbench.retrieval.search.approximate import VERSION as GRAPH_VERSION
 from hopbench.retrieval.search.approximate import ApproximateSearch
+from hopbench.retrieval.search.cell_search import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
@@ -21,6 +23,7 @@ from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk, Source
 
 EXACT = "exact"
+APPROXIMATE = f"{GRAPH_VERSION} {CELLS_VERSION}"  # by a graph of near chunks, and by cells of names
 LINKED_A_MINUTE = 120_000  # chunks, at a million: for what is said of it
 INDEX_VALUES = 64  # of `Index.memo`: matrices as large as the graph, several for each setting of a sweep
 

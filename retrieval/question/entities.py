@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.index import Batch, Index, Keywords, Linker
-from hopbench.retrieval.search.exact import cosines, dense_top
+from hopbench.retrieval.index import Batch, Index, Keywords, Linker, nearest_rows, spread
+from hopbench.retrieval.search.cell_search import SAMPLE
+from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters
 
@@ -54,7 +55,7 @@ def nearest_names(
     known = name_vectors(batch.index, linker, counters)
     entities = sorted({entity for _, entity in wanted})
     rows = [known.row_of[entity] for entity in entities]
-    nearest = dict(zip(entities, known.nearest(known.vectors[rows], limit, skip=rows), strict=True))
+    nearest = dict(zip(entities, known.nearest(batch.index, known.vectors[rows], limit, skip=rows), strict=True))
     return [[known.names[row] for row in nearest[entity]] for _, entity in wanted]
 
 
@@ -75,13 +76,20 @@ class NameVectors:
         """Cosines of some rows with a vector of shape (d,)."""
         return cosines(self.vectors, rows, vector)
 
-    def nearest(self, vectors: Vectors, limit: int, minimum: float = -1.0, skip: Sequence[int] = ()) -> list[list[int]]:
+    def nearest(
+        self, index: Index, vectors: Vectors, limit: int, minimum: float = -1.0, skip: Sequence[int] = ()
+    ) -> list[list[int]]:
         """For each vector, shape (k, d), the rows of the `limit` nearest names, best first, ties to the smaller id.
 
         Only cosines of at least `minimum` count, and never the row that `skip` names for the vector.
         """
+
+        def asking() -> Vectors:  # names ask for their like, and questions are texts
+            return np.concatenate([spread(each, SAMPLE // 2) for each in (self.vectors, index.vectors)])
+
         nearest: list[list[int]] = []
-        for number, best in enumerate(dense_top(vectors, self.vectors, limit + bool(skip))):
+        found = nearest_rows(index, "entity names", self.vectors, asking, vectors, limit + bool(skip))
+        for number, best in enumerate(found):
             values = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
             passing = [row for row, value in values if value >= minimum and (not skip or row != skip[number])]
             nearest.append(passing[:limit])

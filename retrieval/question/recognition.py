@@ -92,7 +92,8 @@ def _similar(
     if not numbers or not nearest:
         return [[] for _ in numbers]
     known = name_vectors(batch.index, reader, counters)
-    return [[known.entities[row] for row in rows] for rows in known.nearest(batch.vectors[numbers], nearest, minimum)]
+    found = known.nearest(batch.index, batch.vectors[numbers], nearest, minimum)
+    return [[known.entities[row] for row in rows] for rows in found]
 
 
 def read_cards(batch: Batch, counters: Counters, reader: Linker, entities: Sequence[str]) -> dict[str, Card]:

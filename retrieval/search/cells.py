@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.support.arithmetic import summed
+from hopbench.retrieval.support.arithmetic import row_lengths
 
 COARSE = 2.0**11
 PER_CELL = 32  # vectors of the sample for each centroid: more of them did not raise the recall
@@ -76,5 +76,5 @@ def _moved(centroids: Floats, sample: Floats) -> Floats:
         own = (sample[part] @ centroids.T).argmax(axis=1)
         ones = csr_matrix((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(centroids), len(own)))
         sums += ones @ sample[part].astype(np.float64)  # multiples of 2⁻¹¹: exact in any order
-    lengths = np.sqrt(summed((sums * sums).T))[:, None]
+    lengths = row_lengths(sums)[:, None]
     return coarse(np.divide(sums, lengths, out=centroids.astype(np.float64), where=lengths > 0).astype(np.float32))

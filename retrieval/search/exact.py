@@ -60,6 +60,11 @@ class LexicalIndex:
         found._size = int((folder / SIZE).read_text(encoding="ascii"))
         if any(folder.glob("*.npy")):
             found._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
+            # Plain arrays over the same maps: each slice of an np.memmap takes as long as ten of theirs.
+            found._index.scores = {
+                name: np.asarray(part) if isinstance(part, np.memmap) else part
+                for name, part in found._index.scores.items()
+            }
         return found
 
     def _tokens(self, text: str) -> list[str]:
@@ -89,11 +94,12 @@ class LexicalIndex:
         scores = np.zeros(len(rows), np.float32)
         if known := self._known(question):
             index = self._index.scores
+            wanted = rows.astype(index["indices"].dtype)  # of another type, searchsorted would copy all postings
             for token in self._index.get_tokens_ids(known):  # float32 sums in the order of `get_scores`
                 part = slice(int(index["indptr"][token]), int(index["indptr"][token + 1]))
                 chunks = index["indices"][part]
-                places = np.minimum(chunks.searchsorted(rows), len(chunks) - 1)
-                scores += np.where(chunks[places] == rows, index["data"][part][places], np.float32(0.0))
+                places = np.minimum(chunks.searchsorted(wanted), len(chunks) - 1)
+                scores += np.where(chunks[places] == wanted, index["data"][part][places], np.float32(0.0))
         return np.asarray(np.round(scores, COSINE_DECIMALS), np.float64)
 
     def _known(self, question: str) -> list[str]:

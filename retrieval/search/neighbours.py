@@ -35,21 +35,28 @@ class Candidates:
 
     Or of each of (q, d) `questions` in place of the rows themselves. `least`, a value for each who asks, is the float32
     product below which a row need not be offered another one. Safe for threads; a reader that sees an old value of
-    `least` offers more than it needs to. Each pair of a row and a candidate comes in once.
+    `least` offers more than it needs to. Each pair of a row and a candidate comes in once. `error` is how far what is
+    offered may be from the product of the two vectors, beside float32's own rounding.
     """
 
     def __init__(
-        self, vectors: NDArray[np.float32], k: int, floor: float, questions: NDArray[np.float32] | None = None
+        self,
+        vectors: NDArray[np.float32],
+        k: int,
+        floor: float,
+        questions: NDArray[np.float32] | None = None,
+        *,
+        error: float = 0.0,
     ) -> None:
         self._vectors, self._k, self._floor = vectors, k, floor
         self._asking = vectors if questions is None else questions
-        self._gap = slack(vectors.shape[1])
+        self._gap = slack(vectors.shape[1]) + 2.0 * error
         self._parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
         self._held, self._limit = 0, max(HELD_FOR_EACH * k * len(self._asking), LEAST_HELD)
         self._lock = Lock()
         self.least = np.full(len(self._asking), floor - self._gap, np.float32)
 
-    def raise_least(self, rows: Indices | slice, kth: NDArray[np.float32]) -> None:
+    def raise_least(self, rows: Indices | slice, kth: NDArray[np.float32] | np.float32) -> None:
         """Let `kth` be known as a lower bound of the k-th best product of `rows`."""
         with self._lock:
             self.least[rows] = np.maximum(self.least[rows], kth - np.float32(self._gap))

@@ -111,6 +111,17 @@ def summed(values: Floats) -> Floats:
     return _halved(np.array(values, np.float64))
 
 
+def row_lengths(rows: Floats) -> Floats:
+    """The Euclidean lengths of rows (n, d), (n,): of sums in `summed`'s order, without turning the matrix around."""
+    squares = rows * rows
+    left = rows.shape[1]
+    while left > 1:
+        half = (left + 1) // 2
+        squares[:, : left - half] += squares[:, half:left]
+        left = half
+    return np.asarray(np.sqrt(squares[:, 0])) if left else np.zeros(len(rows))
+
+
 def weighted_sum(rows: Floats, weights: Floats) -> Floats:
     """`rows @ weights`, (k, m) and (m,) → (k,), added in a fixed order."""
     return _halved(np.multiply(rows.T, weights[:, None], order="C"))

@@ -19,4 +19,4 @@ def expand_ranges(begins: NDArray[Any], ends: NDArray[Any]) -> tuple[Ints, Ints]
     lengths = ends - begins
     stops = lengths.cumsum()
     owners = np.arange(len(begins)).repeat(lengths)
-    return np.arange(len(owners)) + (begins - stops + lengths)[owners], owners
+    return np.arange(len(owners)) + (ends - stops)[owners], owners

@@ -47,7 +47,8 @@ class Adjacency:
     def mention_weight(self, entity: int, chunk: int) -> float:
         """The weight of a mention edge that exists, by its rows; ten times as fast as scipy's own indexing."""
         begin, end = self.mentions.indptr[entity], self.mentions.indptr[entity + 1]
-        return float(self.mentions.data[begin + self.mentions.indices[begin:end].searchsorted(chunk)])
+        chunks = self.mentions.indices[begin:end]
+        return float(self.mentions.data[begin + chunks.searchsorted(chunks.dtype.type(chunk))])  # else it is copied
 
 
 def adjacency(batch: Batch, counters: Counters) -> Adjacency:

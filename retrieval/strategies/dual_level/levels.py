@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,15 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+class Found(NamedTuple):
+    """A chunk of a level: its place from 0, its row, and the entity or community that led to it, with its cosine."""
+
+    place: int
+    row: int
+    source: int
+    cosine: float
+
+
 @dataclass(frozen=True, eq=False)
 class Level:
     """One level's result for a question: chunk rows, best first, each with the entity or community that led to it.
@@ -36,6 +47,13 @@ class Level:
     sources: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
     cosines: Floats = field(default_factory=lambda: np.zeros(0))
     touched: int = 0
+
+    def by_chunk(self, ids: Sequence[str]) -> dict[str, Found]:
+        """The chunks, best first, by their id; `ids` are those of all rows."""
+        rows, owners = self.rows.tolist(), self.owners.tolist()
+        sources, cosines = self.sources.tolist(), self.cosines.tolist()
+        found = ((row, sources[owner], cosines[owner]) for row, owner in zip(rows, owners, strict=True))
+        return {ids[one[0]]: Found(place, *one) for place, one in enumerate(found)}
 
 
 def chunks_of_entities(
@@ -87,17 +105,13 @@ class Provenance:
         self._index, self._graph, self._known = index, graph, known
         self._mentioned = index.memo.get("entities by chunk", lambda: _entities_by_chunk(graph))
 
-    def path(self, chunk: str, local: Level, place: int | None, broad: Level, other: int | None) -> tuple[Step, ...]:
-        """The steps of the level that ranks the chunk higher, the local one on a tie; none if neither has it."""
-        row = self._index.row_of[chunk]
-        if place is not None and (other is None or place <= other):
-            owner = local.owners[place]
-            cosine = float(local.cosines[owner])
-            return (self._mention(int(local.sources[owner]), row, cosine),)
-        if other is None or self._known is None:
+    def path(self, local: Found | None, broad: Found | None) -> tuple[Step, ...]:
+        """The steps of the level that ranks a chunk higher, the local one on a tie; none if neither has it."""
+        if local is not None and (broad is None or local.place <= broad.place):
+            return (self._mention(local.source, local.row, local.cosine),)
+        if broad is None or self._known is None:
             return ()
-        owner = broad.owners[other]
-        number, cosine = int(broad.sources[owner]), float(broad.cosines[owner])
+        _, row, number, cosine = broad
         entity = self._member(self._known, number, row)
         belongs = Step(IN_COMMUNITY, f"community:{number}", self._graph.entities[entity], cosine, cosine)
         return belongs, self._mention(entity, row, cosine)

@@ -25,7 +25,7 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index import Batch, Keywords, Linker
+from hopbench.retrieval.index import Arrays, Batch, Keywords, Linker, nearest_rows, spread
 from hopbench.retrieval.question.entities import question_keywords
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import TopRows, dense_top
@@ -46,6 +46,7 @@ from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking
 
+VECTORS_VERSION = "entities-1"  # of what is kept in files
 NO_DESCRIPTIONS = Descriptions({}, {}, 0)
 
 
@@ -134,7 +135,7 @@ class DualLevel(Strategy):
     def _local(self, task: _Task) -> list[Level]:
         graph, asked = task.graph, task.asked
         questions, levels = _text_vectors(task.batch, [entity.low for entity in asked]), []
-        for q, near in enumerate(dense_top(questions, self._entity_vectors(task), self.entities)):
+        for q, near in enumerate(self._nearest_entities(task, questions)):
             named = [graph.entity_row[entity] for entity in asked[q].entities if entity in graph.entity_row]
             sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
             level = chunks_of_entities(task.batch, q, graph.mentions, sources, values, self.local_order)
@@ -142,18 +143,28 @@ class DualLevel(Strategy):
             levels.append(level)
         return levels
 
+    def _nearest_entities(self, task: _Task, questions: Vectors) -> Sequence[TopRows]:
+        """The `entities` nearest to each of (q, d) keyword vectors."""
+        index, what = task.batch.index, f"{self.entity_text} entities"
+        known = self._entity_vectors(task)
+        return nearest_rows(index, what, known, lambda: spread(index.vectors), questions, self.entities)
+
     def _entity_vectors(self, task: _Task) -> Vectors:
-        """Embeddings of the graph's entities, (m, d) in the adjacency's order, once per index."""
+        """Embeddings of the graph's entities, (m, d) in the adjacency's order, made once and kept with the graph."""
         described = task.worded.entities if self.entity_text == "described" else {}
 
-        def embedded() -> Vectors:
+        def embedded() -> Arrays:
             name_of = dict(zip(task.reader.name_of, task.reader.name_of.values(), strict=True))  # all are asked for
             named = ((name_of[entity], described.get(entity, "")) for entity in task.graph.entities)
             texts = [f"{name}. {text}" if text else name for name, text in named]
             with stage(task.counters, "entity embedding"):
-                return task.batch.index.embed(texts)
+                return {"vectors": task.batch.index.embed(texts)}
 
-        return task.batch.index.memo.get(("entity vectors", self.entity_text), embedded)
+        def read() -> Vectors:
+            name = f"vectors-{self.entity_text}-entities"
+            return task.batch.index.graph_arrays(name, VECTORS_VERSION, embedded)["vectors"]
+
+        return task.batch.index.memo.get(("entity vectors", self.entity_text), read)
 
     def _global(self, task: _Task) -> tuple[Communities, list[Level]]:
         with stage(task.counters, "communities"):
@@ -199,7 +210,8 @@ class DualLevel(Strategy):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
             return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], notes)
-        lists = {"local": [ids[row] for row in local.rows], "global": [ids[row] for row in broad.rows]}
+        near, far = local.by_chunk(ids), broad.by_chunk(ids)
+        lists = {"local": list(near), "global": list(far)}
         weights = {"local": self.local_weight, "global": self.global_weight, "initial": self.initial_weight}
         if self.mode == "mix":
             lists["initial"] = [chunk for chunk, _ in initial]
@@ -208,11 +220,9 @@ class DualLevel(Strategy):
         for name, part in parts.items():
             for chunk, value in part.items():
                 scores[chunk] = scores.get(chunk, 0.0) + weights[name] * value
-        places = {chunk: rank for rank, chunk in enumerate(lists["local"])}
-        others = {chunk: rank for rank, chunk in enumerate(lists["global"])}
         hits = []
         for chunk, score in ordered(scores)[:KEEP]:
-            path = provenance.path(chunk, local, places.get(chunk), broad, others.get(chunk))
+            path = provenance.path(near.get(chunk), far.get(chunk))
             components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
             hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
         counts = {

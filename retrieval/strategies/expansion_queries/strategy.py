@@ -12,7 +12,7 @@ Decisions where the source is silent or another page decides (docs/strategies.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,11 +28,11 @@ from hopbench.retrieval.strategies.expansion_queries.neighbourhood import (
     expand,
     expansion_queries,
 )
+from hopbench.retrieval.strategies.expansion_queries.searching import search_texts
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 QUERY = "QUERY"
-MOST = 1024  # queries searched at a time: Neo4j's vector index gets them in one transaction
 SEEDS = 10
 NO_SEEDS = "no entity of the graph recognised in the question: the initial ranking"
 
@@ -162,19 +162,6 @@ def _notes(
         "found": sum(len(hits[query.text]) for query in queries),
         "unique": len(query_hits),
     }
-
-
-def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Scored]:
-    """The best `count` chunks by cosine for each text; new texts are embedded in one call."""
-    known: dict[str, Scored] = {} if batch.alone else batch.memo.get(("searches", count), dict)
-    new = [text for text in dict.fromkeys(texts) if text not in known]
-    if not new:
-        return known
-    vectors = batch.index.embed(new)
-    for begin in range(0, len(new), MOST):
-        block = batch.index.nearest(vectors[begin : begin + MOST], count)
-        known.update(zip(new[begin : begin + MOST], map(batch.with_ids, block), strict=True))
-    return known
 
 
 def _steps(hit: QueryHit) -> tuple[Step, ...]:

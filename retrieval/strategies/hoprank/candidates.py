@@ -36,14 +36,16 @@ class Candidates:
 
     def rows(self, chunks: NDArray[Any]) -> Numbers:
         """The rows of chunks; chunks that are no candidates yet are added."""
-        new = distinct(chunks[self._row[chunks] < 0])
+        rows = self._row[chunks]
+        new = distinct(chunks[rows < 0])
         if len(new):
             numbers = np.concatenate([self._row.values, len(self.base) + np.arange(len(new))])
             self._row = Lookup.of(np.concatenate([self._row.keys, new]), numbers, otherwise=-1)
             facts = self._facts(new)
             self.covered = np.concatenate([self.covered, facts.covered])
             self.base = np.concatenate([self.base, columns([feature(facts) for feature in BASE_FEATURES])])
-        return np.asarray(self._row[chunks])
+            rows = self._row[chunks]
+        return np.asarray(rows)
 
     def features(self, chunks: NDArray[Any]) -> Floats:
         """Base features of chunks, (k, 12)."""

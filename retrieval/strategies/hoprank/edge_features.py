@@ -47,7 +47,7 @@ class EdgeFacts:
 def facts_of(candidates: Candidates, edges: Edges) -> EdgeFacts:
     """Look up what the features of edges are computed from; targets become candidates."""
     mentions = candidates.corpus.mentions
-    anchor, target = candidates.rows(edges.anchor), candidates.rows(edges.target)
+    anchor, target = (candidates.rows(chunks)[place] for chunks, place in (edges.anchors, edges.targets))
     around = _Surroundings(candidates, edges)
     residual, alike = _cosines(candidates, edges)
     return EdgeFacts(
@@ -106,8 +106,7 @@ class _Surroundings:
 def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
     """Each target's cosine with what of the question its anchor leaves over, and with the anchor itself."""
     vectors, question = candidates.corpus.vectors, candidates.vector
-    anchors, targets = distinct(edges.anchor), distinct(edges.target)
-    anchor, target = anchors.searchsorted(edges.anchor), targets.searchsorted(edges.target)
+    (anchors, anchor), (targets, target) = edges.anchors, edges.targets
     anchor_vectors, target_vectors, question_vector = (
         one.astype(np.float64) for one in (vectors[anchors], vectors[targets], question)
     )

@@ -6,6 +6,7 @@ A fifth, over a triple, is in `triple_edges`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 from hopbench.retrieval.support.arithmetic import weighted_sum
 from hopbench.retrieval.support.csr import expand_ranges
 
@@ -44,6 +45,16 @@ class Edges:
     def __len__(self) -> int:
         return len(self.anchor)
 
+    @cached_property
+    def anchors(self) -> tuple[Numbers, Numbers]:
+        """The distinct anchors, sorted, and which of them each edge leaves, (e,)."""
+        return _places(self.anchor)
+
+    @cached_property
+    def targets(self) -> tuple[Numbers, Numbers]:
+        """The distinct targets, sorted, and which of them each edge leads to, (e,)."""
+        return _places(self.target)
+
     def where(self, chosen: NDArray[Any]) -> Edges:
         """Some of the edges."""
         return Edges(*(column[chosen] for column in self._columns()))
@@ -60,6 +71,11 @@ class Edges:
     def joined(cls, *parts: Edges) -> Edges:
         """Edges of several parts, in their order."""
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
+
+
+def _places(chunks: Numbers) -> tuple[Numbers, Numbers]:
+    different = distinct(chunks)
+    return different, different.searchsorted(chunks)
 
 
 def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:

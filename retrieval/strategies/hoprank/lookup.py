@@ -34,5 +34,6 @@ class Lookup:
         """The value of each row."""
         if not len(self.keys):
             return np.full(len(rows), self.otherwise, self.values.dtype)
-        places = np.minimum(self.keys.searchsorted(rows), len(self.keys) - 1)
-        return np.where(self.keys[places] == rows, self.values[places], self.otherwise)
+        places = self.keys.searchsorted(rows)  # beyond the last key where a row is: taken as the last
+        known = self.keys.take(places, mode="clip") == rows
+        return np.where(known, self.values.take(places, mode="clip"), self.otherwise)

@@ -19,6 +19,7 @@ from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 TINY = 1e-6
 UNKNOWN = -1
+LEAST_REMAINDERS = 1024
 TELLING = 3.0  # idf of a word in one chunk of twenty
 
 
@@ -56,12 +57,19 @@ class ReadQuestion:
         return shares(self.open_idf, summed(self.open_idf) + TINY)
 
     @cached_property
-    def column(self) -> NDArray[np.int16]:
-        """Which of the question's words each word number up to its largest is, UNKNOWN for others."""
+    def _by_remainder(self) -> tuple[int, NDArray[np.int16], NDArray[np.int64]]:
+        """A power of two by which the question's words leave different remainders, less one.
+
+        With it, by remainder: which of the words, UNKNOWN for none, and its number. A column of all of a large
+        corpus's words would take longer to make than it is used.
+        """
         known = np.flatnonzero(self.numbers != UNKNOWN)
-        column = np.full(self.numbers.max(initial=UNKNOWN) + 2, UNKNOWN, np.int16)
-        column[self.numbers[known]] = known
-        return column
+        size = LEAST_REMAINDERS
+        while len(set((self.numbers[known] % size).tolist())) < len(known):
+            size *= 2
+        which, number = np.full(size, UNKNOWN, np.int16), np.full(size, UNKNOWN, np.int64)
+        which[self.numbers[known] % size], number[self.numbers[known] % size] = known, self.numbers[known]
+        return size - 1, which, number
 
     @cached_property
     def telling_pairs(self) -> tuple[Numbers, Numbers]:
@@ -72,7 +80,9 @@ class ReadQuestion:
 
     def which(self, numbers: NDArray[Any]) -> NDArray[np.int16]:
         """Which of the question's words each word number is, UNKNOWN for others."""
-        return self.column.take(numbers, mode="clip")  # the last column is no word
+        mask, which, number = self._by_remainder
+        remainder = numbers & mask
+        return np.where(number[remainder] == numbers, which[remainder], np.int16(UNKNOWN))
 
     def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
         """Which question words occur in each of k ranges of word positions, (k, w)."""

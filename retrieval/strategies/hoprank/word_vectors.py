@@ -47,10 +47,11 @@ def weighted_sums(
     parts = [np.zeros((0, DIMENSION), np.int16)]
     for begin in range(0, len(start) - 1, ROWS):
         ends = start[begin : begin + ROWS + 1]
-        inside = numbers[ends[0] : ends[-1]]
-        used, place = np.unique(inside, return_inverse=True)
+        weight = _weights(weights[numbers[ends[0] : ends[-1]]])
+        weighing = np.flatnonzero(weight)  # stop words, some half of all, add nothing
+        used, place = np.unique(numbers[ends[0] + weighing], return_inverse=True)
         shape = len(ends) - 1, len(used)
-        counts = csr_array((_weights(weights[inside]), place, ends - ends[0]), shape=shape)
+        counts = csr_array((weight[weighing], place, weighing.searchsorted(ends - ends[0])), shape=shape)
         parts.append(_in_steps(unit_rows(counts @ vectors[used].astype(np.float64))))
     return np.concatenate(parts)
 

@@ -19,6 +19,7 @@ from hopbench.retrieval.support.arithmetic import (
     log,
     on_grid,
     product_error,
+    row_lengths,
     shares,
     summable,
     summed,
@@ -104,6 +105,20 @@ def test_sums_by_halves_are_sums(rows: int, columns: int) -> None:
     weights = np.arange(columns, dtype=np.float64)
     assert (values @ weights).tolist() == weighted_sum(values, weights).tolist()
     assert np.arange(rows * columns).tolist() == values.ravel().tolist()  # the argument stays as it was
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (3, 1), (9, 7), (20, 256), (2, 257)])
+def test_lengths_of_rows_are_those_of_sums_by_halves(shape: tuple[int, int]) -> None:
+    values = np.random.default_rng(2).standard_normal(shape)
+    before = values.copy()
+    assert np.sqrt(summed((values * values).T)).tolist() == row_lengths(values).tolist()  # to the last bit
+    assert before.tolist() == values.tolist()
+
+
+def test_a_row_of_zeros_stays() -> None:
+    expected = [[0.0, 0.0], on_grid(np.array([0.6, 0.8])).tolist()]
+    assert expected == unit_rows(np.array([[0.0, -0.0], [3.0, 4.0]])).tolist()
+    assert not np.signbit(unit_rows(np.array([[-0.0, 0.0]]))).any()
 
 
 def test_the_order_of_a_sum_is_the_one_written_down() -> None:
