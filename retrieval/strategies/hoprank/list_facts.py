@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.chains import Chains
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
@@ -65,11 +66,9 @@ class ListFacts:
         return WordLinks.of(self.candidates.corpus, self.candidates.question, self.closeness)
 
     @cached_property
-    def three_together(self) -> Floats:
-        """How close each of the first `READ` comes to the question with two partners, (k, p, p), by idf shares."""
-        close = self.closeness.chunk
-        two = np.maximum(close[:PARTNERS, None], close[:PARTNERS])
-        return self.candidates.question.share(np.maximum(close[:, None, None], two))
+    def chains(self) -> Chains:
+        """Each of the first `READ` with pairs of the very first."""
+        return Chains.of(self.candidates.question, self.closeness.chunk, self.word_links, self.partners_sure)
 
     @cached_property
     def sure(self) -> Floats:

@@ -149,19 +149,9 @@ def rare_words_best(facts: ListFacts) -> Floats:
     return np.asarray(facts.word_links.rare[:, 0])
 
 
-def _link(facts: ListFacts) -> Floats:
-    """How surely words link it to each partner, (k, p): by a title in either or by rare words, times σ."""
-    links = facts.word_links
-    either = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0))
-    return np.asarray(either * facts.partners_sure)
-
-
 def chain(facts: ListFacts) -> Floats:
     """How close it and two partners come to the question together, times the links to the one and on to the other."""
-    link = _link(facts)
-    among = link[: link.shape[1]]
-    onward = np.maximum(among, among.T)
-    return np.asarray((facts.three_together * link[:, :, None] * onward).max(axis=(1, 2)))
+    return _best(facts.chains.linked * facts.chains.onward)
 
 
 def chain_behind(facts: ListFacts) -> Floats:
@@ -171,9 +161,7 @@ def chain_behind(facts: ListFacts) -> Floats:
 
 def chain_sure(facts: ListFacts) -> Floats:
     """How close all three come together, times the better of its links to the two, and the σ of both, the best."""
-    link, sure = _link(facts), facts.partners_sure
-    either = np.maximum(link[:, :, None], link[:, None, :])
-    return np.asarray((facts.three_together * (sure[:, None] * sure) * either).max(axis=(1, 2)))
+    return _best(facts.chains.linked * facts.chains.sure)
 
 
 def chain_sure_behind(facts: ListFacts) -> Floats:
