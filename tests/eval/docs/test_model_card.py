@@ -30,7 +30,8 @@ def test_both_models_stand_in_one_row() -> None:
 def test_a_page_without_a_place_is_refused() -> None:
     with pytest.raises(InputError, match=r"no place for what is cross-validated"):
         written(PLACES, CARD)
-    page = written(PLACES + "<!-- cross-validated --><!-- /cross-validated -->", CARD)
+    names = ("cross-validated", "cross-validated apart")
+    page = written(PLACES + "".join(f"<!-- {name} --><!-- /{name} -->" for name in names), CARD)
     assert page == written(page, CARD)
     assert page.startswith("a\n<!-- learned from -->\n| data set")
 
