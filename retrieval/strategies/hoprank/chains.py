@@ -32,7 +32,7 @@ class Chains:
         """Chains of candidates by how close they come to the question's words, `close` (k, w); `sure` (p,) is σ."""
         link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure
         one, other = np.triu_indices(len(sure))
-        together = question.share(np.maximum(close[:, None], np.maximum(close[one], close[other])))
+        together = question.together(close, np.maximum(close[one], close[other]))
         return cls(
             linked=together * np.maximum(link[:, one], link[:, other]),
             onward=np.maximum(link[one, other], link[other, one]),

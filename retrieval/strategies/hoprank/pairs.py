@@ -52,9 +52,9 @@ class Pairs:
         return cls(
             own=question.share(closeness.chunk),
             open_own=question.open_share(closeness.chunk),
-            together=question.share(both),
+            together=question.together(closeness.chunk, closeness.chunk[:count]),
             open_together=question.open_share(both),
-            of_sentences=question.share(np.maximum(told[:, None], told[None, :count])),
+            of_sentences=question.together(told, told[:count]),
             edge=np.maximum(edge, edge.T)[:, :count] * others,
             titled=_titled(corpus, chunks)[:, :count] & others,
             others=others,

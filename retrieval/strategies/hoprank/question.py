@@ -19,6 +19,7 @@ from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 TINY = 1e-6
 UNKNOWN = -1
+TOGETHER = 1 << 17  # values at a time, 1 MB: long questions about long passages would take a thousand times as much
 LEAST_REMAINDERS = 1024
 TELLING = 3.0  # idf of a word in one chunk of twenty
 
@@ -100,6 +101,15 @@ class ReadQuestion:
     def open_share(self, covered: Flags | Floats) -> Floats:
         """The same over the words outside linked entities: what the question asks beyond what it names."""
         return np.asarray(covered @ self._open_shares)
+
+    def together(self, close: Floats, others: Floats) -> Floats:
+        """Σ idf of the words that one text or another covers / Σ idf of all, (k, m).
+
+        `close` (k, w) and `others` (m, w) are how far each covers the question's words.
+        """
+        size = max(TOGETHER // max(others.size, 1), 1)
+        parts = (np.maximum(close[begin : begin + size, None], others) for begin in range(0, len(close), size))
+        return np.concatenate([self.share(part) for part in parts])
 
 
 def read_question(text: str, corpus: CorpusIndex, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:

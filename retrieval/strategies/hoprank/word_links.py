@@ -70,7 +70,6 @@ class WordLinks:
         partner = read.chunk[: first[count]]
         sentence = titles.inside[: first[count]]
         other = partner != np.arange(len(first) - 1)[:, None]
-        both = np.maximum(closeness.chunk[:, None], with_title[None, : first[count]])
         in_sentences = (titles.share[:count] @ titles.inside.T) * (read.chunk != np.arange(count)[:, None]) * near
         return cls(
             title=title,
@@ -83,7 +82,7 @@ class WordLinks:
             partner=partner,
             title_told=(titles.share @ sentence.T) * other,
             new_told=(titles.new @ sentence.T) * other,
-            together_told=question.share(both),
+            together_told=question.together(closeness.chunk, with_title[: first[count]]),
             holds_told=read.best(in_sentences.T).T,
         )
 

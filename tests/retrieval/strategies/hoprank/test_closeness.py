@@ -122,6 +122,15 @@ def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
                 assert (0.0 if one == other else edge) == pairs.edge[one, other]
 
 
+def test_two_by_two_in_parts_is_the_same_as_at_once(listed: list[ListFacts], monkeypatch: pytest.MonkeyPatch) -> None:
+    question, close = listed[0].candidates.question, listed[0].closeness.chunk
+    at_once = question.together(close, close)
+    monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.question.TOGETHER", 2 * close.size + 1)
+
+    assert question.share(np.maximum(close[:, None], close)).tolist() == at_once.tolist()
+    assert at_once.tolist() == question.together(close, close).tolist()
+
+
 def test_what_partners_say_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
         pairs = facts.pairs
