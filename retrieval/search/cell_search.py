@@ -19,6 +19,7 @@ from hopbench.retrieval.search.cells import COARSE, Cells, blocks, coarse, kth_b
 from hopbench.retrieval.search.exact import TopRows, best_of, dense_top
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import set_cells
+from hopbench.retrieval.support.blas import one_blas_thread
 
 VERSION = "cells-1"  # every change of what is found gives it another name
 LEAST_ROWS = 200_000  # of fewer, looking at all saves less than a millisecond a question (docs/scale.md)
@@ -91,6 +92,12 @@ class CellSearch:
         """The best `depth` of the rows found for (q, d) question vectors; of all rows beyond the last of `DEPTHS`."""
         if depth > DEPTHS[-1] or not len(questions):
             return dense_top(questions, self.vectors, depth)
+        with (
+            one_blas_thread()
+        ):  # two would wait for each other at products of so few rows, and take twice the time of both
+            return self._top(questions, depth)
+
+    def _top(self, questions: Floats, depth: int) -> list[TopRows]:
         found = Candidates(self.vectors, depth, -np.inf, questions, error=_error(self.vectors.shape[1]))
         near, scaled = self.cells.products(questions), questions / np.float32(COARSE)
         self._begin(found, scaled, near, depth)
