@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.question import TINY, ReadQuestion
+from hopbench.retrieval.strategies.hoprank.question import TINY, ReadQuestion, in_parts
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
 from hopbench.retrieval.support.arithmetic import shares, summed
 
@@ -104,8 +104,10 @@ def rarities(facts: ChunkFacts) -> Floats:
 def pair(facts: ChunkFacts) -> Floats:
     """1/how many chunks of the pool have both of the rarest pair in the chunk, of question words with idf > 3."""
     first, second = facts.question.telling_pairs
-    both = facts.covered[:, first] & facts.covered[:, second]
-    return np.asarray(np.max(both / np.maximum(facts.together[first, second], 1.0), axis=1, initial=0.0))
+    rarity = 1.0 / np.maximum(facts.together[first, second], 1.0)
+    parts = [facts.covered[part] for part in in_parts(len(facts.covered), len(first))]
+    best = [np.max((part[:, first] & part[:, second]) * rarity, axis=1, initial=0.0) for part in parts]
+    return np.concatenate([np.zeros(0), *best])
 
 
 BASE_FEATURES: tuple[Callable[[ChunkFacts], Floats], ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.index import Link, Linker
+from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import ln, shares, summed
@@ -107,9 +108,13 @@ class ReadQuestion:
 
         `close` (k, w) and `others` (m, w) are how far each covers the question's words.
         """
-        size = max(TOGETHER // max(others.size, 1), 1)
-        parts = (np.maximum(close[begin : begin + size, None], others) for begin in range(0, len(close), size))
-        return np.concatenate([self.share(part) for part in parts])
+        parts = in_parts(len(close), others.size)
+        return np.concatenate([self.share(np.maximum(close[part, None], others)) for part in parts])
+
+
+def in_parts(count: int, size: int) -> Iterator[slice]:
+    """Slices of `count` rows, of each of which `size` values are made at a time: `TOGETHER` of them, or one row's."""
+    return blocks(count, max(TOGETHER // max(size, 1), 1))
 
 
 def read_question(text: str, corpus: CorpusIndex, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:
