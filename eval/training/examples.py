@@ -55,6 +55,15 @@ def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> 
         yield TrainingExample(benchmark.name, index.embedder.name, question, passages, candidates, gold)
 
 
+def parts_of(group: Sequence[TrainingExample], parts: int, seed: int) -> list[int]:
+    """The part that each example is in, drawn by question: a question is in one part under every embedder."""
+    asked = [(example.dataset, example.question.id) for example in group]
+    keys = sorted(set(asked))
+    shuffled = np.random.default_rng(seed).permutation(len(keys))
+    part_of = {key: int(place) % parts for key, place in zip(keys, shuffled, strict=True)}
+    return [part_of[key] for key in asked]
+
+
 def balance(group: Sequence[TrainingExample]) -> NDArray[np.float64]:
     """What each example counts: data sets weigh the same, whatever their size."""
     sizes = Counter(example.dataset for example in group)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from hopbench.eval.compare import mean_ci
-from hopbench.eval.training.examples import TrainingExample
+from hopbench.eval.training.examples import TrainingExample, parts_of
 from hopbench.eval.training.hoprank import Trainer
 
 SEED = 0
@@ -48,10 +48,7 @@ def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: i
     A second time, as `apart`, without learning from questions that share a gold passage with the fold, where there are
     some: sets made of the same facts again and again (MuSiQue's) reward weights that know the passages by heart.
     """
-    keys = sorted({_asked(example) for example in group})
-    shuffled = np.random.default_rng(SEED).permutation(len(keys))
-    fold_of = {key: str(place % folds) for key, place in zip(keys, shuffled, strict=True)}
-    splits = _splits(group, [fold_of[_asked(example)] for example in group])
+    splits = _splits(group, [str(part) for part in parts_of(group, folds, SEED)])
     figures = _tested("cross-validated", trainer, splits, tell)
     apart = [split.apart() for split in splits]
     if any(len(one.learned) < len(other.learned) for one, other in zip(apart, splits, strict=True)):
@@ -91,10 +88,6 @@ def _splits(group: Sequence[TrainingExample], parts: Sequence[str]) -> list[_Spl
         _Split(part, [one for one, own in pairs if own != part], [one for one, own in pairs if own == part])
         for part in sorted(set(parts))
     ]
-
-
-def _asked(example: TrainingExample) -> tuple[str, str]:
-    return example.dataset, example.question.id
 
 
 def _gold(example: TrainingExample) -> list[tuple[str, str]]:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.eval.training.boosting import Boosting, fit_trees
+from hopbench.eval.training.boosting import Boosting
 from hopbench.eval.training.examples import TrainingExample, balance
 from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
+from hopbench.eval.training.trees import TreeTrainer
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.contributions import Scores
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
-from hopbench.retrieval.strategies.hoprank.list_facts import READ, list_facts
-from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
+from hopbench.retrieval.strategies.hoprank.list_features import tree_names
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
-from hopbench.retrieval.strategies.hoprank.scoring import passes, pool_ranking, reordered, with_paths
+from hopbench.retrieval.strategies.hoprank.scoring import judged, passes, pool_ranking, with_paths
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names
 from hopbench.retrieval.support.errors import UnknownNameError
@@ -67,33 +67,23 @@ class Trainer:
             more, with_triples = self._fit_triples(stated, self._list(stated, with_triples, edges), weights)
             learned.append(np.concatenate([weights, more]))
         linear = Weights(first, edges, tuple(learned))
-        return replace(linear, trees=self._fit_trees(plain, worth, linear))
+        trees, second_trees = self._fit_trees(plain, worth, linear)
+        return replace(linear, trees=trees, second_trees=second_trees)
 
     def rankings(self, example: TrainingExample, weights: Weights) -> dict[str, list[str]]:
         """An example's passages, best first, by model: the linear score alone, and with trees where there are some."""
         passed = list(passes(example.candidates, weights, self.anchors, example.reached))
-        judged = reordered(example.candidates, passed, weights.trees)
-        found = {"linear": None} if judged is None else {"linear": None, "trees": judged}
+        by_trees = judged(example.candidates, passed, weights)
+        found = {"linear": [], "trees": by_trees} if by_trees else {"linear": []}
         return {model: _passages(example, Scores.of(passed[-1][0], of_model)) for model, of_model in found.items()}
 
-    def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> Trees:
-        """Trees that put the best of the last pass in a better order than the linear score alone does."""
-        names = tree_names()
+    def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> tuple[Trees, Trees]:
+        """Trees that put the best of the last pass in a better order, and second ones that start from theirs."""
         if not self.boosting.rounds or not self.anchors:
-            return Trees(names, ())
-        listed = []
-        for example in group:
-            facts = list_facts(
-                example.candidates, list(passes(example.candidates, linear, self.anchors, example.reached))
-            )
-            listed.append((facts.chunks[:READ], tree_features(facts), facts.score[:READ]))
-        sizes = [len(chunks) for chunks, _, _ in listed]
-        gold = [np.isin(chunks, example.gold) for (chunks, _, _), example in zip(listed, group, strict=True)]
-        features = np.concatenate([values for _, values, _ in listed])
-        features[:, [self._left_out(name) for name in names]] = 0.0
-        given = np.concatenate([score for _, _, score in listed])
-        start = np.cumsum([0, *sizes])[:-1]
-        return fit_trees(RankedLists(features, np.concatenate(gold), start, worth, given), names, self.boosting)
+            return Trees(tree_names(), ()), Trees(tree_names(), ())
+        seen = np.array([not self._left_out(name) for name in tree_names()])
+        passed = [list(passes(one.candidates, linear, self.anchors, one.reached)) for one in group]
+        return TreeTrainer(self.boosting, seen).fit(group, passed, worth)
 
     def _list(
         self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]

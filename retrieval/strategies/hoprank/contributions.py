@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from hopbench.retrieval.search.fusion import DECIMALS
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
+from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
-from hopbench.retrieval.strategies.hoprank.scoring import Reordered
+from hopbench.retrieval.strategies.hoprank.scoring import Judged, with_value
 from hopbench.retrieval.strategies.hoprank.weights import score_names
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
@@ -18,7 +20,6 @@ SHARE_DECIMALS = 12  # a hundred of them add up to the score within 1e-9, which 
 BLOCK = 20  # as many hits as are stored with their components
 MEAN = "mean_of_trees"
 UNREAD = "not_read_by_trees"
-GAP = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,37 +27,36 @@ class Scores:
     """`values` (k,) of chunks (k,), which are these `rows` (k,) of the last pass.
 
     The value is the linear score. To that of the chunks that trees judged, which come first, what they say is added,
-    and `lowered` to that of the others: so none of them passes a judged one.
+    and `lowered` to that of the others: so none of them passes one that the first trees judged. Second trees then add
+    to some of the judged.
     """
 
     chunks: Numbers
     rows: Numbers
     values: Floats
     last: Ranked
-    judged: Reordered | None
+    judged: Sequence[Judged] = ()
     lowered: float = 0.0
 
     @classmethod
-    def of(cls, last: Ranked, judged: Reordered | None) -> Scores:
+    def of(cls, last: Ranked, judged: Sequence[Judged]) -> Scores:
         """The scores of the last pass, of trees where they judged."""
-        if judged is None:
+        if not judged:
             rows = np.arange(len(last.chunks))
-            return cls(last.chunks, rows, last.scores.round(DECIMALS), last, None)
-        rows = last.chunks.searchsorted(judged.chunks)
-        values = last.scores[rows] + judged.trees.value(judged.features)
-        unread = np.ones(len(last.chunks), bool)
-        unread[rows] = False
-        others = np.flatnonzero(unread)
-        lowered = min(0.0, float(values.min()) - float(last.scores[others].max(initial=-np.inf)) - GAP)
-        values = np.concatenate([values, last.scores[others] + lowered]).round(DECIMALS)
-        rows = np.concatenate([rows, others])
-        return cls(last.chunks[rows], rows, values, last, judged, lowered)
+            return cls(last.chunks, rows, last.scores.round(DECIMALS), last)
+        first, *more = judged
+        rows = last.chunks.searchsorted(first.chunks)
+        values, lowered = with_value(last.scores, rows, first.value)
+        for one in more:
+            values[last.chunks.searchsorted(one.chunks)] += one.value
+        rows = np.concatenate([rows, np.delete(np.arange(len(values)), rows)])
+        return cls(last.chunks[rows], rows, values[rows].round(DECIMALS), last, judged, lowered)
 
     @cached_property
     def names(self) -> dict[str, int]:
         """The columns of `shares` by name: features of the linear score, then those that only trees see."""
         names = score_names()[: self.last.features.shape[1]]
-        more = (*self.judged.trees.names, MEAN, UNREAD) if self.judged is not None else ()
+        more = (*self.judged[0].trees.names, MEAN, UNREAD) if self.judged else ()
         return {name: column for column, name in enumerate(dict.fromkeys((*names, *more)))}
 
     def shares(self, rows: Numbers) -> Floats:
@@ -64,14 +64,20 @@ class Scores:
         linear = self.last.features[self.rows[rows]] * self.last.weights
         total = np.zeros((len(rows), len(self.names)))
         total[:, : linear.shape[1]] = linear
-        if self.judged is not None:
-            read = rows < len(self.judged.chunks)
-            columns = np.array([self.names[name] for name in self.judged.trees.names])
-            shares, mean = self.judged.trees.contributions(self.judged.features[rows[read]])
-            total[np.flatnonzero(read)[:, None], columns] += shares
-            total[read, self.names[MEAN]] = mean
-            total[~read, self.names[UNREAD]] = self.lowered
+        if self.judged:
+            total[rows >= len(self.judged[0].chunks), self.names[UNREAD]] = self.lowered
+        for judged in self.judged:
+            self._add(total, self.chunks[rows], judged)
         return total.round(SHARE_DECIMALS)
+
+    def _add(self, total: Floats, chunks: Numbers, judged: Judged) -> None:
+        """Add to rows of contributions (r, f) what trees say of the chunks (r,) that they judged."""
+        place = Lookup.of(judged.chunks, np.arange(len(judged.chunks)), otherwise=NOWHERE)[chunks]
+        (read,) = np.nonzero(place != NOWHERE)
+        columns = np.array([self.names[name] for name in judged.trees.names])
+        shares, mean = judged.trees.contributions(judged.features[place[read]])
+        total[read[:, None], columns] += shares
+        total[read, self.names[MEAN]] += mean
 
 
 class Contributions(Mapping[str, float]):

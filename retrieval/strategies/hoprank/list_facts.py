@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
 
 import numpy as np
 
@@ -17,24 +17,39 @@ from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
 from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells, sigmoid
-from hopbench.retrieval.strategies.hoprank.word_links import WordLinks
+from hopbench.retrieval.strategies.hoprank.word_links import Titles, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
 LISTED = 100  # candidates among which ranks and edges are counted
-READ = 50  # of those, the best ones, which trees put in order
+READ = 50  # of those, the best ones, which the first trees put in order
+AGAIN = 25  # of those in turn the best ones, which the second trees do
 TOP = 4
+_COLUMNS = (
+    "chunks",
+    "first_score",
+    "pool_score",
+    "base",
+    "paths",
+    "covers",
+    "anchor",
+    "best",
+    "best_anchor",
+    "best_edge",
+)
 PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
 
 
 @dataclass(frozen=True, eq=False)
 class ListFacts:
-    """Facts about the k best candidates of the last pass, best first.
+    """Facts about the k best candidates, best first, of which trees read the first r.
 
-    `score`, `first_score` and `pool_score` (k,) are those of the last pass, of the first and of the pool.
+    `score` (k,) is what they are ordered by, `first_score` and `pool_score` (k,) are those of the first pass and of the
+    pool.
     `base` (k, 12) and `paths` (k, 6) are features of the linear score, `covers` (k, w) the question's words in each.
     `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
     into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none. `closeness` is that
-    of the first `READ`.
+    of those that are read. `known` are features of these that others need as well, and `own` such as do not depend on
+    the order.
     """
 
     candidates: Candidates
@@ -51,23 +66,35 @@ class ListFacts:
     best_anchor: Floats
     best_edge: Floats
     closeness: Closeness
+    known: dict[str, Floats] = field(default_factory=dict)
+    own: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def read(self) -> int:
+        """How many of them trees read, r."""
+        return len(self.closeness.chunk)
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Each of the first `READ` with each of the very first."""
-        candidates = self.candidates
+        """Each that is read with each of the very first."""
+        candidates, read = self.candidates, self.read
         return Pairs.of(
-            candidates.corpus, candidates.question, self.chunks[:READ], self.closeness, self.edge[:READ, :READ]
+            candidates.corpus, candidates.question, self.chunks[:read], self.closeness, self.edge[:read, :read]
         )
 
     @cached_property
+    def titles(self) -> Titles:
+        """The words of those that are read that link them with others."""
+        return Titles.of(self.candidates.corpus, self.candidates.question, self.closeness)
+
+    @cached_property
     def word_links(self) -> WordLinks:
-        """The links by words of the first `READ` with the very first."""
-        return WordLinks.of(self.candidates.corpus, self.candidates.question, self.closeness)
+        """The links by words of each that is read with the very first."""
+        return WordLinks.of(self.candidates.question, self.closeness, self.titles)
 
     @cached_property
     def chains(self) -> Chains:
-        """Each of the first `READ` with pairs of the very first."""
+        """Each that is read with pairs of the very first."""
         return Chains.of(self.candidates.question, self.closeness.chunk, self.word_links, self.partners_sure)
 
     @cached_property
@@ -80,18 +107,61 @@ class ListFacts:
         """The same of the first `PARTNERS`, (p,)."""
         return self.sure[:PARTNERS]
 
-    @property
+    def by(self, score: Floats, read: int) -> ListFacts:
+        """The same candidates in the order of another score (k,), of which the first `read` were read before."""
+        order = (-score).argsort(kind="stable")
+        columns = {name: getattr(self, name)[order] for name in _COLUMNS}
+        first = order[:read]
+        found = ListFacts(
+            **columns,
+            candidates=self.candidates,
+            score=score[order],
+            edge=self.edge[order[:, None], order],
+            closeness=self.closeness.of_some(first),
+            own={name: values[first] for name, values in self.own.items()},
+        )
+        vars(found)["titles"] = self.titles.of_some(first, self.closeness.read.places(first))  # as if it had been read
+        return found
+
+    @cached_property
     def above(self) -> Flags:
         """Whether the column's candidate stands above the row's, (k, k)."""
         return np.tri(len(self.chunks), k=-1, dtype=bool)
 
     @property
     def top_above(self) -> Flags:
-        """The same for columns of the first four, (k, TOP)."""
-        return self.above[:, :TOP]
+        """The same for rows that are read and columns of the first four, (r, TOP)."""
+        return self.above[: self.read, :TOP]
 
 
-def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]]) -> ListFacts:
+Feature = Callable[[ListFacts], Floats]
+
+
+def once(feature: Feature) -> Feature:
+    """A feature that is computed once for a list, however many others need it."""
+    return _kept(feature, lambda facts: facts.known)
+
+
+def own(feature: Feature) -> Feature:
+    """A feature that says the same of a candidate in any order: it is computed once for all."""
+    return _kept(feature, lambda facts: facts.own)
+
+
+def _kept(feature: Feature, where: Callable[[ListFacts], dict[str, Floats]]) -> Feature:
+    @wraps(feature)
+    def kept(facts: ListFacts) -> Floats:
+        values = where(facts)
+        if (name := feature.__name__) not in values:
+            values[name] = feature(facts)
+        return values[name]
+
+    return kept
+
+
+def list_facts(
+    candidates: Candidates,
+    passed: Sequence[tuple[Ranked, Paths | None]],
+) -> ListFacts:
     """The facts after the last of the passes, which must have followed paths."""
     (pool, _), (first, _), (last, paths) = passed[0], passed[1], passed[-1]
     if paths is None:

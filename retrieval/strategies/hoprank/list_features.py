@@ -6,7 +6,6 @@ question alone: such features told apart data sets, not passages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, READ, TOP, ListFacts
+from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, Feature, ListFacts, own
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
 from hopbench.retrieval.strategies.hoprank.standing import STANDING
@@ -37,7 +36,7 @@ def best_edge(facts: ListFacts) -> Floats:
 
 def edges_in(facts: ListFacts) -> Floats:
     """How many candidates have an edge to it."""
-    return np.asarray((facts.edge > 0).sum(axis=0), np.float64)
+    return np.asarray((facts.edge[:, : facts.read] > 0).sum(axis=0), np.float64)
 
 
 def is_anchor(facts: ListFacts) -> Floats:
@@ -47,27 +46,29 @@ def is_anchor(facts: ListFacts) -> Floats:
 
 def edge_from_above(facts: ListFacts) -> Floats:
     """P(edge) of the best edge to it from one that stands above."""
-    return np.asarray(np.max(facts.edge.T * facts.above, axis=1, initial=0.0))
+    read = facts.read
+    return np.asarray(np.max(facts.edge[:read, :read].T * facts.above[:read, :read], axis=1, initial=0.0))
 
 
 def linked_above(facts: ListFacts) -> Floats:
     """How many of the first four, standing above it, have an edge to it with P(edge) > .1."""
-    return np.asarray((facts.edge.T[:, :TOP] * facts.top_above > TELLING_EDGE).sum(axis=1), np.float64)
+    first = facts.edge.T[: facts.read, :TOP]
+    return np.asarray((first * facts.top_above > TELLING_EDGE).sum(axis=1), np.float64)
 
 
 def edge_from_best(facts: ListFacts) -> Floats:
     """P(edge) of the best edge to it from one of the first two."""
-    return np.asarray(np.max(facts.edge.T[:, :2], axis=1, initial=0.0))
+    return np.asarray(np.max(facts.edge.T[: facts.read, :2], axis=1, initial=0.0))
 
 
 def leads_to_best(facts: ListFacts) -> Floats:
     """P(edge) of its best edge to one of the first four."""
-    return np.asarray(np.max(facts.edge[:, :TOP], axis=1, initial=0.0))
+    return np.asarray(np.max(facts.edge[: facts.read, :TOP], axis=1, initial=0.0))
 
 
 def leads_on(facts: ListFacts) -> Floats:
     """The largest P(edge) · σ(score − fifth best score) of those that it leads to."""
-    return np.asarray(np.max(facts.edge * facts.sure, axis=1, initial=0.0))
+    return np.asarray(np.max(facts.edge[: facts.read] * facts.sure, axis=1, initial=0.0))
 
 
 def adds_open(facts: ListFacts) -> Floats:
@@ -81,41 +82,45 @@ def adds(facts: ListFacts) -> Floats:
 
 
 def _new_words(facts: ListFacts) -> Flags:
-    first = facts.covers[:TOP]
+    covers = facts.covers[: facts.read]
+    first = covers[:TOP]
     known = (facts.top_above[:, : len(first), None] & first).any(axis=1)
-    return np.asarray(facts.covers & ~known)
+    return np.asarray(covers & ~known)
 
 
 def same_title_above(facts: ListFacts) -> Floats:
     """1 where a candidate above it is titled by the same entity."""
-    own = facts.candidates.corpus.mentions.own[facts.chunks]
+    read = facts.read
+    own = facts.candidates.corpus.mentions.own[facts.chunks[:read]]
     same = (own[:, None] == own) & (own != NOWHERE)
-    return np.asarray((same & facts.above).any(axis=1), np.float64)
+    return np.asarray((same & facts.above[:read, :read]).any(axis=1), np.float64)
 
 
+@own
 def cosine(facts: ListFacts) -> Floats:
     """Cosine of it and the question."""
-    return cosines(facts.candidates.corpus.vectors, facts.chunks, facts.candidates.vector)
+    return cosines(facts.candidates.corpus.vectors, facts.chunks[: facts.read], facts.candidates.vector)
 
 
 def like_best(facts: ListFacts) -> Floats:
     """The larger cosine of it and the first two, itself aside."""
-    vectors = facts.candidates.corpus.vectors
-    alike = columns([cosines(vectors, facts.chunks, vectors[chunk]) for chunk in facts.chunks[:2]])
+    vectors, chunks = facts.candidates.corpus.vectors, facts.chunks[: facts.read]
+    alike = columns([cosines(vectors, chunks, vectors[chunk]) for chunk in chunks[:2]])
     alike[np.arange(alike.shape[1]), np.arange(alike.shape[1])] = 0.0
     return np.asarray(alike.max(axis=1))
 
 
+@own
 def length(facts: ListFacts) -> Floats:
     """Its words / the mean of the corpus's chunks, at most 4."""
-    corpus, chunks = facts.candidates.corpus, facts.chunks
+    corpus, chunks = facts.candidates.corpus, facts.chunks[: facts.read]
     words = corpus.words
     begin, end = (words.sentence_start[words.chunk_start[each]] for each in (chunks, chunks + 1))
     mean = max(len(words.numbers), 1) / max(corpus.chunks, 1)
     return np.asarray(np.minimum((end - begin) / mean, 4.0))
 
 
-LIST_FEATURES: tuple[Callable[[ListFacts], Floats], ...] = (
+LIST_FEATURES: tuple[Feature, ...] = (
     *STANDING,
     best_anchor,
     best_edge,
@@ -147,8 +152,8 @@ def tree_names() -> tuple[str, ...]:
 
 
 def tree_features(facts: ListFacts) -> Floats:
-    """The features of the first `READ`, (k, f), on a grid of decimals: no last bit decides at a threshold."""
-    listed = columns([feature(facts) for feature in LIST_FEATURES])
-    paired = columns([feature(facts) for feature in (*PAIR_FEATURES, *WORD_LINK_FEATURES)])
-    parts = facts.base, facts.paths, listed, paired, facts.best
-    return np.concatenate([part[:READ] for part in parts], axis=1).round(FEATURE_DECIMALS)
+    """The features of those that are read, (r, f), on a grid of decimals: no last bit decides at a threshold."""
+    read = facts.read
+    listed = columns([feature(facts)[:read] for feature in (*LIST_FEATURES, *PAIR_FEATURES, *WORD_LINK_FEATURES)])
+    parts = facts.base[:read], facts.paths[:read], listed, facts.best[:read]
+    return np.concatenate(parts, axis=1).round(FEATURE_DECIMALS)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.list_facts import TOP, ListFacts
+from hopbench.retrieval.strategies.hoprank.list_facts import TOP, Feature, ListFacts, own
 from hopbench.retrieval.strategies.hoprank.standing import behind, rank_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
 
@@ -30,16 +28,19 @@ def close_open(facts: ListFacts) -> Floats:
     return np.asarray(facts.pairs.open_own - facts.pairs.open_own.max())
 
 
+@own
 def close_sentence(facts: ListFacts) -> Floats:
     """How close its best sentence comes to the open words, by their idf shares."""
     return facts.closeness.read.best(facts.candidates.question.open_share(facts.closeness.sentence))
 
 
+@own
 def sentence_dense(facts: ListFacts) -> Floats:
     """Cosine of its best sentence and the question, words weighed by idf."""
     return facts.closeness.read.best(facts.closeness.dense)
 
 
+@own
 def sentence_dense_open(facts: ListFacts) -> Floats:
     """The same with the open words only."""
     return facts.closeness.read.best(facts.closeness.dense_open)
@@ -135,7 +136,7 @@ def _adds(facts: ListFacts, where: Flags) -> Floats:
     return np.asarray(np.max(np.where(where, pairs.together - alone, -1.0), axis=1, initial=-1.0))
 
 
-PAIR_FEATURES: tuple[Callable[[ListFacts], Floats], ...] = (
+PAIR_FEATURES: tuple[Feature, ...] = (
     close_adds,
     close_gain,
     close_open,

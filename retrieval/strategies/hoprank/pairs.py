@@ -67,7 +67,7 @@ class Pairs:
 
     def best(self, values: Floats, where: Flags) -> Floats:
         """The largest of the values (k, p) where something holds, at least 0, (k,)."""
-        return np.asarray(np.max(values * where, axis=1, initial=0.0))
+        return np.asarray(np.maximum.reduce(values * where, axis=1, initial=0.0))
 
 
 def _title_and_best(question: ReadQuestion, closeness: Closeness) -> Floats:

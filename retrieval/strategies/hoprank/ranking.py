@@ -14,24 +14,23 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.contributions import Contributions, Scores
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked
-from hopbench.retrieval.strategies.hoprank.scoring import Reordered
+from hopbench.retrieval.strategies.hoprank.paths import Paths
+from hopbench.retrieval.strategies.hoprank.scoring import Judged, Passed
 from hopbench.retrieval.strategies.hoprank.triple_edges import near_entities
 from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
-Passes = Sequence[tuple[Ranked, Paths | None]]
 
 
 def ranking(
     question: Question,
     candidates: Candidates,
-    passed: Passes,
+    passed: Passed,
     index: Index,
     anchors: int,
-    judged: Reordered | None = None,
+    judged: Sequence[Judged] = (),
 ) -> Ranking:
-    """The last pass's best chunks, in the order of trees where they were `judged`; the first `EXPLAINED` with paths.
+    """The last pass's best chunks, in the order of trees where these `judged`; the first `EXPLAINED` with paths.
 
     Seeds are the anchors of the first pass: the best of the pool by words alone.
     """
@@ -52,7 +51,7 @@ def ranking(
     return Ranking(question.id, hits, [index.ids[chunk] for chunk in seeds], _notes(named, passed, hits))
 
 
-def _notes(entities: Sequence[str], passed: Passes, hits: Sequence[Hit]) -> dict[str, object]:
+def _notes(entities: Sequence[str], passed: Passed, hits: Sequence[Hit]) -> dict[str, object]:
     """The ranking's notes: linked entities, edges of all passes, chunks that they reach, and the pool's size."""
     paths = [each for _, each in passed if each is not None]
     return {
@@ -67,7 +66,7 @@ def _notes(entities: Sequence[str], passed: Passes, hits: Sequence[Hit]) -> dict
 class _PathFinder:
     """Finds the best path into a chunk, across passes back to a seed."""
 
-    def __init__(self, candidates: Candidates, passed: Passes, index: Index, seeds: Sequence[int]) -> None:
+    def __init__(self, candidates: Candidates, passed: Passed, index: Index, seeds: Sequence[int]) -> None:
         self._seen, self._index, self._seeds = candidates.corpus, index, seeds
         self._paths = [paths for _, paths in passed if paths is not None]
 

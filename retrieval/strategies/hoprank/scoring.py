@@ -1,22 +1,28 @@
 """From a question to scored candidates: the pool first, then passes over paths, each from the best of the last.
 
-Trees then put the best of the last pass in order: what they say is added to the linear score.
+Trees then put the best of the last pass in order: what they say is added to the linear score. Second trees judge the
+best of these once more, by the order that the first ones found: what stands above a candidate, and what leads to it, is
+known better by then (a cascade of rankers).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.list_facts import READ, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import AGAIN, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+
+GAP = 1e-6
+Passed = Sequence[tuple[Ranked, Paths | None]]
 
 
 def pool_ranking(candidates: Candidates, weights: Floats) -> Ranked:
@@ -45,17 +51,51 @@ def passes(
 
 
 @dataclass(frozen=True, eq=False)
-class Reordered:
-    """The best chunks (k,) of the last pass, best first by the linear score, with their `features` (k, f) for trees."""
+class Judged:
+    """Chunks (k,), best first by the score they had, with their `features` (k, f) for the `trees` that judge them."""
 
     chunks: Numbers
     features: Floats
     trees: Trees
 
+    @classmethod
+    def of(cls, facts: ListFacts, trees: Trees) -> Judged:
+        """Those of a list that are read."""
+        return cls(facts.chunks[: facts.read], tree_features(facts), trees)
 
-def reordered(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]], trees: Trees) -> Reordered | None:
-    """What trees are asked about; None without trees, and where no path was followed."""
-    if not trees.trees or passed[-1][1] is None:
-        return None
+    @cached_property
+    def value(self) -> Floats:
+        """What the trees add to the scores, (k,)."""
+        return self.trees.value(self.features)
+
+
+def judged(candidates: Candidates, passed: Passed, weights: Weights) -> list[Judged]:
+    """What trees say of the best of the last pass, then second trees of the best of these.
+
+    Nothing without trees, and where no path was followed.
+    """
+    if not weights.trees.trees or passed[-1][1] is None:
+        return []
     facts = list_facts(candidates, passed)
-    return Reordered(facts.chunks[:READ], tree_features(facts), trees)
+    first = Judged.of(facts, weights.trees)
+    if not weights.second_trees.trees:
+        return [first]
+    return [first, Judged.of(again(facts, first.value), weights.second_trees)]
+
+
+def again(facts: ListFacts, value: Floats) -> ListFacts:
+    """The facts in the order that trees found, who added a `value` (r,) to the scores of those they read."""
+    score, _ = with_value(facts.score, np.arange(len(value)), value)
+    return facts.by(score, AGAIN)
+
+
+def with_value(scores: Floats, rows: Numbers, value: Floats) -> tuple[Floats, float]:
+    """Scores with what trees add to some rows, and what is added to the others, so that none passes a judged one."""
+    scores = scores.copy()
+    scores[rows] += value
+    others = np.ones(len(scores), bool)
+    others[rows] = False
+    least, best = float(scores[rows].min()), float(scores[others].max(initial=-np.inf))
+    lowered = min(0.0, least - best - GAP)
+    scores[others] += lowered
+    return scores, lowered

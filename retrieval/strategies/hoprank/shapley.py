@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,17 +13,26 @@ from numpy.typing import NDArray
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
-# Gauss and Legendre's four points on 0..1 and their weights: exact for polynomials of degree 7.
-_POINTS = 0.06943184420297371, 0.33000947820757187, 0.6699905217924281, 0.9305681557970263
-_WEIGHTS = 0.17392742256872692, 0.32607257743127307, 0.32607257743127307, 0.17392742256872692
+# Gauss and Legendre's n points on 0..1, each with its weight: exact for polynomials of degree 2n − 1.
+_POINTS = (
+    ((0.5, 1.0),),
+    ((0.21132486540518712, 0.5), (0.7886751345948129, 0.5)),
+    ((0.1127016653792583, 0.2777777777777778), (0.5, 0.4444444444444444), (0.8872983346207417, 0.2777777777777778)),
+    (
+        (0.06943184420297371, 0.17392742256872692),
+        (0.33000947820757187, 0.32607257743127307),
+        (0.6699905217924281, 0.32607257743127307),
+        (0.9305681557970263, 0.17392742256872692),
+    ),
+)
 MAX_PATH = 2 * len(_POINTS)  # distinct features on the way to a leaf
 
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """The ways to all leaves: (l, d) the features on each with the share of rows that pass, and (s,) their splits.
+    """The ways to some leaves: (l, d) the features on each with the share of rows that pass, and (s,) their splits.
 
-    Places without a feature have share 1, and every row passes them.
+    Places without a feature have share 1, and every row passes them; d is even.
     """
 
     value: Floats
@@ -45,7 +54,7 @@ class Ways:
 
             value · (oᵢ − zᵢ) · ∫₀¹ ∏_{j≠i} ((1 − t)·zⱼ + t·oⱼ) dt,
 
-        of a polynomial of degree d − 1: four points give it exactly.
+        of a polynomial of degree d − 1: d/2 points give it exactly.
         """
         passes = np.ones((len(self.value), self.share.shape[1], len(features)))
         above = features.T[self.split_feature] > self.split_threshold[:, None]
@@ -54,7 +63,7 @@ class Ways:
         passes[self.split_leaf[row], self.split_place[row], column] = 0.0
         share = self.share[..., None]
         weight = np.zeros_like(passes)
-        for point, size in zip(_POINTS, _WEIGHTS, strict=True):
+        for point, size in _POINTS[self.share.shape[1] // 2 - 1]:
             factor = (1.0 - point) * share + point * passes
             weight += size * np.multiply.reduce(factor, axis=1)[:, None] / factor
         added = self.value[:, None, None] * (passes - share) * weight
@@ -73,30 +82,19 @@ class Ways:
         return order, begin, feature
 
     @classmethod
-    def of(cls, trees: Sequence[Tree]) -> Ways:
-        """All ways of some trees."""
-        value: list[float] = []
-        ways: list[dict[int, float]] = []
-        splits: list[tuple[int, int, int, float, bool]] = []
-        for tree in trees:
-            below = _counts(tree)
-            for leaf, way in tree.leaves():
-                shares: dict[int, float] = {}
-                for split, right in way:
-                    feature = tree.feature[split]
-                    into = below[tree.right[split] if right else tree.left[split]]
-                    shares[feature] = shares.get(feature, 1.0) * into / below[split]
-                    place = list(shares).index(feature)
-                    splits.append((len(value), place, feature, tree.threshold[split], right))
-                value.append(tree.value[leaf])
-                ways.append(shares)
-        shape = len(ways), max(map(len, ways), default=0)
+    def of(cls, ways: Sequence[_Way], length: int) -> Ways:
+        """The ways, of at most `length` features each."""
+        shape = len(ways), length
         of_way, share = np.zeros(shape, np.int64), np.ones(shape)
-        for number, shares in enumerate(ways):
-            of_way[number, : len(shares)], share[number, : len(shares)] = list(shares), list(shares.values())
-        ends, places, features, thresholds, rights = zip(*splits, strict=True) if splits else [()] * 5
+        for number, way in enumerate(ways):
+            of_way[number, : len(way.shares)], share[number, : len(way.shares)] = (
+                list(way.shares),
+                [*way.shares.values()],
+            )
+        splits = [(number, *split) for number, way in enumerate(ways) for split in way.splits]
+        ends, places, features, thresholds, rights = zip(*splits, strict=True)
         return cls(
-            value=np.array(value),
+            value=np.array([way.value for way in ways]),
             feature=of_way,
             share=share,
             split_leaf=np.array(ends, np.int64),
@@ -105,6 +103,40 @@ class Ways:
             split_threshold=np.array(thresholds, np.float64),
             split_right=np.array(rights, bool),
         )
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way to a leaf: its value, the share of rows that pass each feature, and splits.
+
+    A split is the feature's place, its number, the threshold, and whether the way goes right.
+    """
+
+    value: float
+    shares: dict[int, float]
+    splits: list[tuple[int, int, float, bool]]
+
+
+def ways_of(trees: Sequence[Tree]) -> list[Ways]:
+    """All ways of some trees that have a split, those of similar length together: short ones take less work."""
+    ways = [way for tree in trees for way in _ways_of(tree)]
+    by_length = (
+        [way for way in ways if length - 2 < len(way.shares) <= length] for length in range(2, MAX_PATH + 1, 2)
+    )
+    return [Ways.of(chosen, 2 * half) for half, chosen in enumerate(by_length, 1) if chosen]
+
+
+def _ways_of(tree: Tree) -> Iterator[_Way]:
+    below = _counts(tree)
+    for leaf, way in tree.leaves():
+        shares: dict[int, float] = {}
+        splits = []
+        for split, right in way:
+            feature = tree.feature[split]
+            into = below[tree.right[split] if right else tree.left[split]]
+            shares[feature] = shares.get(feature, 1.0) * into / below[split]
+            splits.append((list(shares).index(feature), feature, tree.threshold[split], right))
+        yield _Way(tree.value[leaf], shares, splits)
 
 
 def _counts(tree: Tree) -> dict[int, float]:

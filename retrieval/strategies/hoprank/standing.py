@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.list_facts import Feature, ListFacts
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
 
@@ -117,7 +115,7 @@ def path_rank(facts: ListFacts) -> Floats:
     return rank_of(facts.paths[:, 4])
 
 
-STANDING: tuple[Callable[[ListFacts], Floats], ...] = (
+STANDING: tuple[Feature, ...] = (
     lead_1,
     lead_2,
     lead_3,

@@ -17,7 +17,7 @@ from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
 from hopbench.retrieval.strategies.hoprank.pool import candidate_pool
 from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import ranking
-from hopbench.retrieval.strategies.hoprank.scoring import passes, reordered
+from hopbench.retrieval.strategies.hoprank.scoring import judged, passes
 from hopbench.retrieval.strategies.hoprank.weights import load, score_names
 from hopbench.retrieval.support.blas import one_blas_thread
 from hopbench.retrieval.support.timing import stage
@@ -97,6 +97,6 @@ class HopRank(Strategy):
             counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
             counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
             with stage(counters, "ranking"):
-                judged = reordered(candidates, passed, learned.trees) if self.model == "trees" else None
-                rankings.append(ranking(question, candidates, passed, batch.index, self.anchors, judged))
+                by_trees = judged(candidates, passed, learned) if self.model == "trees" else ()
+                rankings.append(ranking(question, candidates, passed, batch.index, self.anchors, by_trees))
         return rankings

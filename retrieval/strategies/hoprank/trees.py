@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.shapley import Ways
+from hopbench.retrieval.strategies.hoprank.shapley import Ways, ways_of
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import summed
@@ -63,7 +63,10 @@ class Trees:
 
     def contributions(self, features: Floats) -> tuple[Floats, float]:
         """What each feature of rows (k, f) adds to their values, (k, f), and the mean value it is added to."""
-        return self._ways.contributions(features), self.mean
+        total = np.zeros((len(features), len(self.names)))
+        for ways in self._ways:
+            total += ways.contributions(features)
+        return total, self.mean
 
     @cached_property
     def mean(self) -> float:
@@ -75,8 +78,8 @@ class Trees:
         return float(summed(np.array(means))) if means else 0.0
 
     @cached_property
-    def _ways(self) -> Ways:
-        return Ways.of(self.trees)
+    def _ways(self) -> list[Ways]:
+        return ways_of(self.trees)
 
 
 @dataclass(frozen=True, eq=False)

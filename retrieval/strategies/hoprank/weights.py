@@ -20,7 +20,8 @@ from hopbench.retrieval.strategies.hoprank.words import Floats
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import read_bytes
 
-SCHEMA = "hopbench.hoprank/3"
+SCHEMA = "hopbench.hoprank/4"
+TREES = ("trees", "second_trees")
 MAX_BYTES = 16 * 1024 * 1024
 
 
@@ -28,13 +29,15 @@ MAX_BYTES = 16 * 1024 * 1024
 class Weights:
     """`first` (12,) scores the pool; `edges` has a model per kind; `passes` has weights (26,) for each pass.
 
-    `trees` put the best of the last pass in order; there may be none. `provenance` says what they were trained on.
+    `trees` put the best of the last pass in order, `second_trees` the best of these; there may be none. `provenance`
+    says what they were trained on.
     """
 
     first: Floats
     edges: tuple[EdgeModel, ...]
     passes: tuple[Floats, ...]
     trees: Trees = field(default_factory=lambda: Trees((), ()))
+    second_trees: Trees = field(default_factory=lambda: Trees((), ()))
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -82,7 +85,8 @@ def to_json(weights: Weights) -> str:
         "provenance": weights.provenance,
     }
     text = json.dumps(content, indent=1)
-    return f'{text.removesuffix("}").rstrip()},\n "trees": [{tree_json.lines(weights.trees)}]\n}}\n'
+    trees = (f'"{name}": [{tree_json.lines(getattr(weights, name))}]' for name in TREES)
+    return ",\n ".join([text.removesuffix("}").rstrip(), *trees]) + "\n}\n"
 
 
 @cache
@@ -120,8 +124,8 @@ def from_json(text: str, name: str) -> Weights:
                 EdgeModel(np.array(entry["weights"], np.float64), float(entry["bias"])) for entry in content["edges"]
             ),
             tuple(np.array(entry, np.float64) for entry in content["passes"]),
-            tree_json.read(content["trees"], feature_names()["trees"]),
-            content["provenance"],
+            **{name: tree_json.read(content[name], feature_names()["trees"]) for name in TREES},
+            provenance=content["provenance"],
         )
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError) as error:
         raise InputError(f"{name} is no weights file of hoprank ({type(error).__name__}: {error}): {remedy}") from error
@@ -157,4 +161,5 @@ def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
     biases = np.array([model.bias for model in weights.edges])
     if not all(np.isfinite(weights_of).all() for weights_of in [*lists, biases]):
         raise InputError(f"{name} holds a number that is not finite: {remedy}")
-    tree_json.check(weights.trees, name, remedy)
+    for trees in TREES:
+        tree_json.check(getattr(weights, trees), f"{name}: {trees}", remedy)

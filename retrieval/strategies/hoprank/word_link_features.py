@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.list_facts import Feature, ListFacts, once
 from hopbench.retrieval.strategies.hoprank.standing import behind
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
 
 def _best(values: Floats) -> Floats:
-    return np.asarray(values.max(axis=1, initial=0.0))
+    return np.asarray(np.maximum.reduce(values, axis=1, initial=0.0))
 
 
 def title_in(facts: ListFacts) -> Floats:
@@ -30,6 +28,7 @@ def title_in_best(facts: ListFacts) -> Floats:
     return np.asarray(facts.word_links.title[:, 0])
 
 
+@once
 def title_new(facts: ListFacts) -> Floats:
     """Σ idf of its title's words that a partner has and the question lacks / ln(n + 1), times its σ, the best."""
     return _best(facts.word_links.new * facts.partners_sure)
@@ -40,6 +39,7 @@ def title_new_behind(facts: ListFacts) -> Floats:
     return behind(title_new(facts))
 
 
+@once
 def title_explained(facts: ListFacts) -> Floats:
     """idf share of its title that stands in a partner or in the question, times the partner's σ, the best."""
     return _best(facts.word_links.explained * facts.partners_sure)
@@ -56,6 +56,7 @@ def title_gain(facts: ListFacts) -> Floats:
     return _best((links.explained - links.asked[:, None]) * facts.partners_sure)
 
 
+@once
 def title_together(facts: ListFacts) -> Floats:
     """`title_explained`, times how close both come to the question together, the best."""
     return _best(facts.word_links.explained * facts.pairs.together * facts.partners_sure)
@@ -71,6 +72,7 @@ def holds_title(facts: ListFacts) -> Floats:
     return _best(facts.word_links.holds)
 
 
+@once
 def holds_title_sure(facts: ListFacts) -> Floats:
     """The same with the partner's σ as factor."""
     return _best(facts.word_links.holds * facts.partners_sure)
@@ -98,6 +100,7 @@ def title_told_best(facts: ListFacts) -> Floats:
     return _best(links.title_told * (links.told * (links.partner == 0)))
 
 
+@once
 def title_new_told(facts: ListFacts) -> Floats:
     """`title_new` of a partner's sentence, times how close that comes to the question, the best."""
     return _best(facts.word_links.new_told * _sure_sentences(facts))
@@ -108,6 +111,7 @@ def title_new_told_behind(facts: ListFacts) -> Floats:
     return behind(title_new_told(facts))
 
 
+@once
 def title_told_together(facts: ListFacts) -> Floats:
     """idf share of its title in a partner's sentence, times how close both come to the question together, times σ."""
     links = facts.word_links
@@ -134,6 +138,7 @@ def rare_words(facts: ListFacts) -> Floats:
     return _best(facts.word_links.rare)
 
 
+@once
 def rare_words_sure(facts: ListFacts) -> Floats:
     """The same with the partner's σ as factor."""
     return _best(facts.word_links.rare * facts.partners_sure)
@@ -149,6 +154,7 @@ def rare_words_best(facts: ListFacts) -> Floats:
     return np.asarray(facts.word_links.rare[:, 0])
 
 
+@once
 def chain(facts: ListFacts) -> Floats:
     """How close it and two partners come to the question together, times the links to the one and on to the other."""
     return _best(facts.chains.linked * facts.chains.onward)
@@ -159,6 +165,7 @@ def chain_behind(facts: ListFacts) -> Floats:
     return behind(chain(facts))
 
 
+@once
 def chain_sure(facts: ListFacts) -> Floats:
     """How close all three come together, times the better of its links to the two, and the σ of both, the best."""
     return _best(facts.chains.linked * facts.chains.sure)
@@ -169,7 +176,7 @@ def chain_sure_behind(facts: ListFacts) -> Floats:
     return behind(chain_sure(facts))
 
 
-WORD_LINK_FEATURES: tuple[Callable[[ListFacts], Floats], ...] = (
+WORD_LINK_FEATURES: tuple[Feature, ...] = (
     title_in,
     title_in_sure,
     title_in_best,

@@ -52,49 +52,50 @@ class WordLinks:
     holds_told: Floats
 
     @classmethod
-    def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> WordLinks:
-        """The links of the listed chunks whose closeness to the question this is."""
-        titles = _Titles.of(corpus, question, closeness)
+    def of(cls, question: ReadQuestion, closeness: Closeness, titles: Titles) -> WordLinks:
+        """The links of the listed chunks whose closeness to the question and titles these are."""
         read, first = closeness.read, closeness.read.first
         count = min(PARTNERS, len(first) - 1)
-        with_title = np.maximum(closeness.sentence, closeness.sentence[first[:-1]][read.chunk])
-        near = question.share(with_title)
         chunk = titles.in_chunk
         title, holds = titles.share @ chunk[:count].T, chunk @ titles.share[:count].T
         asked = titles.share @ titles.known
         explained = titles.share @ np.maximum(chunk[:count], titles.known).T
         new = titles.new @ chunk[:count].T
-        for values in (title, holds, new):
+        rare = (titles.rare * titles.rarity) @ titles.rare[:count].T
+        for values in (title, holds, new, rare):
             np.fill_diagonal(values[:count], 0.0)
         np.fill_diagonal(explained[:count], asked[:count])
         partner = read.chunk[: first[count]]
         sentence = titles.inside[: first[count]]
         other = partner != np.arange(len(first) - 1)[:, None]
-        in_sentences = (titles.share[:count] @ titles.inside.T) * (read.chunk != np.arange(count)[:, None]) * near
+        elsewhere = read.chunk != np.arange(count)[:, None]
+        in_sentences = (titles.share[:count] @ titles.inside.T) * elsewhere * titles.told
         return cls(
             title=title,
             explained=explained,
             asked=asked,
             new=new,
             holds=holds,
-            rare=_rare(corpus, question, closeness, count),
-            told=near[: first[count]],
+            rare=rare,
+            told=titles.told[: first[count]],
             partner=partner,
             title_told=(titles.share @ sentence.T) * other,
             new_told=(titles.new @ sentence.T) * other,
-            together_told=question.together(closeness.chunk, with_title[: first[count]]),
+            together_told=question.together(closeness.chunk, titles.with_title[: first[count]]),
             holds_told=read.best(in_sentences.T).T,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Titles:
-    """The v words of the k listed titles, stop words aside.
+class Titles:
+    """The v words of the k listed titles, stop words aside, and the x rare words beyond the question of their chunks.
 
     `inside` (s, v) is 1 where a listed sentence has the word, `in_chunk` (k, v) where a chunk has it, and `known` (v,)
     where the question has it; `share` (k, v) is the idf share of the word in each title, and `new` (k, v) its
-    idf / ln(n + 1) where the question lacks it: 0 where the title does. Shares and idf are multiples of 2⁻⁴⁰, so that
-    their sums are exact.
+    idf / ln(n + 1) where the question lacks it: 0 where the title does. `rare` (k, x) is 1 where a chunk has the rare
+    word, of `rarity` (x,). `with_title` (s, w) is how close each sentence comes to the question's words, its title
+    beside it, and `told` (s,) that by idf shares. Shares, rarities and idf are multiples of 2⁻⁴⁰, so that their sums
+    are exact.
     """
 
     inside: Floats
@@ -102,9 +103,14 @@ class _Titles:
     known: Floats
     share: Floats
     new: Floats
+    rare: Floats
+    rarity: Floats
+    with_title: Floats
+    told: Floats
 
     @classmethod
-    def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> _Titles:
+    def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> Titles:
+        """Those of the listed chunks."""
         words, read = corpus.words, closeness.read
         chosen = read.in_title & ~words.stop[read.distinct]
         named, inside = read.distinct[chosen], read.having(chosen)
@@ -112,17 +118,30 @@ class _Titles:
         known = question.which(named) != UNKNOWN
         idf = shares(words.idf[named], ln(corpus.chunks + 1.0))
         whole = title @ idf
-        share = shares(title * idf, whole[:, None] + TINY)
-        return cls(inside, read.chunks_having(chosen), known.astype(np.float64), share, title * idf * ~known)
+        with_title = np.maximum(closeness.sentence, closeness.sentence[read.first[:-1]][read.chunk])
+        return cls(
+            inside,
+            read.chunks_having(chosen),
+            known.astype(np.float64),
+            shares(title * idf, whole[:, None] + TINY),
+            title * idf * ~known,
+            *_rare(corpus, question, closeness),
+            with_title,
+            question.share(with_title),
+        )
+
+    def of_some(self, chunks: Numbers, sentences: Numbers) -> Titles:
+        """Those of some of the chunks and their sentences, named by their places here, in their order."""
+        of_chunk = {name: getattr(self, name)[chunks] for name in ("in_chunk", "share", "new", "rare")}
+        of_sentence = {name: getattr(self, name)[sentences] for name in ("inside", "with_title", "told")}
+        return Titles(**of_chunk, **of_sentence, known=self.known, rarity=self.rarity)
 
 
-def _rare(corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness, count: int) -> Floats:
+def _rare(corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> tuple[Floats, Floats]:
+    """Which chunks have each of the rare words, (k, x), and 1/√(df − 1) of these, (x,)."""
     words, read = corpus.words, closeness.read
     frequency = words.frequency[read.distinct]
     beyond = ~words.stop[read.distinct] & (question.which(read.distinct) == UNKNOWN)
     chosen = (frequency > 1) & (frequency <= RARE) & beyond
     has = read.chunks_having(chosen)
-    weight = shares(np.ones(has.shape[1]), np.sqrt(frequency[chosen] - 1.0))
-    both = (has * weight) @ has[:count].T
-    np.fill_diagonal(both[:count], 0.0)
-    return np.asarray(both)
+    return has, shares(np.ones(has.shape[1]), np.sqrt(frequency[chosen] - 1.0))

@@ -107,7 +107,7 @@ def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(grou
     first = trainer.fit(group)
     Trainer(boosting=Boosting(rounds=1, least_rows=3)).fit(group[:3])
 
-    assert 5 == len(first.trees.trees)
+    assert [5, 4] == [len(first.trees.trees), len(first.second_trees.trees)]
     assert to_json(first) == to_json(trainer.fit(group))
 
 
@@ -141,9 +141,18 @@ def test_a_lightgbm_that_cannot_be_loaded_is_named_with_the_remedy(
         fit_trees(lists, ("a", "b"), Boosting())
 
 
+def test_a_single_question_has_no_second_trees(group: Sequence[TrainingExample]) -> None:
+    """They learn from trees that were grown without it: there are none."""
+    learned = Trainer(boosting=Boosting(rounds=5, least_rows=3)).fit(group[:1])
+
+    assert learned.trees.trees
+    assert () == learned.second_trees.trees
+
+
 def test_where_nothing_can_be_split_no_tree_grows(group: Sequence[TrainingExample]) -> None:
     assert () == Trainer().fit(group).trees.trees  # fewer rows than two leaves need
     assert () == Trainer(boosting=Boosting(rounds=0)).fit(group).trees.trees
+    assert () == Trainer().fit(group).second_trees.trees
     same = RankedLists(np.ones((400, 2)), np.arange(400) % 8 == 0, np.arange(0, 400, 8), np.ones(50), np.zeros(400))
     assert () == fit_trees(same, ("a", "b"), Boosting()).trees
 

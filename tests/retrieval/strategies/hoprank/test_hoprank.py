@@ -260,7 +260,7 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
     ("spoil", "message"),
     [
         (lambda content: content["features"]["base"].reverse(), "other base features"),
-        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/3'"),
+        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/4'"),
         (lambda content: content["first"].pop(), r"holds \[11, 17"),
         (lambda content: content.update(passes=[]), "no pass"),
         (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),

@@ -20,10 +20,11 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank.contributions import UNREAD, Scores
-from hopbench.retrieval.strategies.hoprank.list_features import tree_names
+from hopbench.retrieval.strategies.hoprank.contributions import MEAN, UNREAD, Scores
+from hopbench.retrieval.strategies.hoprank.list_facts import AGAIN, list_facts
+from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
-from hopbench.retrieval.strategies.hoprank.scoring import Reordered
+from hopbench.retrieval.strategies.hoprank.scoring import Judged, again, passes, with_value
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import from_json, shipped, to_json
@@ -188,7 +189,8 @@ def test_trees_order_what_the_linear_score_found(index: Index) -> None:
 
 def test_weights_without_trees_rank_by_the_linear_score(index: Index, tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
-    file.write_text(to_json(replace(shipped(), trees=Trees(tree_names(), ()))), encoding="utf-8")
+    none = Trees(tree_names(), ())
+    file.write_text(to_json(replace(shipped(), trees=none, second_trees=none)), encoding="utf-8")
     labels = f"hoprank[weights={file}]", "hoprank[model=linear]"
     scores: Callable[[str], list[list[tuple[str, float]]]] = lambda label: [  # noqa: E731
         [(hit.chunk_id, hit.score) for hit in ranking.hits]
@@ -203,7 +205,7 @@ def test_what_trees_do_not_read_stays_below_what_they_do() -> None:
     names = tree_names()
     takes = Trees(names, (Tree([0], [0.5], [~0], [~1], [-5.0, 7.0], [3, 1]),))
     last = Ranked(np.arange(4), np.array([[3.0], [2.0], [1.0], [0.5]]), np.ones(1))
-    scores = Scores.of(last, Reordered(np.array([0, 1]), np.zeros((2, len(names))), takes))
+    scores = Scores.of(last, [Judged(np.array([0, 1]), np.zeros((2, len(names))), takes)])
     shares = scores.shares(np.arange(4))
 
     assert [0, 1, 2, 3] == scores.chunks.tolist()
@@ -211,5 +213,54 @@ def test_what_trees_do_not_read_stays_below_what_they_do() -> None:
     assert scores.values.tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
     assert [0.0, 0.0, -4.000001, -4.000001] == pytest.approx(shares[:, scores.names[UNREAD]].tolist())
     assert shares[2:].tolist() == scores.shares(np.array([2, 3])).tolist()  # a block of unread ones alone
-    raised = Scores.of(last, Reordered(np.array([0, 1]), np.ones((2, len(names))), takes))
+    raised = Scores.of(last, [Judged(np.array([0, 1]), np.ones((2, len(names))), takes)])
     assert [10.0, 9.0, 1.0, 0.5] == raised.values.tolist()  # below already
+
+
+def test_second_trees_add_to_the_best_of_the_first() -> None:
+    """Linear scores 3, 2, 1 and .5; first trees take 5 off chunks 0 and 1, second ones add 7 to chunk 1 alone."""
+    names = tree_names()
+    takes = Trees(names, (Tree([0], [0.5], [~0], [~1], [-5.0, 7.0], [3, 1]),))
+    last = Ranked(np.arange(4), np.array([[3.0], [2.0], [1.0], [0.5]]), np.ones(1))
+    first = Judged(np.array([0, 1]), np.zeros((2, len(names))), takes)
+    scores = Scores.of(last, [first, Judged(np.array([1]), np.ones((1, len(names))), takes)])
+    shares = scores.shares(np.array([3, 1, 0]))
+
+    assert [-2.0, 4.0, -3.000001, -3.500001] == pytest.approx(scores.values.tolist())
+    assert scores.values[[3, 1, 0]].tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
+    assert [0.0, 2 * takes.mean, takes.mean] == shares[:, scores.names[MEAN]].tolist()
+
+
+def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Index) -> None:
+    """Nothing that is taken over from the first list may depend on its order, or on how many were read."""
+    for candidates in make("hoprank").candidates(Batch(index, ASKED), Counters()):
+        passed = list(passes(candidates, shipped(), 8))
+        facts = list_facts(candidates, passed)
+        tree_features(facts)
+        value = shipped().trees.value(tree_features(facts))
+
+        found = again(facts, value)
+
+        last, paths = passed[-1]
+        scores, _ = with_value(last.scores, last.chunks.searchsorted(facts.chunks[: facts.read]), value)
+        anew = list_facts(candidates, [*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)])
+        assert anew.chunks.tolist() == found.chunks.tolist()
+        few = replace(anew, closeness=anew.closeness.of_some(np.arange(found.read)), known={}, own={})
+        assert tree_features(few).tolist() == tree_features(found).tolist()
+        assert min(AGAIN, len(facts.chunks)) == found.read
+
+
+def test_second_trees_change_the_order(index: Index, tmp_path: Path) -> None:
+    file = tmp_path / "weights.json"
+    names = tree_names()
+    none = Trees(names, ())
+    column = names.index("rank")
+    last_first = Trees(names, (Tree([column], [1.5], [~0], [~1], [-50.0, 0.0], [3, 1]),))
+    rankings = []
+    for second in (none, last_first):
+        file.write_text(to_json(replace(shipped(), second_trees=second)), encoding="utf-8")
+        rankings.append(make(f"hoprank[weights={file}]").rank(Batch(index, ASKED), Counters()))
+
+    for before, after in zip(*rankings, strict=True):
+        assert [hit.chunk_id for hit in before.hits[2:4]] == [hit.chunk_id for hit in after.hits[:2]]
+        assert abs(after.hits[0].score - math.fsum(after.hits[0].components.values())) <= 1e-9
