@@ -15,6 +15,7 @@ from hopbench.eval.training.trees import TreeTrainer
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.contributions import Scores
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_names
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes, pool_ranking, with_paths
@@ -82,8 +83,13 @@ class Trainer:
         if not self.boosting.rounds or not self.anchors:
             return Trees(tree_names(), ()), Trees(tree_names(), ())
         seen = np.array([not self._left_out(name) for name in tree_names()])
-        passed = [list(passes(one.candidates, linear, self.anchors, one.reached)) for one in group]
-        return TreeTrainer(self.boosting, seen).fit(group, passed, worth)
+
+        def listed(example: TrainingExample) -> ListFacts:
+            return list_facts(
+                example.candidates, list(passes(example.candidates, linear, self.anchors, example.reached))
+            )
+
+        return TreeTrainer(self.boosting, seen).fit(group, listed, worth)
 
     def _list(
         self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]

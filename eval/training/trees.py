@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, parts_of
 from hopbench.eval.training.losses import Floats, RankedLists
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
-from hopbench.retrieval.strategies.hoprank.scoring import Passed, again
+from hopbench.retrieval.strategies.hoprank.scoring import again
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.words import Flags
 
@@ -27,14 +27,15 @@ class TreeTrainer:
     boosting: Boosting
     seen: Flags
 
-    def fit(self, group: Sequence[TrainingExample], passed: Sequence[Passed], worth: Floats) -> tuple[Trees, Trees]:
-        """First and second trees for examples after their passes, which count `worth` (n,).
+    def fit(
+        self, group: Sequence[TrainingExample], listed: Callable[[TrainingExample], ListFacts], worth: Floats
+    ) -> tuple[Trees, Trees]:
+        """First and second trees for examples which count `worth` (n,); `listed` reads the facts after their passes.
 
         What second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those
         that know a question are surer of its order than they would be of any other.
         """
-        pairs = list(zip(group, passed, strict=True))
-        first = [_List.of(example, list_facts(example.candidates, one)) for example, one in pairs]
+        first = [_List.of(example, listed(example)) for example in group]
         trees = self._grown(first, worth, self.boosting)
         part_of = np.array(parts_of(group, PARTS, SEED))
         if not trees.trees or len(set(part_of)) < 2:
@@ -44,9 +45,9 @@ class TreeTrainer:
             others = np.flatnonzero(part_of != part)
             judges.append(self._grown([first[row] for row in others], worth[others], self.boosting))
         second = []
-        for (example, one), listed, part in zip(pairs, first, part_of, strict=True):
-            value = judges[part].value(listed.features * self.seen)
-            second.append(_List.of(example, again(list_facts(example.candidates, one), value)))
+        for example, one, part in zip(group, first, part_of, strict=True):
+            value = judges[part].value(one.features * self.seen)
+            second.append(_List.of(example, again(listed(example), value)))  # anew: all at once take some gigabytes
         return trees, self._grown(second, worth, self.boosting.second())
 
     def _grown(self, lists: Sequence[_List], worth: Floats, boosting: Boosting) -> Trees:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,8 +83,6 @@ class Scores:
 class Contributions(Mapping[str, float]):
     """Each feature's contribution to a hit's score, by name; computed on access for a block of hits: few are read."""
 
-    __slots__ = ("_blocks", "_place")
-
     def __init__(self, blocks: _Blocks, place: int) -> None:
         self._blocks, self._place = blocks, place
 
@@ -95,7 +93,7 @@ class Contributions(Mapping[str, float]):
         return [cls(blocks, place) for place in range(len(best))]
 
     def __getitem__(self, name: str) -> float:
-        return float(self._blocks.row(self._place)[self._blocks.names[name]])
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._blocks.names)
@@ -103,8 +101,16 @@ class Contributions(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self._blocks.names)
 
+    def keys(self) -> KeysView[str]:
+        """The names; `dict` asks for them, and then for each value."""
+        return self._values.keys()
+
+    @cached_property
+    def _values(self) -> dict[str, float]:
+        return dict(zip(self._blocks.names, self._blocks.row(self._place).tolist(), strict=True))
+
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr(self._values)
 
 
 class _Blocks:

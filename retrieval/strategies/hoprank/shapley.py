@@ -32,7 +32,7 @@ MAX_PATH = 2 * len(_POINTS)  # distinct features on the way to a leaf
 class Ways:
     """The ways to some leaves: (l, d) the features on each with the share of rows that pass, and (s,) their splits.
 
-    Places without a feature have share 1, and every row passes them; d is even.
+    Places without a feature have share 1, and every row passes them; d is even. Splits follow by way and place.
     """
 
     value: Floats
@@ -56,30 +56,50 @@ class Ways:
 
         of a polynomial of degree d − 1: d/2 points give it exactly.
         """
-        passes = np.ones((len(self.value), self.share.shape[1], len(features)))
+        if not len(features):
+            return np.zeros(features.shape)
         above = features.T[self.split_feature] > self.split_threshold[:, None]
         missed = above != self.split_right[:, None]
-        row, column = np.nonzero(missed)
-        passes[self.split_leaf[row], self.split_place[row], column] = 0.0
-        share = self.share[..., None]
-        weight = np.zeros_like(passes)
-        for point, size in _POINTS[self.share.shape[1] // 2 - 1]:
-            factor = (1.0 - point) * share + point * passes
-            weight += size * np.multiply.reduce(factor, axis=1)[:, None] / factor
-        added = self.value[:, None, None] * (passes - share) * weight
+        passes = np.ones((*self.share.shape, len(features)), np.uint8)
+        way, place, begin = self._split_places
+        passes[way, place] = ~np.logical_or.reduceat(missed, begin)
+        pattern = np.packbits(passes, axis=1, bitorder="little")[:, 0]
+        way, feature, begin, by_pattern = self._by_feature
+        added = np.take_along_axis(by_pattern, pattern[way], axis=1)
         total = np.zeros(features.shape[::-1])
-        order, begin, feature = self._by_feature
-        if len(order):
-            total[feature] = np.add.reduceat(added.reshape(len(order), len(features))[order], begin)
+        total[feature] = np.add.reduceat(added, begin)
         return total.T
 
     @cached_property
-    def _by_feature(self) -> tuple[Numbers, Numbers, Numbers]:
-        """The places of all ways by feature, where each feature's begin, and the features."""
-        flat = self.feature.ravel()
-        order = flat.argsort(kind="stable")
-        feature, begin = np.unique(flat[order], return_index=True)
-        return order, begin, feature
+    def _split_places(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Of each feature on a way: the way, its place, and where its splits begin."""
+        number = self.split_leaf * self.share.shape[1] + self.split_place
+        begin = np.flatnonzero(np.diff(number, prepend=-1))
+        return self.split_leaf[begin], self.split_place[begin], begin
+
+    @cached_property
+    def _by_feature(self) -> tuple[Numbers, Numbers, Numbers, Floats]:
+        """The places of all ways (p,), by feature: their ways, the features, where each begins, and what places add.
+
+        That is (p, 2ᵈ), for each pattern of features that a row passes: bit i is place i of the way. There are few, so
+        nothing is left to compute for a row but its pattern (Yang, Fast TreeSHAP, 2021).
+        """
+        size = self.share.shape[1]
+        order = np.argsort(self.feature, axis=None, kind="stable")
+        order = order[np.isin(order, self._split_places[0] * size + self._split_places[1])]
+        feature, begin = np.unique(self.feature.ravel()[order], return_index=True)
+        return order // size, feature, begin, self._by_pattern()[order // size, :, order % size]
+
+    def _by_pattern(self) -> Floats:
+        """What each place of each way adds, (l, 2ᵈ, d)."""
+        size = self.share.shape[1]
+        passes = (np.arange(1 << size)[:, None] >> np.arange(size) & 1).astype(np.float64)
+        share = self.share[:, None]
+        weight = np.zeros((len(share), *passes.shape))
+        for point, part in _POINTS[size // 2 - 1]:
+            factor = (1.0 - point) * share + point * passes
+            weight += part * np.multiply.reduce(factor, axis=2)[..., None] / factor
+        return np.asarray(self.value[:, None, None] * (passes - share) * weight)
 
     @classmethod
     def of(cls, ways: Sequence[_Way], length: int) -> Ways:
@@ -87,11 +107,9 @@ class Ways:
         shape = len(ways), length
         of_way, share = np.zeros(shape, np.int64), np.ones(shape)
         for number, way in enumerate(ways):
-            of_way[number, : len(way.shares)], share[number, : len(way.shares)] = (
-                list(way.shares),
-                [*way.shares.values()],
-            )
-        splits = [(number, *split) for number, way in enumerate(ways) for split in way.splits]
+            of_way[number, : len(way.shares)] = list(way.shares)
+            share[number, : len(way.shares)] = list(way.shares.values())
+        splits = [(number, *split) for number, way in enumerate(ways) for split in sorted(way.splits)]
         ends, places, features, thresholds, rights = zip(*splits, strict=True)
         return cls(
             value=np.array([way.value for way in ways]),
