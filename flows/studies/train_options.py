@@ -32,7 +32,13 @@ class TrainOptions:
     ] = field(default_factory=list)
     passes: Annotated[int, Setting("How often paths are followed and scored.", low=1, high=4, group=EXECUTION)] = 2
     rounds: Annotated[
-        int, Setting("Trees on top of the linear score; 0 leaves them out.", low=0, high=1000, group=EXECUTION)
+        int,
+        Setting(
+            "Trees on top of the linear score, and four fifths as many second ones; 0: none.",
+            low=0,
+            high=1000,
+            group=EXECUTION,
+        ),
     ] = 250
     without: Annotated[
         list[str],

@@ -81,7 +81,8 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
         if benchmark.role == "report"
     ]
     warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings]
-    return Trained(figures, warnings, weights.size, len(weights.trees.trees))
+    trees = len(weights.trees.trees) + len(weights.second_trees.trees)
+    return Trained(figures, warnings, weights.size, trees)
 
 
 def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:

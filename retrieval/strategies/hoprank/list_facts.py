@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property
 
 import numpy as np
 
@@ -134,34 +134,7 @@ class ListFacts:
         return self.above[: self.read, :TOP]
 
 
-Feature = Callable[[ListFacts], Floats]
-
-
-def once(feature: Feature) -> Feature:
-    """A feature that is computed once for a list, however many others need it."""
-    return _kept(feature, lambda facts: facts.known)
-
-
-def own(feature: Feature) -> Feature:
-    """A feature that says the same of a candidate in any order: it is computed once for all."""
-    return _kept(feature, lambda facts: facts.own)
-
-
-def _kept(feature: Feature, where: Callable[[ListFacts], dict[str, Floats]]) -> Feature:
-    @wraps(feature)
-    def kept(facts: ListFacts) -> Floats:
-        values = where(facts)
-        if (name := feature.__name__) not in values:
-            values[name] = feature(facts)
-        return values[name]
-
-    return kept
-
-
-def list_facts(
-    candidates: Candidates,
-    passed: Sequence[tuple[Ranked, Paths | None]],
-) -> ListFacts:
+def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]]) -> ListFacts:
     """The facts after the last of the passes, which must have followed paths."""
     (pool, _), (first, _), (last, paths) = passed[0], passed[1], passed[-1]
     if paths is None:

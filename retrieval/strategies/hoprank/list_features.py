@@ -13,7 +13,8 @@ import numpy as np
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, Feature, ListFacts, own
+from hopbench.retrieval.strategies.hoprank.features import Feature, own
+from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
 from hopbench.retrieval.strategies.hoprank.standing import STANDING

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.list_facts import TOP, Feature, ListFacts, own
+from hopbench.retrieval.strategies.hoprank.features import Feature, own
+from hopbench.retrieval.strategies.hoprank.list_facts import TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.standing import behind, rank_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.list_facts import Feature, ListFacts, once
+from hopbench.retrieval.strategies.hoprank.features import Feature, once
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.standing import behind
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
