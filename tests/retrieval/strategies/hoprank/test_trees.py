@@ -140,11 +140,11 @@ def test_values_and_contributions_are_those_of_lightgbm(grown: list[dict[str, An
         ({"count": [1, 10**400, 1], "value": [0.0, 10**400, 0.0]}, "no weights file"),
     ],
 )
-def test_a_spoilt_tree_is_refused(spoil: dict[str, object], message: str) -> None:
-    names = tree_names()
-    weights = replace(shipped(), trees=Trees(names, (BY_HAND,)))
-    content = json.loads(to_json(weights))
-    content["trees"][0].update(spoil)
+@pytest.mark.parametrize("which", ["trees", "second_trees"])
+def test_a_spoilt_tree_is_refused(spoil: dict[str, object], message: str, which: str) -> None:
+    by_hand = Trees(tree_names(), (BY_HAND,))
+    content = json.loads(to_json(replace(shipped(), trees=by_hand, second_trees=by_hand)))
+    content[which][0].update(spoil)
 
     with pytest.raises(InputError, match=message):
         from_json(json.dumps(content), "spoilt")
