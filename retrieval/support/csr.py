@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,3 +21,19 @@ def expand_ranges(begins: NDArray[Any], ends: NDArray[Any]) -> tuple[Ints, Ints]
     stops = lengths.cumsum()
     owners = np.arange(len(begins)).repeat(lengths)
     return np.arange(len(owners)) + (ends - stops)[owners], owners
+
+
+class Lists(Sequence[Ints]):
+    """Lists of numbers laid end to end: `values` (t,), and where each begins, `start` (k + 1,)."""
+
+    def __init__(self, values: Ints, start: Ints) -> None:
+        self._values, self._start = values, start
+
+    def __len__(self) -> int:
+        return len(self._start) - 1
+
+    def __getitem__(self, number: Any) -> Any:
+        """A list by its number; IndexError beyond the last."""
+        if not 0 <= number < len(self):
+            raise IndexError(f"list {number} of {len(self)}")
+        return self._values[self._start[number] : self._start[number + 1]]

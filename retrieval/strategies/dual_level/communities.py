@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.index import Batch, Linker
+from hopbench.retrieval.index import Arrays, Batch, Linker
 from hopbench.retrieval.strategies.dual_level.wording import Descriptions
-from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.csr import Lists, expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
@@ -31,6 +31,7 @@ NONE = -1
 SEED = 1
 PASSES = 2  # of Leiden over the graph, igraph's default
 MAX_NAMES, MAX_RELATIONS = 10, 10  # in a community's text, the strongest
+VERSION = "communities-1"  # of what is kept in files: it grows with each change of what is computed here
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,20 +111,57 @@ def communities(
     """
     index = batch.index
 
-    def made() -> Communities:
+    name = f"communities-{resolution}-{max_size}-{min_strength}"
+    cost, summarise = Counters(), index.services.community_summaries
+
+    def found() -> Arrays:
         related = at_least(graph.related, min_strength)
         members = partition(related, resolution, max_size)
-        names, texts = _names_and_texts(graph, related, members, reader, worded)
-        cost, summarise = Counters(), index.services.community_summaries
-        if summarise is not None:
-            texts = list(summarise(cost, texts))
-        of_entity = _of_entity(members, len(graph.entities))
-        return Communities(members, names, _mentioning(graph, members), index.embed(texts), of_entity, cost)
+        strongest, texts = _strongest_and_texts(graph, related, members, reader, worded)
+        vectors = index.embed(texts if summarise is None else list(summarise(cost, texts)))
+        chunks = _mentioning(graph, members)
+        return {
+            **_joined("members", members),
+            **_joined("strongest", strongest),
+            "vectors": vectors,
+            "data": chunks.data,
+            "indices": chunks.indices,
+            "indptr": chunks.indptr,
+        }
 
-    key = f"communities {resolution} {max_size} {min_strength}"
-    known = index.memo.get(key, made)
-    counters.add_once(key, known.cost)
+    def made() -> Communities:
+        arrays = found() if summarise is not None else index.graph_arrays(name, VERSION, found)
+        members, strongest = (Lists(arrays[part], arrays[f"{part}_start"]) for part in ("members", "strongest"))
+        shape = len(members), len(index.chunks)
+        chunks = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        of_entity = _of_entity(members, len(graph.entities))
+        return Communities(members, _Names(graph, reader, strongest), chunks, arrays["vectors"], of_entity, cost)
+
+    known = index.memo.get(name, made)
+    counters.add_once(name, known.cost)
     return known
+
+
+class _Names(Sequence[list[str]]):
+    """The names of each community's strongest members, read from the linker on access: few are asked for."""
+
+    def __init__(self, graph: Adjacency, reader: Linker, strongest: Lists) -> None:
+        self._graph, self._reader, self._strongest = graph, reader, strongest
+
+    def __len__(self) -> int:
+        return len(self._strongest)
+
+    def __getitem__(self, number: Any) -> Any:
+        """The names of a community."""
+        entities = self._graph.entities
+        return [self._reader.name_of[entities[row]] for row in self._strongest[number].tolist()]
+
+
+def _joined(name: str, lists: Sequence[Rows]) -> Arrays:
+    """Lists one behind the other, and where each begins."""
+    nothing = np.zeros(0, np.int64)
+    sizes = [len(rows) for rows in lists]
+    return {name: np.concatenate([nothing, *lists]), f"{name}_start": np.cumsum([0, *sizes])}
 
 
 def at_least(matrix: sparse.csr_array, minimum: float) -> sparse.csr_array:
@@ -134,14 +172,15 @@ def at_least(matrix: sparse.csr_array, minimum: float) -> sparse.csr_array:
     return result
 
 
-def _names_and_texts(
+def _strongest_and_texts(
     graph: Adjacency, related: sparse.csr_array, members: Sequence[Rows], reader: Linker, worded: Descriptions
-) -> tuple[list[list[str]], list[str]]:
-    """Names and text of each community: strongest entities, then the wording of the strongest relations inside it."""
-    names, texts = [], []
+) -> tuple[list[Rows], list[str]]:
+    """Strongest entities and text of each community: their names, then the wording of the strongest relations."""
+    best, texts = [], []
     for rows, inside in zip(members, _inside(related, members), strict=True):
         strength = np.round(np.bincount(rows.searchsorted(inside.rows), inside.strengths, len(rows)), 9)
-        strongest = [reader.name_of[graph.entities[rows[i]]] for i in np.lexsort((rows, -strength))[:MAX_NAMES]]
+        strongest = rows[np.lexsort((rows, -strength))[:MAX_NAMES]]
+        names = [reader.name_of[graph.entities[row]] for row in strongest]
         upper = np.flatnonzero(inside.rows < inside.columns)
         order = upper[np.lexsort((inside.columns[upper], inside.rows[upper], -inside.strengths[upper]))]
         wordings: dict[str, None] = {}
@@ -150,15 +189,15 @@ def _names_and_texts(
                 break
             pair = graph.entities[inside.rows[i]], graph.entities[inside.columns[i]]
             wordings[worded.relations[pair]] = None
-        names.append(strongest)
-        texts.append(". ".join([*strongest, *wordings]))
-    return names, texts
+        best.append(strongest)
+        texts.append(". ".join([*names, *wordings]))
+    return best, texts
 
 
 def _of_entity(members: Sequence[Rows], entities: int) -> Rows:
     """The community of each entity, (m,)."""
     number = np.full(entities, NONE)
-    if members:
+    if len(members):
         number[np.concatenate(members)] = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
     return number
 

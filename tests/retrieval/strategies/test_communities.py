@@ -17,6 +17,7 @@ from tests.support.graphs import PlainGraph, graph_tables, plain_graphs
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
 from hopbench.retrieval.index import Batch, Index, Services
+from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.dual_level.communities import (
     Communities,
@@ -140,7 +141,7 @@ def test_a_community_is_told_by_its_strongest_names_and_relations(tmp_path: Path
     known = read(index)
 
     assert [["A. B. C. A met B.. A met C.. B related C", "D. E. D met E."]] == recorder.texts
-    assert [["A", "B", "C"], ["D", "E"]] == known.names
+    assert [["A", "B", "C"], ["D", "E"]] == list(known.names)
     assert [[0, 1, 2], [3, 4]] == [rows.tolist() for rows in known.members]
     # c1 mentions three of the first, c2 one of each, c3 two of the second, c4 nobody.
     assert [[3, 1, 0, 0], [0, 1, 2, 0]] == known.chunks.toarray().tolist()
@@ -189,6 +190,41 @@ def test_the_order_of_an_engine_s_rows_changes_nothing(graph: PlainGraph, shuffl
     for order in (None, shuffle):
         with tempfile.TemporaryDirectory() as folder:
             known = read(index_of(graph.tables(), Path(folder), shuffle=order))
-            told.append(([rows.tolist() for rows in known.members], known.names, known.chunks.toarray().tolist()))
+            told.append(([rows.tolist() for rows in known.members], list(known.names), known.chunks.toarray().tolist()))
 
     assert told[0] == told[1]
+
+
+def test_communities_come_back_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are found once for a graph and a setting; without communities too."""
+    tables = {"some": world(), "none": graph_tables({"c1": "text"}, entities=[], mentions=[])}
+    for name, made in tables.items():
+        kept = KeptSearch(tmp_path / f"kept-{name}"), "stamp"
+        monkeypatch.setattr(Index, "kept_of_graph", lambda _, kept=kept: kept)
+        first = read(index_of(made, tmp_path / "first" / name))
+        with monkeypatch.context() as patch:
+            patch.setattr("hopbench.retrieval.strategies.dual_level.communities.partition", None)  # must not be asked
+            again = read(index_of(made, tmp_path / "again" / name))
+
+        for known in (first, again):
+            assert [rows.tolist() for rows in first.members] == [rows.tolist() for rows in known.members]
+            assert list(first.names) == list(known.names)
+            assert first.chunks.toarray().tolist() == known.chunks.toarray().tolist()
+            assert first.vectors.tolist() == known.vectors.tolist()
+            assert first.of_entity.tolist() == known.of_entity.tolist()
+
+
+def test_summaries_are_made_anew_for_each_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They depend on a model, and their cost is counted."""
+    monkeypatch.setattr(Index, "kept_of_graph", lambda _: (KeptSearch(tmp_path / "kept"), "stamp"))
+    asked: list[int] = []
+
+    def summarise(_: Counters, texts: Sequence[str]) -> Sequence[str]:
+        asked.append(len(texts))
+        return texts
+
+    for part in ("first", "again"):
+        index = index_of(world(), tmp_path / part)
+        index.services = Services(community_summaries=summarise)
+        read(index)
+    assert [2, 2] == asked
