@@ -13,7 +13,7 @@ from hopbench.eval.training.examples import TrainingExample, parts_of
 from hopbench.eval.training.losses import Floats, RankedLists
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
-from hopbench.retrieval.strategies.hoprank.scoring import again
+from hopbench.retrieval.strategies.hoprank.scoring import in_their_order
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.words import Flags
 
@@ -47,7 +47,8 @@ class TreeTrainer:
         second = []
         for example, one, part in zip(group, first, part_of, strict=True):
             value = judges[part].value(one.features * self.seen)
-            second.append(_List.of(example, again(listed(example), value)))  # anew: all at once take some gigabytes
+            facts = listed(example)  # anew: those of all examples take some gigabytes
+            second.append(_List.of(example, in_their_order(facts, value)))
         return trees, self._grown(second, worth, self.boosting.second())
 
     def _grown(self, lists: Sequence[_List], worth: Floats, boosting: Boosting) -> Trees:

@@ -92,9 +92,8 @@ class CellSearch:
         """The best `depth` of the rows found for (q, d) question vectors; of all rows beyond the last of `DEPTHS`."""
         if depth > DEPTHS[-1] or not len(questions):
             return dense_top(questions, self.vectors, depth)
-        with (
-            one_blas_thread()
-        ):  # two would wait for each other at products of so few rows, and take twice the time of both
+        # Two threads would wait for each other at products of so few rows, and take twice the time of both.
+        with one_blas_thread():
             return self._top(questions, depth)
 
     def _top(self, questions: Floats, depth: int) -> list[TopRows]:

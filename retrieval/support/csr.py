@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,28 @@ def expand_ranges(begins: NDArray[Any], ends: NDArray[Any]) -> tuple[Ints, Ints]
     return np.arange(len(owners)) + (ends - stops)[owners], owners
 
 
+@dataclass(frozen=True, eq=False)
 class Lists(Sequence[Ints]):
-    """Lists of numbers laid end to end: `values` (t,), and where each begins, `start` (k + 1,)."""
+    """k lists of numbers laid end to end: `values` (t,), and `start` (k + 1,), where each begins."""
 
-    def __init__(self, values: Ints, start: Ints) -> None:
-        self._values, self._start = values, start
+    values: Ints
+    start: Ints
+
+    @classmethod
+    def of(cls, lists: Sequence[Ints]) -> Lists:
+        """Lay lists end to end."""
+        return cls(np.concatenate([np.zeros(0, np.int64), *lists]), np.cumsum([0, *map(len, lists)]))
+
+    @property
+    def owner(self) -> Ints:
+        """The list that each value is in, (t,)."""
+        return np.arange(len(self)).repeat(np.diff(self.start))
 
     def __len__(self) -> int:
-        return len(self._start) - 1
+        return len(self.start) - 1
 
     def __getitem__(self, number: Any) -> Any:
         """A list by its number; IndexError beyond the last."""
         if not 0 <= number < len(self):
             raise IndexError(f"list {number} of {len(self)}")
-        return self._values[self._start[number] : self._start[number + 1]]
+        return self.values[self.start[number] : self.start[number + 1]]

@@ -1,8 +1,6 @@
 """Communities of the RELATED_TO graph, which dual_level's global level searches.
 
-Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; igraph's, seeded) maximises modularity over the strengths. What
-is larger than `max_size` is partitioned again on its own, as GraphRAG does with its hierarchy (its default is 10 too);
-a community that Leiden cannot divide stays whole. Entities without a relation belong to none.
+Entities without a relation belong to none.
 
 A community is embedded by its strongest entities' names and its strongest relations' wording, or by a language model's
 summary of that text (`Services.community_summaries`).
@@ -10,7 +8,6 @@ summary of that text (`Services.community_summaries`).
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -21,15 +18,13 @@ from scipy import sparse
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index import Arrays, Batch, Linker
+from hopbench.retrieval.strategies.dual_level.partition import Rows, at_least, partition
 from hopbench.retrieval.strategies.dual_level.wording import Descriptions
 from hopbench.retrieval.support.csr import Lists, expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
-Rows = NDArray[np.int64]
 NONE = -1
-SEED = 1
-PASSES = 2  # of Leiden over the graph, igraph's default
 MAX_NAMES, MAX_RELATIONS = 10, 10  # in a community's text, the strongest
 VERSION = "communities-1"  # of what is kept in files: it grows with each change of what is computed here
 
@@ -54,46 +49,6 @@ class Communities:
         return len(self.members)
 
 
-def partition(related: sparse.csr_array, resolution: float = 1.0, max_size: int = 10, seed: int = SEED) -> list[Rows]:
-    """Communities of a symmetric (m, m) matrix of strengths: rows of each, ascending, ordered by their first row.
-
-    The same matrix and seed give the same communities. Rows without an entry are left out.
-    """
-    import igraph
-
-    edges = _upper(related)
-    graph = igraph.Graph(n=related.shape[0], edges=np.stack([edges.row, edges.col], axis=1))
-    graph.es["strength"] = edges.data.tolist()
-    graph.vs["entity"] = range(related.shape[0])
-    connected = graph.induced_subgraph(np.flatnonzero(np.diff(related.indptr)).tolist())
-    igraph.set_random_number_generator(random.Random(seed))
-    try:
-        return sorted(_divided(connected, resolution, max_size), key=lambda rows: int(rows[0]))
-    finally:
-        igraph.set_random_number_generator(random)  # igraph's own default
-
-
-def _divided(graph: Any, resolution: float, max_size: int) -> Iterator[Rows]:
-    """Leiden's communities of an igraph graph, those that are too large divided again."""
-    waiting = [graph] if graph.vcount() else []
-    while waiting:
-        clusters = waiting.pop().community_leiden(
-            objective_function="modularity", weights="strength", resolution=resolution, n_iterations=PASSES
-        )
-        for part in clusters.subgraphs():
-            if part.vcount() <= max_size or len(clusters) == 1:
-                yield np.array(sorted(part.vs["entity"]), dtype=np.int64)
-            else:
-                waiting.append(part)
-
-
-def _upper(related: sparse.csr_array) -> sparse.coo_array:
-    """Each pair once, in an order that is the matrix's alone."""
-    upper = sparse.csr_array(sparse.triu(related, 1))
-    upper.sort_indices()
-    return sparse.coo_array(upper)
-
-
 def communities(
     batch: Batch,
     counters: Counters,
@@ -116,13 +71,15 @@ def communities(
 
     def found() -> Arrays:
         related = at_least(graph.related, min_strength)
-        members = partition(related, resolution, max_size)
+        members = Lists.of(partition(related, resolution, max_size))
         strongest, texts = _strongest_and_texts(graph, related, members, reader, worded)
         vectors = index.embed(texts if summarise is None else list(summarise(cost, texts)))
         chunks = _mentioning(graph, members)
         return {
-            **_joined("members", members),
-            **_joined("strongest", strongest),
+            "members": members.values,
+            "members_start": members.start,
+            "strongest": strongest.values,
+            "strongest_start": strongest.start,
             "vectors": vectors,
             "data": chunks.data,
             "indices": chunks.indices,
@@ -157,24 +114,9 @@ class _Names(Sequence[list[str]]):
         return [self._reader.name_of[entities[row]] for row in self._strongest[number].tolist()]
 
 
-def _joined(name: str, lists: Sequence[Rows]) -> Arrays:
-    """Lists one behind the other, and where each begins."""
-    nothing = np.zeros(0, np.int64)
-    sizes = [len(rows) for rows in lists]
-    return {name: np.concatenate([nothing, *lists]), f"{name}_start": np.cumsum([0, *sizes])}
-
-
-def at_least(matrix: sparse.csr_array, minimum: float) -> sparse.csr_array:
-    """The entries of a matrix that are at least `minimum`."""
-    result = sparse.csr_array(matrix.copy())
-    result.data[result.data < minimum] = 0.0
-    result.eliminate_zeros()
-    return result
-
-
 def _strongest_and_texts(
-    graph: Adjacency, related: sparse.csr_array, members: Sequence[Rows], reader: Linker, worded: Descriptions
-) -> tuple[list[Rows], list[str]]:
+    graph: Adjacency, related: sparse.csr_array, members: Lists, reader: Linker, worded: Descriptions
+) -> tuple[Lists, list[str]]:
     """Strongest entities and text of each community: their names, then the wording of the strongest relations."""
     best, texts = [], []
     for rows, inside in zip(members, _inside(related, members), strict=True):
@@ -191,14 +133,13 @@ def _strongest_and_texts(
             wordings[worded.relations[pair]] = None
         best.append(strongest)
         texts.append(". ".join([*names, *wordings]))
-    return best, texts
+    return Lists.of(best), texts
 
 
-def _of_entity(members: Sequence[Rows], entities: int) -> Rows:
+def _of_entity(members: Lists, entities: int) -> Rows:
     """The community of each entity, (m,)."""
     number = np.full(entities, NONE)
-    if len(members):
-        number[np.concatenate(members)] = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+    number[members.values] = members.owner
     return number
 
 
@@ -210,7 +151,7 @@ class _Inside(NamedTuple):
     strengths: NDArray[np.float64]
 
 
-def _inside(related: sparse.csr_array, members: Sequence[Rows]) -> Iterator[_Inside]:
+def _inside(related: sparse.csr_array, members: Lists) -> Iterator[_Inside]:
     """Each community's own entries, by row and column; all of them together take one pass over the matrix."""
     community = _of_entity(members, related.shape[0])
     for number, rows in enumerate(members):
@@ -220,13 +161,9 @@ def _inside(related: sparse.csr_array, members: Sequence[Rows]) -> Iterator[_Ins
         yield _Inside(rows[owners[own]], columns[own].astype(np.int64), related.data[places[own]])
 
 
-def _mentioning(graph: Adjacency, members: Sequence[Rows]) -> sparse.csr_array:
-    sizes = [len(rows) for rows in members]
-    inside = np.concatenate(members) if members else np.zeros(0, dtype=np.int64)
-    belongs = sparse.csr_array(
-        (np.ones(len(inside)), (np.repeat(np.arange(len(members)), sizes), inside)),
-        shape=(len(members), len(graph.entities)),
-    )
+def _mentioning(graph: Adjacency, members: Lists) -> sparse.csr_array:
+    shape = len(members), len(graph.entities)
+    belongs = sparse.csr_array((np.ones(len(members.values)), members.values, members.start), shape=shape)
     pattern = graph.mentions.copy()
     pattern.data[:] = 1.0
     chunks = sparse.csr_array(belongs @ pattern)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, KeysView, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
-from hopbench.retrieval.strategies.hoprank.scoring import Judged, with_value
+from hopbench.retrieval.strategies.hoprank.scoring import Judged, judged_scores
 from hopbench.retrieval.strategies.hoprank.weights import score_names
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
@@ -46,7 +46,7 @@ class Scores:
             return cls(last.chunks, rows, last.scores.round(DECIMALS), last)
         first, *more = judged
         rows = last.chunks.searchsorted(first.chunks)
-        values, lowered = with_value(last.scores, rows, first.value)
+        values, lowered = judged_scores(last.scores, rows, first.value)
         for one in more:
             values[last.chunks.searchsorted(one.chunks)] += one.value
         rows = np.concatenate([rows, np.delete(np.arange(len(values)), rows)])
@@ -100,10 +100,6 @@ class Contributions(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self._blocks.names)
-
-    def keys(self) -> KeysView[str]:
-        """The names; `dict` asks for them, and then for each value."""
-        return self._values.keys()
 
     @cached_property
     def _values(self) -> dict[str, float]:

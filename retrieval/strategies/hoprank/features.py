@@ -16,9 +16,9 @@ def once(feature: Feature) -> Feature:
     return _kept(feature, lambda facts: facts.known)
 
 
-def own(feature: Feature) -> Feature:
+def in_any_order(feature: Feature) -> Feature:
     """A feature that says the same of a candidate in any order: it is computed once for all."""
-    return _kept(feature, lambda facts: facts.own)
+    return _kept(feature, lambda facts: facts.in_any_order)
 
 
 def _kept(feature: Feature, where: Callable[[ListFacts], dict[str, Floats]]) -> Feature:

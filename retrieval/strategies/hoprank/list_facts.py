@@ -17,12 +17,12 @@ from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
 from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells, sigmoid
-from hopbench.retrieval.strategies.hoprank.word_links import Titles, WordLinks
+from hopbench.retrieval.strategies.hoprank.word_links import LinkingWords, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
 LISTED = 100  # candidates among which ranks and edges are counted
 READ = 50  # of those, the best ones, which the first trees put in order
-AGAIN = 25  # of those in turn the best ones, which the second trees do
+READ_AGAIN = 25  # of those in turn the best ones, which the second trees do
 TOP = 4
 _COLUMNS = (
     "chunks",
@@ -48,8 +48,8 @@ class ListFacts:
     `base` (k, 12) and `paths` (k, 6) are features of the linear score, `covers` (k, w) the question's words in each.
     `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
     into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none. `closeness` is that
-    of those that are read. `known` are features of these that others need as well, and `own` such as do not depend on
-    the order.
+    of those that are read, `linking` the words that may link them with others. `known` are features of these that
+    others need as well, and `in_any_order` such as do not depend on the order.
     """
 
     candidates: Candidates
@@ -66,8 +66,9 @@ class ListFacts:
     best_anchor: Floats
     best_edge: Floats
     closeness: Closeness
+    linking: LinkingWords
     known: dict[str, Floats] = field(default_factory=dict)
-    own: dict[str, Floats] = field(default_factory=dict)
+    in_any_order: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -83,14 +84,9 @@ class ListFacts:
         )
 
     @cached_property
-    def titles(self) -> Titles:
-        """The words of those that are read that link them with others."""
-        return Titles.of(self.candidates.corpus, self.candidates.question, self.closeness)
-
-    @cached_property
     def word_links(self) -> WordLinks:
         """The links by words of each that is read with the very first."""
-        return WordLinks.of(self.candidates.question, self.closeness, self.titles)
+        return WordLinks.of(self.candidates.question, self.closeness, self.linking)
 
     @cached_property
     def chains(self) -> Chains:
@@ -107,21 +103,20 @@ class ListFacts:
         """The same of the first `PARTNERS`, (p,)."""
         return self.sure[:PARTNERS]
 
-    def by(self, score: Floats, read: int) -> ListFacts:
+    def reordered(self, score: Floats, read: int) -> ListFacts:
         """The same candidates in the order of another score (k,), of which the first `read` were read before."""
         order = (-score).argsort(kind="stable")
         columns = {name: getattr(self, name)[order] for name in _COLUMNS}
         first = order[:read]
-        found = ListFacts(
+        return ListFacts(
             **columns,
             candidates=self.candidates,
             score=score[order],
             edge=self.edge[order[:, None], order],
             closeness=self.closeness.of_some(first),
-            own={name: values[first] for name, values in self.own.items()},
+            linking=self.linking.of_some(first, self.closeness.read.places(first)),
+            in_any_order={name: values[first] for name, values in self.in_any_order.items()},
         )
-        vars(found)["titles"] = self.titles.of_some(first, self.closeness.read.places(first))  # as if it had been read
-        return found
 
     @cached_property
     def above(self) -> Flags:
@@ -152,6 +147,7 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
     anchor = np.zeros(len(chunks), bool)
     anchor[source[source != NOWHERE]] = True
     rows = candidates.rows(chunks)
+    closeness = Closeness.of(candidates.corpus, candidates.question, chunks[:READ])
     return ListFacts(
         candidates=candidates,
         chunks=chunks,
@@ -166,7 +162,8 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
         best=best,
         best_anchor=_of_best(paths.anchor_probability, into),
         best_edge=_of_best(paths.probability, into),
-        closeness=Closeness.of(candidates.corpus, candidates.question, chunks[:READ]),
+        closeness=closeness,
+        linking=LinkingWords.of(candidates.corpus, candidates.question, closeness),
     )
 
 

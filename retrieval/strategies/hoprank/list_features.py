@@ -13,7 +13,7 @@ import numpy as np
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from hopbench.retrieval.strategies.hoprank.features import Feature, own
+from hopbench.retrieval.strategies.hoprank.features import Feature, in_any_order
 from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
@@ -97,7 +97,7 @@ def same_title_above(facts: ListFacts) -> Floats:
     return np.asarray((same & facts.above[:read, :read]).any(axis=1), np.float64)
 
 
-@own
+@in_any_order
 def cosine(facts: ListFacts) -> Floats:
     """Cosine of it and the question."""
     return cosines(facts.candidates.corpus.vectors, facts.chunks[: facts.read], facts.candidates.vector)
@@ -111,7 +111,7 @@ def like_best(facts: ListFacts) -> Floats:
     return np.asarray(alike.max(axis=1))
 
 
-@own
+@in_any_order
 def length(facts: ListFacts) -> Floats:
     """Its words / the mean of the corpus's chunks, at most 4."""
     corpus, chunks = facts.candidates.corpus, facts.chunks[: facts.read]

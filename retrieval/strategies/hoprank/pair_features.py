@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.features import Feature, own
+from hopbench.retrieval.strategies.hoprank.features import Feature, in_any_order
 from hopbench.retrieval.strategies.hoprank.list_facts import TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.standing import behind, rank_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
@@ -29,19 +29,19 @@ def close_open(facts: ListFacts) -> Floats:
     return np.asarray(facts.pairs.open_own - facts.pairs.open_own.max())
 
 
-@own
+@in_any_order
 def close_sentence(facts: ListFacts) -> Floats:
     """How close its best sentence comes to the open words, by their idf shares."""
     return facts.closeness.read.best(facts.candidates.question.open_share(facts.closeness.sentence))
 
 
-@own
+@in_any_order
 def sentence_dense(facts: ListFacts) -> Floats:
     """Cosine of its best sentence and the question, words weighed by idf."""
     return facts.closeness.read.best(facts.closeness.dense)
 
 
-@own
+@in_any_order
 def sentence_dense_open(facts: ListFacts) -> Floats:
     """The same with the open words only."""
     return facts.closeness.read.best(facts.closeness.dense_open)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.list_facts import AGAIN, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.trees import Trees
@@ -80,16 +80,16 @@ def judged(candidates: Candidates, passed: Passed, weights: Weights) -> list[Jud
     first = Judged.of(facts, weights.trees)
     if not weights.second_trees.trees:
         return [first]
-    return [first, Judged.of(again(facts, first.value), weights.second_trees)]
+    return [first, Judged.of(in_their_order(facts, first.value), weights.second_trees)]
 
 
-def again(facts: ListFacts, value: Floats) -> ListFacts:
-    """The facts in the order that trees found, who added a `value` (r,) to the scores of those they read."""
-    score, _ = with_value(facts.score, np.arange(len(value)), value)
-    return facts.by(score, AGAIN)
+def in_their_order(facts: ListFacts, value: Floats) -> ListFacts:
+    """The facts in the order that trees found, which added a `value` (r,) to the scores of those they read."""
+    score, _ = judged_scores(facts.score, np.arange(len(value)), value)
+    return facts.reordered(score, READ_AGAIN)
 
 
-def with_value(scores: Floats, rows: Numbers, value: Floats) -> tuple[Floats, float]:
+def judged_scores(scores: Floats, rows: Numbers, value: Floats) -> tuple[Floats, float]:
     """Scores with what trees add to some rows, and what is added to the others, so that none passes a judged one."""
     scores = scores.copy()
     scores[rows] += value

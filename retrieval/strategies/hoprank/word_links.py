@@ -52,24 +52,24 @@ class WordLinks:
     holds_told: Floats
 
     @classmethod
-    def of(cls, question: ReadQuestion, closeness: Closeness, titles: Titles) -> WordLinks:
-        """The links of the listed chunks whose closeness to the question and titles these are."""
+    def of(cls, question: ReadQuestion, closeness: Closeness, words: LinkingWords) -> WordLinks:
+        """The links of the listed chunks whose closeness to the question and linking words these are."""
         read, first = closeness.read, closeness.read.first
         count = min(PARTNERS, len(first) - 1)
-        chunk = titles.in_chunk
-        title, holds = titles.share @ chunk[:count].T, chunk @ titles.share[:count].T
-        asked = titles.share @ titles.known
-        explained = titles.share @ np.maximum(chunk[:count], titles.known).T
-        new = titles.new @ chunk[:count].T
-        rare = (titles.rare * titles.rarity) @ titles.rare[:count].T
+        chunk = words.in_chunk
+        title, holds = words.share @ chunk[:count].T, chunk @ words.share[:count].T
+        asked = words.share @ words.known
+        explained = words.share @ np.maximum(chunk[:count], words.known).T
+        new = words.new @ chunk[:count].T
+        rare = (words.rare * words.rarity) @ words.rare[:count].T
         for values in (title, holds, new, rare):
             np.fill_diagonal(values[:count], 0.0)
         np.fill_diagonal(explained[:count], asked[:count])
         partner = read.chunk[: first[count]]
-        sentence = titles.inside[: first[count]]
+        sentence = words.inside[: first[count]]
         other = partner != np.arange(len(first) - 1)[:, None]
         elsewhere = read.chunk != np.arange(count)[:, None]
-        in_sentences = (titles.share[:count] @ titles.inside.T) * elsewhere * titles.told
+        in_sentences = (words.share[:count] @ words.inside.T) * elsewhere * words.told
         return cls(
             title=title,
             explained=explained,
@@ -77,25 +77,25 @@ class WordLinks:
             new=new,
             holds=holds,
             rare=rare,
-            told=titles.told[: first[count]],
+            told=words.told[: first[count]],
             partner=partner,
-            title_told=(titles.share @ sentence.T) * other,
-            new_told=(titles.new @ sentence.T) * other,
-            together_told=question.together(closeness.chunk, titles.with_title[: first[count]]),
+            title_told=(words.share @ sentence.T) * other,
+            new_told=(words.new @ sentence.T) * other,
+            together_told=question.together(closeness.chunk, words.with_title[: first[count]]),
             holds_told=read.best(in_sentences.T).T,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Titles:
-    """The v words of the k listed titles, stop words aside, and the x rare words beyond the question of their chunks.
+class LinkingWords:
+    """What may link k listed chunks with others: the v words of their titles, stop words aside, and x rare words.
 
     `inside` (s, v) is 1 where a listed sentence has the word, `in_chunk` (k, v) where a chunk has it, and `known` (v,)
     where the question has it; `share` (k, v) is the idf share of the word in each title, and `new` (k, v) its
-    idf / ln(n + 1) where the question lacks it: 0 where the title does. `rare` (k, x) is 1 where a chunk has the rare
-    word, of `rarity` (x,). `with_title` (s, w) is how close each sentence comes to the question's words, its title
-    beside it, and `told` (s,) that by idf shares. Shares, rarities and idf are multiples of 2⁻⁴⁰, so that their sums
-    are exact.
+    idf / ln(n + 1) where the question lacks it: 0 where the title does. `rare` (k, x) is 1 where a chunk has the
+    word, which is not the question's, of `rarity` (x,). `with_title` (s, w) is how close each sentence comes to the
+    question's words, its title beside it, and `told` (s,) that by idf shares. Shares, rarities and idf are multiples of
+    2⁻⁴⁰, so that their sums are exact.
     """
 
     inside: Floats
@@ -109,7 +109,7 @@ class Titles:
     told: Floats
 
     @classmethod
-    def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> Titles:
+    def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> LinkingWords:
         """Those of the listed chunks."""
         words, read = corpus.words, closeness.read
         chosen = read.in_title & ~words.stop[read.distinct]
@@ -130,11 +130,11 @@ class Titles:
             question.share(with_title),
         )
 
-    def of_some(self, chunks: Numbers, sentences: Numbers) -> Titles:
+    def of_some(self, chunks: Numbers, sentences: Numbers) -> LinkingWords:
         """Those of some of the chunks and their sentences, named by their places here, in their order."""
         of_chunk = {name: getattr(self, name)[chunks] for name in ("in_chunk", "share", "new", "rare")}
         of_sentence = {name: getattr(self, name)[sentences] for name in ("inside", "with_title", "told")}
-        return Titles(**of_chunk, **of_sentence, known=self.known, rarity=self.rarity)
+        return LinkingWords(**of_chunk, **of_sentence, known=self.known, rarity=self.rarity)
 
 
 def _rare(corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> tuple[Floats, Floats]:

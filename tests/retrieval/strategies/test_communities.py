@@ -19,12 +19,8 @@ from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
 from hopbench.retrieval.index import Batch, Index, Services
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.strategies.dual_level.communities import (
-    Communities,
-    at_least,
-    communities,
-    partition,
-)
+from hopbench.retrieval.strategies.dual_level.communities import Communities, communities
+from hopbench.retrieval.strategies.dual_level.partition import at_least, partition
 from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Question

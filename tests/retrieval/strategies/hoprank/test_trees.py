@@ -20,14 +20,16 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.contributions import MEAN, UNREAD, Scores
-from hopbench.retrieval.strategies.hoprank.list_facts import AGAIN, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
-from hopbench.retrieval.strategies.hoprank.scoring import Judged, again, passes, with_value
+from hopbench.retrieval.strategies.hoprank.scoring import Judged, in_their_order, judged_scores, passes
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import from_json, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.word_links import LinkingWords
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Counters
@@ -239,15 +241,17 @@ def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Ind
         tree_features(facts)
         value = shipped().trees.value(tree_features(facts))
 
-        found = again(facts, value)
+        found = in_their_order(facts, value)
 
         last, paths = passed[-1]
-        scores, _ = with_value(last.scores, last.chunks.searchsorted(facts.chunks[: facts.read]), value)
+        scores, _ = judged_scores(last.scores, last.chunks.searchsorted(facts.chunks[: facts.read]), value)
         anew = list_facts(candidates, [*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)])
         assert anew.chunks.tolist() == found.chunks.tolist()
-        few = replace(anew, closeness=anew.closeness.of_some(np.arange(found.read)), known={}, own={})
+        closeness = Closeness.of(candidates.corpus, candidates.question, anew.chunks[: found.read])
+        linking = LinkingWords.of(candidates.corpus, candidates.question, closeness)
+        few = replace(anew, closeness=closeness, linking=linking, known={}, in_any_order={})
         assert tree_features(few).tolist() == tree_features(found).tolist()
-        assert min(AGAIN, len(facts.chunks)) == found.read
+        assert min(READ_AGAIN, len(facts.chunks)) == found.read
 
 
 def test_second_trees_change_the_order(index: Index, tmp_path: Path) -> None:
