@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,9 +26,18 @@ class TrainingExample:
     embedder: str
     question: BenchmarkQuestion
     passages: Sequence[str]
+    titles: Mapping[str, str]
     candidates: Candidates
     gold: NDArray[np.int64]
     reached: EdgeTable = field(init=False)
+
+    @property
+    def linked(self) -> set[str]:
+        """The gold passages to which an edge leads from another one."""
+        edges, _ = self.reached.leaving(self.gold)
+        pairs = zip(edges.anchor.tolist(), edges.target.tolist(), strict=True)
+        found = {self.passages[to] for anchor, to in pairs if self.passages[to] != self.passages[anchor]}
+        return found.intersection(self.question.gold)
 
     @property
     def triples(self) -> bool:
@@ -36,8 +45,12 @@ class TrainingExample:
         return self.candidates.corpus.relations is not None
 
     def __post_init__(self) -> None:
-        """Read edges and their features once: every fold needs them again."""
+        """Read edges and their features once: every fold needs them again.
+
+        Those that leave gold come first, so that no fit's edges are in an order that fits before it decided.
+        """
         object.__setattr__(self, "reached", EdgeTable(self.candidates))
+        self.reached.leaving(self.gold)
 
 
 def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[TrainingExample]:
@@ -49,10 +62,11 @@ def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> 
     for row, chunk in enumerate(index.chunks):
         rows_of.setdefault(chunk.passage_id, []).append(row)
     passages = [chunk.passage_id for chunk in index.chunks]
+    titles = {chunk.passage_id: chunk.title for chunk in index.chunks}
     batch = Batch(index, [question.question for question in asked])
     for question, candidates in zip(asked, strategy.candidates(batch, Counters()), strict=True):
         gold = np.array(sorted(row for passage in question.gold for row in rows_of[passage]), np.int64)
-        yield TrainingExample(benchmark.name, index.embedder.name, question, passages, candidates, gold)
+        yield TrainingExample(benchmark.name, index.embedder.name, question, passages, titles, candidates, gold)
 
 
 def parts_of(group: Sequence[TrainingExample], parts: int, seed: int) -> list[int]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hopbench.eval.training.boosting import Boosting
 from hopbench.eval.training.examples import TrainingExample, balance
+from hopbench.eval.training.groups import EDGE, SECOND_TREES, spelled_out
 from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
 from hopbench.eval.training.trees import TreeTrainer
 from hopbench.retrieval.strategies.hoprank import HopRank
@@ -21,18 +22,16 @@ from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, fo
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes, pool_ranking, with_paths
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names
-from hopbench.retrieval.support.errors import UnknownNameError
 
 PASSES = 2
 LEAST_GOLD = 3  # edges to gold that a kind's model needs; with fewer, the kind says nothing
 NEVER = -30.0
-EDGE = "edge"
 BEST_EDGE = frozenset(f"best_{name}" for name in feature_names()["edge"])
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """How to learn. `without` names features or kinds of edges to leave out: an ablation; `edge` is all of edges.
+    """How to learn. `without` names what to leave out (`groups.spelled_out`): an ablation; `edge` is all of edges.
 
     No tree is grown in a `boosting` of no rounds.
     """
@@ -43,10 +42,8 @@ class Trainer:
     boosting: Boosting = field(default_factory=Boosting)
 
     def __post_init__(self) -> None:
-        """Refuse names that nothing has."""
-        known = {EDGE, *(name for group in feature_names().values() for name in group)}
-        for name in sorted(self.without - known):
-            raise UnknownNameError("feature or kind of edge of hoprank", name, known)
+        """Put the names of features in place of those of groups; refuse names that nothing has."""
+        object.__setattr__(self, "without", spelled_out(self.without))
 
     def fit(self, group: Sequence[TrainingExample]) -> Weights:
         """Learn all numbers from a group of examples; those with triples only fit the weights of paths over triples.
@@ -89,7 +86,8 @@ class Trainer:
                 example.candidates, list(passes(example.candidates, linear, self.anchors, example.reached))
             )
 
-        return TreeTrainer(self.boosting, seen).fit(group, listed, worth)
+        trainer = TreeTrainer(self.boosting, seen, second=SECOND_TREES not in self.without)
+        return trainer.fit(group, listed, worth)
 
     def _list(
         self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]

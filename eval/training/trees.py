@@ -22,10 +22,11 @@ PARTS, SEED = 3, 1
 
 @dataclass(frozen=True)
 class TreeTrainer:
-    """How trees are grown; `seen` (f,) tells which features they may use."""
+    """How trees are grown; `seen` (f,) tells which features they may use, `second` whether second ones are grown."""
 
     boosting: Boosting
     seen: Flags
+    second: bool = True
 
     def fit(
         self, group: Sequence[TrainingExample], listed: Callable[[TrainingExample], ListFacts], worth: Floats
@@ -38,7 +39,7 @@ class TreeTrainer:
         first = [_List.of(example, listed(example)) for example in group]
         trees = self._grown(first, worth, self.boosting)
         part_of = np.array(parts_of(group, PARTS, SEED))
-        if not trees.trees or len(set(part_of)) < 2:
+        if not self.second or not trees.trees or len(set(part_of)) < 2:
             return trees, Trees(tree_names(), ())
         judges = []
         for part in range(PARTS):

@@ -32,8 +32,9 @@ def hoprank_command(**flags: Any) -> None:
         trained = run(options, progress)
     _print(trained)
     typer.echo(
-        f"{trained.numbers} numbers and {trained.trees} trees learned"
-        + (f", written to {options.out}" if options.out else "; --out FILE keeps them")
+        f"{trained.numbers} numbers and {trained.trees} trees learned, written to {options.out}"
+        if options.out
+        else "figures alone; --out FILE learns from all questions and keeps the weights"
     )
 
 

@@ -18,6 +18,10 @@ class TrainOptions:
         Setting("The sets to learn from, each once: tuning sets only.", values="datasets", flag="--dataset"),
     ]
     out: Annotated[Path | None, Setting("File for the weights; none: only the figures.", group=OUTPUT)] = None
+    held_out: Annotated[
+        Path | None,
+        Setting("Parquet file for the rank of each gold passage by weights learned from others.", group=OUTPUT),
+    ] = None
     embedders: Annotated[
         list[str],
         Setting(
@@ -42,5 +46,8 @@ class TrainOptions:
     ] = 250
     without: Annotated[
         list[str],
-        Setting("A feature or kind of edge to leave out; `edge`: all features of edges.", group=EXECUTION),
+        Setting(
+            "A feature, group of features or kind of edge to leave out; `edge`: all features of edges.",
+            group=EXECUTION,
+        ),
     ] = field(default_factory=list)

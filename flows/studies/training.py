@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.files import refuse_unwritable, write_atomically
+from hopbench.eval.files import refuse_unwritable, write_atomically, write_table
 from hopbench.eval.types import hashes_of
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.steps import Steps, plain_steps
@@ -19,13 +19,13 @@ from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.eval.training.examples import TrainingExample
-    from hopbench.eval.training.folds import Figures
+    from hopbench.eval.training.held_out import Figures, HeldOut
     from hopbench.eval.types import Benchmark
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The figures on held-out questions, and warnings."""
+    """The figures on held-out questions, and warnings; no numbers or trees where no file was asked for."""
 
     figures: Sequence[Figures]
     warnings: Sequence[str]
@@ -46,11 +46,13 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     for embedder in dict.fromkeys(embedder for of_set in embedders.values() for embedder in of_set):
         GraphOptions(dataset="", embedder=embedder).open_embedder(home)
     _check_questions(benchmarks, options.folds)
-    if options.out is not None:
-        refuse_unwritable(options.out)
+    for file in (options.out, options.held_out):
+        if file is not None:
+            refuse_unwritable(file)
     home.prepare()
     from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
+    from hopbench.eval.training.held_out import figures_of, table_of
     from hopbench.eval.training.hoprank import Trainer
     from hopbench.retrieval.strategies.hoprank.weights import to_json
 
@@ -65,12 +67,17 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
             f"examples of {benchmark.name}", _examples, graph, benchmark, embedders[benchmark.name], home, progress
         )
     ]
-    figures: list[Figures] = []
+    held: list[HeldOut] = []
     if options.folds:
-        figures += steps("cross-validation", cross_validated, trainer, group, options.folds, progress.begin)
-    figures += steps("left-out sets", left_out, trainer, group, progress.begin)
-    weights = steps("weights", trainer.fit, group)
+        held += steps("cross-validation", cross_validated, trainer, group, options.folds, progress.begin)
+    held += steps("left-out sets", left_out, trainer, group, progress.begin)
+    figures = list(figures_of(held))
+    if options.held_out is not None:
+        write_table(options.held_out, table_of(held), "zstd")
+    numbers = trees = 0
     if options.out is not None:
+        weights = steps("weights", trainer.fit, group)
+        numbers, trees = weights.size, len(weights.trees.trees) + len(weights.second_trees.trees)
         provenance = _provenance(options, benchmarks, triples, group, figures)
         content = to_json(replace(weights, provenance=provenance)).encode()
         steps("write", write_atomically, options.out, content)
@@ -81,8 +88,7 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
         if benchmark.role == "report"
     ]
     warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings]
-    trees = len(weights.trees.trees) + len(weights.second_trees.trees)
-    return Trained(figures, warnings, weights.size, trees)
+    return Trained(figures, warnings, numbers, trees)
 
 
 def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:

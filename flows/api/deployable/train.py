@@ -22,8 +22,8 @@ PARAMETERS = parameters_of(TrainOptions)
 @deployable("train", PARAMETERS, "train {datasets}")
 def train(**values: Any) -> Trained:
     """Learn hoprank's weights from questions with gold passages. Returns their scores on held-out folds and sets."""
-    out = values["out"]
-    options = TrainOptions(**{**values, "out": Path(out) if out else None})
+    files = {name: Path(values[name]) if values[name] else None for name in ("out", "held_out")}
+    options = TrainOptions(**{**values, **files})
     trained = run_training(options, RunProgress(NoProgress()), PrefectSteps())
     rows = [
         {
@@ -36,6 +36,10 @@ def train(**values: Any) -> Trained:
         }
         for one in map(asdict, trained.figures)
     ]
-    where = f"{trained.numbers} numbers and {trained.trees} trees learned" + (f", written to `{out}`" if out else "")
+    where = (
+        f"{trained.numbers} numbers and {trained.trees} trees learned, written to `{options.out}`"
+        if options.out
+        else "Figures alone"
+    )
     leave(f"# hoprank's weights\n\n{where}\n\n{table(rows)}\n", artifact_key("train"), "Scores on held-out questions")
     return trained

@@ -178,7 +178,7 @@ def test_what_is_left_out_weighs_nothing(group: Sequence[TrainingExample]) -> No
     assert [0.0] * 3 == [weights.passes[-1][place] for place in left]
     assert NEVER == weights.edges[KINDS.index("shared")].bias
     assert 0.0 == weights.edges[0].weights[4]  # gain
-    with pytest.raises(UnknownNameError, match=r"feature or kind of edge of hoprank 'covrage'.*'coverage'"):
+    with pytest.raises(UnknownNameError, match=r"kind of edge of hoprank 'covrage'.*'coverage'"):
         Trainer(without=frozenset({"covrage"}))
 
 
