@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hopbench.eval.docs.figures_against import as_markdown
-from hopbench.eval.files import write_atomically
+from hopbench.eval.docs.places import fill
 from hopbench.retrieval.strategies.hoprank.weights import load
-from hopbench.retrieval.support.errors import InputError
 
 WORDS = "recall@5 and all_gold@10 with 95% intervals"
 SETTINGS = {
@@ -64,27 +63,13 @@ def _with_interval(value: float, interval: Sequence[float]) -> str:
     return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
-def written(page: str, provenance: Mapping[str, Any]) -> str:
-    """The page with all parts made anew; InputError where it has no place for one."""
-    for name, text in parts(provenance).items():
-        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        if begin not in page or end not in page.partition(begin)[2]:
-            raise InputError(f"the page has no place for what is {name}: write {begin} and {end} where it is to stand")
-        before, _, rest = page.partition(begin)
-        page = f"{before}{begin}\n{text}{end}{rest.partition(end)[2]}"
-    return page
-
-
 def main() -> None:
     """Rewrite the card of the page that is named."""
     parser = argparse.ArgumentParser(description="Write hoprank's model card.")
     parser.add_argument("page", type=Path)
     parser.add_argument("--weights", default="", help="another file of weights than the shipped one")
     given = parser.parse_args()
-    if not given.page.is_file():
-        raise InputError(f"there is no page {given.page}: name docs/hoprank.md")
-    text = written(given.page.read_text(encoding="utf-8"), load(given.weights).provenance)
-    write_atomically(given.page, text.encode())
+    fill(given.page, parts(load(given.weights).provenance))
 
 
 if __name__ == "__main__":

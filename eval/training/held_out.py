@@ -68,7 +68,7 @@ def figures_of(held: Sequence[HeldOut]) -> Iterator[Figures]:
 
 
 def table_of(held: Sequence[HeldOut]) -> pd.DataFrame:
-    """A row per gold passage: its `rank` from 1, 0 for no candidate, and whether an edge leads there from other gold."""
+    """A row per gold passage: its `rank` from 1, 0 for no candidate; whether other gold has an edge to it."""
     import pandas as pd
 
     rows = [

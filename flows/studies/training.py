@@ -46,9 +46,7 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     for embedder in dict.fromkeys(embedder for of_set in embedders.values() for embedder in of_set):
         GraphOptions(dataset="", embedder=embedder).open_embedder(home)
     _check_questions(benchmarks, options.folds)
-    for file in (options.out, options.held_out):
-        if file is not None:
-            refuse_unwritable(file)
+    _check_files(options)
     home.prepare()
     from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
@@ -89,6 +87,14 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     ]
     warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings]
     return Trained(figures, warnings, numbers, trees)
+
+
+def _check_files(options: TrainOptions) -> None:
+    files = [file for file in (options.out, options.held_out) if file is not None]
+    for file in files:
+        refuse_unwritable(file)
+    if len({file.resolve() for file in files}) < len(files):
+        raise InputError(f"--out {options.out} and --held-out {options.held_out} are one file: name two")
 
 
 def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:

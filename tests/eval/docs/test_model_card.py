@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.places import ROOT
 
-from hopbench.eval.docs.model_card import parts, written
+from hopbench.eval.docs.model_card import parts
+from hopbench.eval.docs.places import filled
 from hopbench.retrieval.strategies.hoprank.weights import shipped
 from hopbench.retrieval.support.errors import InputError
 
@@ -29,14 +30,14 @@ def test_both_models_stand_in_one_row() -> None:
 
 def test_a_page_without_a_place_is_refused() -> None:
     with pytest.raises(InputError, match=r"no place for what is cross-validated"):
-        written(PLACES, CARD)
+        filled(PLACES, parts(CARD))
     names = ("cross-validated", "cross-validated apart")
-    page = written(PLACES + "".join(f"<!-- {name} --><!-- /{name} -->" for name in names), CARD)
-    assert page == written(page, CARD)
+    page = filled(PLACES + "".join(f"<!-- {name} --><!-- /{name} -->" for name in names), parts(CARD))
+    assert page == filled(page, parts(CARD))
     assert page.startswith("a\n<!-- learned from -->\n| data set")
 
 
 def test_the_page_has_the_card_of_the_shipped_weights() -> None:
     page = (ROOT / "docs" / "hoprank.md").read_text(encoding="utf-8")
 
-    assert page == written(page, shipped().provenance)
+    assert page == filled(page, parts(shipped().provenance))

@@ -15,13 +15,16 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
 from hopbench.eval.training.folds import cross_validated, left_out
+from hopbench.eval.training.groups import SECOND_TREES, groups, spelled_out
+from hopbench.eval.training.held_out import HeldOut, figures_of, table_of
 from hopbench.eval.training.hoprank import NEVER, Trainer
 from hopbench.eval.training.losses import RankedLists, ScoreLoss, _ranking_loss, fit_logistic, fit_ranking
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import KINDS
-from hopbench.retrieval.strategies.hoprank.weights import Weights, score_names, to_json
+from hopbench.retrieval.strategies.hoprank.list_features import tree_names
+from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names, to_json
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 GOLD = (("p01", "p02"), ("p04", "p08"), ("p06", "p10"))
@@ -111,6 +114,17 @@ def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(grou
     assert to_json(first) == to_json(trainer.fit(group))
 
 
+def test_what_was_read_before_does_not_change_the_order_of_edges(index: Index) -> None:
+    """A fold's passes read other anchors first; sums over edges in another order would end in another last bit."""
+    (first, *_), (again, *_) = (list(training_examples(benchmark("one"), index, HopRank())) for _ in range(2))
+    first.reached.leaving(np.arange(len(WORLD)))
+
+    (edges, values), (others, same) = (example.reached.leaving(example.gold) for example in (first, again))
+    assert len(edges) > 0
+    assert (edges.anchor.tolist(), edges.target.tolist()) == (others.anchor.tolist(), others.target.tolist())
+    assert values.tolist() == same.tolist()
+
+
 def test_trees_lower_the_loss_of_questions_that_they_were_grown_on() -> None:
     """Two features of which only the product tells: no linear score can."""
     rng = np.random.default_rng(2)
@@ -182,9 +196,28 @@ def test_what_is_left_out_weighs_nothing(group: Sequence[TrainingExample]) -> No
         Trainer(without=frozenset({"covrage"}))
 
 
+def test_groups_name_what_only_trees_see_each_feature_once() -> None:
+    names = [name for group in groups().values() for name in group]
+
+    assert len(set(names)) == len(names)
+    others = {*score_names(), *(f"best_{name}" for name in feature_names()["edge"])}
+    assert set(tree_names()) - others == set(names)
+    assert spelled_out({"chains", "gain"}) == groups()["chains"] | {"gain"}
+
+
+def test_what_trees_may_not_see_splits_none_of_them(group: Sequence[TrainingExample]) -> None:
+    settings = {"boosting": Boosting(rounds=5, least_rows=3), "without": frozenset({"standing", SECOND_TREES})}
+    grown = Trainer(**settings).fit(group)
+
+    seen = {tree_names()[feature] for tree in grown.trees.trees for feature in tree.feature}
+    assert seen
+    assert seen.isdisjoint(groups()["standing"])
+    assert () == grown.second_trees.trees
+
+
 def test_every_question_is_tested_once_a_setting(group: Sequence[TrainingExample]) -> None:
-    folds = cross_validated(Trainer(), group, 3, told)
-    sets = left_out(Trainer(), group, told)
+    held = cross_validated(Trainer(), group, 3, told)
+    folds, sets = list(figures_of(held)), list(figures_of(left_out(Trainer(), group, told)))
 
     assert [("cross-validated", "one", 3), ("cross-validated", "two", 3)] == [
         (one.setting, one.dataset, one.questions) for one in folds
@@ -208,12 +241,24 @@ def test_questions_with_the_same_gold_are_also_kept_apart(index: Index) -> None:
             learned.append({example.question.id for example in group})
             return super().fit(group)
 
-    figures = cross_validated(Watched(), examples, 4, told)
+    figures = list(figures_of(cross_validated(Watched(), examples, 4, told)))
 
     assert ["cross-validated", "cross-validated apart"] == [one.setting for one in figures]
     assert [3, 3, 3, 3] == [len(each) for each in learned[:4]]
     assert [{"q2", "q3"}, {"q2", "q3"}] == [each for each in learned[4:] if len(each) == 2]
     assert 2 == sum(len(each) == 3 for each in learned[4:])
+
+
+def test_held_out_questions_are_kept_with_the_ranks_of_their_gold(group: Sequence[TrainingExample]) -> None:
+    """The first question's gold is p01 and p02, which mention each other's names; p03 comes before, p02 nowhere."""
+    held = HeldOut("left out", "trees", group[0], ["p03", "p01"])
+    table = table_of([held])
+
+    assert [("p01", 2), ("p02", 0)] == list(zip(table["passage"], table["rank"], strict=True))
+    assert [WORLD[0].title, WORLD[1].title] == table["title"].tolist()
+    assert [True, True] == table["linked"].tolist()
+    (figures,) = figures_of([held])
+    assert (0.5, 0.0, 1) == (figures.recall_at_5, figures.all_gold_at_10, figures.questions)
 
 
 def test_no_gold_is_nothing_to_learn_from(index: Index) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tests.flows.cli.conftest import QUESTIONS, Hopbench
 
+from hopbench.eval.files import read_table
+
 
 def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, finished: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
@@ -18,7 +20,8 @@ def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, f
     told.write_text(
         json.dumps({"passage_id": "p01", "subject": "Ed Wood", "relation": "played by", "object": "Johnny Depp"}) + "\n"
     )
-    more = ("--triples", f"other={told}", "--passes", 1)
+    held = tmp_path / "held.parquet"
+    more = ("--triples", f"other={told}", "--passes", 1, "--held-out", held)
     done = hopbench("train", "hoprank", "--dataset", bench, "--dataset", other, "--folds", 2, "--out", file, *more)
     assert done.code == 0, done.err
     for setting in ("cross-validated", "left out"):
@@ -30,6 +33,11 @@ def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, f
     assert {"tiny", "other"} == set(content["provenance"]["learned_from"])
     assert {"other"} == set(content["provenance"]["triples"])
     assert 1 == len(content["passes"])
+    ranks = read_table(held)
+    assert {("cross-validated", 3), ("left out", 3)} == {
+        (setting, len(rows.groupby(["dataset", "triples"]))) for setting, rows in ranks.groupby("setting")
+    }
+    assert {"Beetlejuice"} < set(ranks["title"])
 
     label = f"hoprank[weights={file}]"
     told = hopbench("explain", "q1", "--dataset", bench, "--strategy", label, "--top", 3)
@@ -57,6 +65,8 @@ def test_what_cannot_be_written_or_learned_from_is_refused_before_any_graph_is_b
     for name in ("corpus.jsonl", "queries.jsonl"):
         shutil.copy(bench / name, bare / name)
     both = ["--dataset", bench, "--dataset", bare]
+    one = hopbench("train", "hoprank", *given[:4], "--out", tmp_path / "a", "--held-out", tmp_path / "x/../a")
+    assert (one.code, "are one file: name two" in one.err) == (2, True)
     goldless = hopbench("train", "hoprank", *both, HOPBENCH_HOME=str(home))
     assert (goldless.code, "bare has no question with gold passages" in goldless.err) == (2, True)
     assert not list(home.rglob("graphs/*"))
@@ -76,6 +86,8 @@ def test_a_run_refuses_weights_before_any_graph_is_built(hopbench: Hopbench, ben
 def test_bad_input_is_refused(hopbench: Hopbench, bench: Path, tmp_path: Path) -> None:
     same = hopbench("train", "hoprank", "--dataset", bench, "--dataset", bench)
     assert (same.code, "each once" in same.err) == (2, True)
+    figures = hopbench("train", "hoprank", "--dataset", bench, "--folds", 2, "--rounds", 0)
+    assert (figures.code, "figures alone; --out FILE" in figures.out) == (0, True)
     unknown = hopbench("train", "hoprank", "--dataset", bench, "--folds", 2, "--without", "covrage")
     assert unknown.code == 2
     assert "coverage" in unknown.err
