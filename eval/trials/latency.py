@@ -19,6 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hopbench.eval.trials.ranking import rank_batch
+from hopbench.eval.trials.trial import DETAILED_HITS
 from hopbench.eval.trials.yardstick import VERSION, yardsticks
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.types import Counters, Question, Ranking
@@ -71,12 +72,18 @@ class Clock:
 
 
 def measure_latency(
-    strategy: Strategy, index: Index, questions: Sequence[Question], seed: int = 0, *, answered_only: bool = False
+    strategy: Strategy,
+    index: Index,
+    questions: Sequence[Question],
+    seed: int = 0,
+    *,
+    answered_only: bool = False,
+    explained: bool = False,
 ) -> dict[str, float]:
     """Milliseconds of single calls, warm, on 50 seeded questions; nothing is shared with other calls.
 
     With `answered_only`, a call that fails has no latency: how soon an endpoint refuses says nothing of how fast it
-    ranks.
+    ranks. With `explained`, what the scores of the first 20 hits are made of is read as well.
 
     BLAS has one thread meanwhile: two would wait for each other wherever a processor is taken, 7 ms for a product of
     .1 ms, and so measure the machine's load.
@@ -84,16 +91,22 @@ def measure_latency(
     taken: dict[str, float] = {}
     with threadpool_limits(1, "blas"), Clock() as clock:
         for question in _warm(_sample(questions, seed)):
-            milliseconds, failed = _timed(clock, strategy, index, question)
+            milliseconds, failed = _timed(clock, strategy, index, question, DETAILED_HITS if explained else 0)
             if not (failed and answered_only):
                 taken[question.id] = milliseconds
     return taken
 
 
-def _timed(clock: Clock, strategy: Strategy, index: Index, question: Question) -> tuple[float, bool]:
-    """Wall time of one call, and whether it failed."""
+def _timed(clock: Clock, strategy: Strategy, index: Index, question: Question, detailed: int) -> tuple[float, bool]:
+    """Wall time of one call, which reads the components of the first `detailed` hits, and whether it failed."""
     found: list[Ranking] = []
-    wall, _ = clock.time(lambda: found.extend(rank_batch(strategy, Batch(index, [question], alone=True), Counters())))
+
+    def call() -> None:
+        found.extend(rank_batch(strategy, Batch(index, [question], alone=True), Counters()))
+        for hit in found[0].hits[:detailed]:
+            dict(hit.components)
+
+    wall, _ = clock.time(call)
     return wall, found[0].failure is not None
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
     "milliseconds a question (CPU)": lambda cost: cost.ms,
+    "milliseconds of a question asked alone, median": lambda cost: cost.alone,
+    "milliseconds of a question asked alone, 95th percentile": lambda cost: cost.alone_p95,
     "edges touched a question": lambda cost: cost.edges,
     "rows read a question": lambda cost: cost.rows,
 }

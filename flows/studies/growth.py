@@ -8,7 +8,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from hopbench.eval.hopworld.write import write_benchmark
+from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
 from hopbench.eval.types import Benchmark
 from hopbench.flows.graph.build import built_graph, open_index
@@ -56,6 +59,8 @@ class Cost:
     `ms` is a question's share of the batch in processor time with nothing read before; `once_seconds` is the one-time
     extra cost, cached for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a
     question's; `failures` the questions that failed, `peak` the process's bytes with all that labels before it hold.
+    `alone` and `alone_p95` are milliseconds on the clock of a question asked alone, warm, with what its first hits'
+    scores are made of: the median and the 95th percentile of 50; 0 in measurements of versions that took none.
     """
 
     passages: int
@@ -67,6 +72,8 @@ class Cost:
     edges: float
     failures: int
     peak: int
+    alone: float = 0.0
+    alone_p95: float = 0.0
 
 
 def growth(
@@ -172,7 +179,7 @@ class _Size:
 
 
 def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Question]) -> Cost:
-    """Run a strategy twice over the questions, each time with nothing read from the store before."""
+    """Run a strategy twice over the questions, each time with nothing read before, and over single ones."""
 
     def once() -> tuple[Spent, int]:
         index.reads = ReadCache()
@@ -185,6 +192,7 @@ def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Qu
     trials: list[TrialOutcome] = []
     first, _ = once()
     again, failures = once()
+    alone = [*measure_latency(strategy, index, questions, explained=True).values()]
     count, counters = len(questions), trials[-1].counters
     return Cost(
         len(index.chunks),
@@ -196,4 +204,5 @@ def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Qu
         counters.edges_touched / count,
         failures,
         max(first.peak, again.peak),
+        *np.quantile(alone, [0.5, 0.95]).tolist(),
     )

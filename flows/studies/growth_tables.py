@@ -13,7 +13,7 @@ BEGIN, END = "<!-- hopbench bench -->", "<!-- end of hopbench bench -->"
 
 
 def markdown(found: Sequence[Step | Cost]) -> str:
-    """A table of steps (processor time, peak memory) and one of labels (milliseconds and edges a question) by size."""
+    """A table of steps (processor time, peak memory), one of labels (milliseconds, edges of a question), by size."""
     sizes = sorted({one.passages for one in found})
     steps = {(one.name, one.passages): one for one in found if isinstance(one, Step)}
     costs = {(one.label, one.passages): one for one in found if isinstance(one, Cost)}
@@ -22,8 +22,8 @@ def markdown(found: Sequence[Step | Cost]) -> str:
         cells = [_step(steps.get((name, size))) for size in sizes]
         lines.append(_row([name, *cells]))
     labels = list(dict.fromkeys(label for label, _ in costs))
-    lines += ["", _row(["label", *(f"{size:,}: ms | edges" for size in sizes), "once", "failed"])]
-    lines.append(_rule(3 + 2 * len(sizes)))
+    lines += ["", _row(["label", *(f"{size:,}: ms | alone | edges" for size in sizes), "once", "failed"])]
+    lines.append(_rule(3 + 3 * len(sizes)))
     for label in labels:
         own = [costs.get((label, size)) for size in sizes]
         known = [one for one in own if one]
@@ -52,7 +52,10 @@ def _step(step: Step | None) -> str:
 
 
 def _cost(cost: Cost | None) -> str:
-    return "– | –" if cost is None else f"{cost.ms:.2f} | {cost.edges:,.0f}"
+    if cost is None:
+        return "– | – | –"
+    alone = f"{cost.alone:.1f} ({cost.alone_p95:.1f})" if cost.alone else "–"
+    return f"{cost.ms:.2f} | {alone} | {cost.edges:,.0f}"
 
 
 def _row(cells: Sequence[str]) -> str:

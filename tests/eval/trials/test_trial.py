@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,6 +171,30 @@ def test_latency_is_measured_on_seeded_questions_one_a_call_sharing_nothing(tmp_
     assert all(milliseconds > 0 for milliseconds in taken.values())
     assert isinstance(index.store, CountingStore)
     assert 51 == len(index.store.queries)  # once to warm up, then each: no read is kept
+
+
+@pytest.mark.parametrize(("explained", "read"), [(False, 0), (True, 20 * 2)])
+def test_an_explained_call_reads_what_the_first_hits_are_made_of(
+    explained: bool, read: int, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Lazy(Mapping[str, float]):
+        def __getitem__(self, key: str) -> float:
+            asked.append(key)
+            return 1.0
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(["bm25"])
+
+        def __len__(self) -> int:
+            return 1
+
+    hits = [Hit(f"p{number}", 1.0, components=Lazy()) for number in range(30)]
+    monkeypatch.setattr(Stumbling, "rank", lambda *_: [Ranking("q1", hits)])
+    measure_latency(Stumbling(), index, [ASKED[0]], explained=explained)
+
+    assert read == len(asked)  # once to warm up
 
 
 def test_a_failing_question_has_a_latency_too(index: Index) -> None:

@@ -27,6 +27,7 @@ def test_each_size_is_built_and_each_label_measured(tmp_path: Path) -> None:
     expansion = costs[400, "graph_expansion"]
     assert expansion.round_trips == 1  # documented: one hop, so one round trip for all 20 questions
     assert expansion.edges > 0
+    assert 0 < expansion.alone <= expansion.alone_p95
     steps = [one for one in found if isinstance(one, Step)]
     assert all(step.cpu > 0 and step.peak > 10**7 and not step.resumed for step in steps)
 
@@ -44,8 +45,17 @@ def test_each_size_is_built_and_each_label_measured(tmp_path: Path) -> None:
         f"before\n{BEGIN}\n\n| step | 300: CPU | memory | 400: CPU | memory |\n|---|---|---|---|---|\n"
     )
     assert "old" not in text
-    assert f"| `graph_expansion` | {costs[300, 'graph_expansion'].ms:.2f} | " in text
+    assert (
+        f"| `graph_expansion` | {costs[300, 'graph_expansion'].ms:.2f} | {costs[300, 'graph_expansion'].alone:.1f} ("
+        in text
+    )
     assert text.endswith(f"{END}\nafter\n")
+
+
+def test_what_a_version_before_measured_has_no_question_asked_alone(tmp_path: Path) -> None:
+    before = Cost(300, "bm25", 1.5, 0.1, 0, 0.0, 12.0, 0, 10**7)
+
+    assert "| `bm25` | 1.50 | – | 12 | 0.1 s | 0 |" in markdown([before])
 
 
 def test_a_killed_measurement_goes_on_and_says_what_it_did_not_see(tmp_path: Path) -> None:
