@@ -65,7 +65,7 @@ def ablations(whole: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> str:
 def _lines(
     base: pd.DataFrame, others: Mapping[str, pd.DataFrame], metric: str, columns: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, ...]]:
-    for model, name in (("trees", "nothing"), ("linear", "nothing, of the linear score")):
+    for model, name in (("trees", "nothing"), ("linear", "trees: the linear score")):
         own = base[base["model"] == model]
         yield (name, *(f"{_of(own, column)[metric].mean():.3f}" for column in columns))
         for what, table in others.items():
@@ -88,10 +88,11 @@ def _difference(other: pd.DataFrame, own: pd.DataFrame, metric: str) -> str:
     values = (other[metric] - own[metric]).dropna().to_numpy(dtype=float)
     if len(values) != len(own):
         raise InputError(f"{len(values)} of {len(own)} questions are in both files: learn both from the same sets")
-    interval = mean_ci(values)
+    interval, mean = mean_ci(values), round(float(values.mean()), 3)
+    shown = f"{mean:+.3f}" if mean else "0.000"
     if interval is None:
-        return f"{values.mean():+.3f}"
-    text = f"{values.mean():+.3f} [{limit(interval.low)}, {limit(interval.high)}]"
+        return shown
+    text = f"{shown} [{limit(interval.low)}, {limit(interval.high)}]"
     return f"**{text}**" if interval.low > 0 or interval.high < 0 else text
 
 
