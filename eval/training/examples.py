@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,10 @@ from hopbench.retrieval.types import Counters
 
 @dataclass(frozen=True, eq=False)
 class TrainingExample:
-    """A training question and its candidates before anything is learned; `gold` holds its gold passages' chunks."""
+    """A training question and its candidates before anything is learned; `gold` holds its gold passages' chunks.
+
+    `evidence` are checksums of the gold passages' titles and texts: other data sets have some of them under other ids.
+    """
 
     dataset: str
     embedder: str
@@ -29,6 +33,7 @@ class TrainingExample:
     titles: Mapping[str, str]
     candidates: Candidates
     gold: NDArray[np.int64]
+    evidence: Sequence[bytes]
     reached: EdgeTable = field(init=False)
 
     @property
@@ -66,7 +71,13 @@ def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> 
     batch = Batch(index, [question.question for question in asked])
     for question, candidates in zip(asked, strategy.candidates(batch, Counters()), strict=True):
         gold = np.array(sorted(row for passage in question.gold for row in rows_of[passage]), np.int64)
-        yield TrainingExample(benchmark.name, index.embedder.name, question, passages, titles, candidates, gold)
+        evidence = [_checksum([index.chunks[row].content for row in rows_of[passage]]) for passage in question.gold]
+        name = index.embedder.name
+        yield TrainingExample(benchmark.name, name, question, passages, titles, candidates, gold, evidence)
+
+
+def _checksum(texts: Sequence[str]) -> bytes:
+    return sha256("\n".join(texts).encode(errors="surrogatepass")).digest()
 
 
 def parts_of(group: Sequence[TrainingExample], parts: int, seed: int) -> list[int]:

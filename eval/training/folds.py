@@ -22,8 +22,9 @@ class Progress(Protocol):
 def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: int, tell: Progress) -> list[HeldOut]:
     """Each question ranked by weights learned from the other folds; a question is in one fold under every embedder.
 
-    A second time, as `apart`, without learning from questions that share a gold passage with the fold, where there are
-    some: sets made of the same facts again and again (MuSiQue's) reward weights that know the passages by heart.
+    A second time, as `apart`, without learning from questions that share a gold passage with the fold, of whatever set,
+    where there are some: sets made of the same facts again and again (MuSiQue's) reward weights that know the passages
+    by heart. A fold is not tested where nothing would be left to learn from.
     """
     splits = _splits(group, [str(part) for part in parts_of(group, folds, SEED)])
     held = list(_tested("cross-validated", trainer, splits, tell))
@@ -54,8 +55,8 @@ class _Split:
 
     def apart(self) -> _Split:
         """The split without learned examples that share a gold passage with a tested one."""
-        held = {passage for example in self.tested for passage in _gold(example)}
-        return replace(self, learned=[example for example in self.learned if held.isdisjoint(_gold(example))])
+        held = {text for example in self.tested for text in example.evidence}
+        return replace(self, learned=[example for example in self.learned if held.isdisjoint(example.evidence)])
 
 
 def _splits(group: Sequence[TrainingExample], parts: Sequence[str]) -> list[_Split]:
@@ -67,12 +68,10 @@ def _splits(group: Sequence[TrainingExample], parts: Sequence[str]) -> list[_Spl
     ]
 
 
-def _gold(example: TrainingExample) -> list[tuple[str, str]]:
-    return [(example.dataset, passage) for passage in example.question.gold]
-
-
 def _tested(setting: str, trainer: Trainer, splits: Sequence[_Split], tell: Progress) -> Iterator[HeldOut]:
     for split in splits:
+        if not split.learned:  # all other questions share a gold passage with these
+            continue
         tell(f"{setting}: {split.name}")
         weights = trainer.fit(split.learned)
         for example in split.tested:

@@ -27,8 +27,7 @@ class Scores:
     """`values` (k,) of chunks (k,), which are these `rows` (k,) of the last pass.
 
     The value is the linear score. To that of the chunks that trees judged, which come first, what they say is added,
-    and `lowered` to that of the others: so none of them passes one that the first trees judged. Second trees then add
-    to some of the judged.
+    and `lowered` to that of the others: so none of them passes one that the first trees judged.
     """
 
     chunks: Numbers
@@ -46,9 +45,11 @@ class Scores:
             return cls(last.chunks, rows, last.scores.round(DECIMALS), last)
         first, *more = judged
         rows = last.chunks.searchsorted(first.chunks)
-        values, lowered = judged_scores(last.scores, rows, first.value)
+        added = np.zeros(len(last.chunks))
+        added[rows] = first.value
         for one in more:
-            values[last.chunks.searchsorted(one.chunks)] += one.value
+            added[last.chunks.searchsorted(one.chunks)] += one.value
+        values, lowered = judged_scores(last.scores, rows, added[rows])
         rows = np.concatenate([rows, np.delete(np.arange(len(values)), rows)])
         return cls(last.chunks[rows], rows, values[rows].round(DECIMALS), last, judged, lowered)
 

@@ -18,6 +18,7 @@ from hopbench.retrieval.support.arithmetic import ln
 
 BEFORE, AFTER = 6, 4
 TINY = 1e-9
+LEAST_LEFT = 1e-6  # of the squared length of a question, beside what an anchor says of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,9 @@ def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
         target_vectors @ question_vector,
         anchor_vectors @ target_vectors.T,
     )
-    left = np.sqrt(np.maximum(question_vector @ question_vector - of_anchor * of_anchor, 0.0)) + TINY
+    # An anchor that says the same as the question leaves nothing but the rounding of vectors.
+    square = question_vector @ question_vector - of_anchor * of_anchor
+    left = np.sqrt(np.where(square < LEAST_LEFT, np.inf, square)) + TINY  # as the weights were learned
     residual = ((of_target - of_anchor[:, None] * alike) / left[:, None]).round(COSINE_DECIMALS)
     return residual[anchor, target], alike.round(COSINE_DECIMALS)[anchor, target]
 

@@ -22,6 +22,7 @@ FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
 KINDS = ("forward", "reverse", "shared", "same_title", "triple")
 REVERSE_FAN = 60
 SHARED_FAN, SHARED_FAN_IN_POOL = 40, 300
+TITLE_FAN = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +82,10 @@ def _places(chunks: Numbers) -> tuple[Numbers, Numbers]:
 def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
     """All edges that leave the anchors; none leads back to its own anchor."""
     edges = Edges.joined(
-        _forward(anchors, mentions),
+        _forward(anchors, mentions, in_pool),
         _reverse(anchors, mentions),
         _shared(anchors, mentions, in_pool),
-        _same_title(anchors, mentions),
+        _same_title(anchors, mentions, in_pool),
     )
     return edges.where(edges.anchor != edges.target)
 
@@ -93,20 +94,26 @@ def _own_mentions(anchors: Numbers, mentions: Mentions) -> Numbers:
     return expand_ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])[0]
 
 
-def _forward(anchors: Numbers, mentions: Mentions) -> Edges:
+def _forward(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
     """The anchor mentions the title of the target."""
     mention = _own_mentions(anchors, mentions)
     entity = mentions.entity[mention]
+    target, which, fan = _titled_by(entity, mentions, in_pool)
+    return _edges(FORWARD, mentions.chunk[mention][which], target, entity[which], mention[which], fan)
+
+
+def _titled_by(entity: Numbers, mentions: Mentions, in_pool: Lookup) -> tuple[Numbers, Numbers, Numbers]:
+    """The chunks that each entity is the title of, which entity that is, and how many there are of it.
+
+    Of more than `TITLE_FAN`, those in the pool: minutes of a thousand meetings under one title, parts of a long book.
+    """
     begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
     place, which = expand_ranges(begin, end)
-    return _edges(
-        FORWARD,
-        mentions.chunk[mention][which],
-        mentions.titled[place],
-        entity[which],
-        mention[which],
-        (end - begin)[which],
-    )
+    target, fan = mentions.titled[place], (end - begin)[which]
+    if not (fan > TITLE_FAN).any():
+        return target, which, fan
+    followed = (fan <= TITLE_FAN) | in_pool[target]
+    return target[followed], which[followed], fan[followed]
 
 
 def _titled(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers]:
@@ -140,13 +147,11 @@ def _shared(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
     return _edges(SHARED, mentions.chunk[near], mentions.chunk[far], mentions.entity[near], near, fan[followed], far)
 
 
-def _same_title(anchors: Numbers, mentions: Mentions) -> Edges:
+def _same_title(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
     """Both are titled by the same entity: another qualifier, or another part of a long passage."""
     anchors, entity = _titled(anchors, mentions)
-    begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
-    place, which = expand_ranges(begin, end)
-    nothing = np.full(len(place), NOWHERE)
-    return _edges(SAME_TITLE, anchors[which], mentions.titled[place], entity[which], nothing, (end - begin)[which])
+    target, which, fan = _titled_by(entity, mentions, in_pool)
+    return _edges(SAME_TITLE, anchors[which], target, entity[which], np.full(len(target), NOWHERE), fan)
 
 
 def _edges(

@@ -18,6 +18,7 @@ from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 
 WALK_SEEDS = 3
+MOST_TITLED = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,10 @@ class CandidatePool:
 def candidate_pool(
     corpus: CorpusIndex, question: ReadQuestion, batch: Batch, number: int, *, depth: int = 50, walked: int = 40
 ) -> CandidatePool:
-    """The pool of a batch's question: `depth` chunks by BM25 and by cosine, `walked` by the walk, and linked titles."""
+    """The pool of a batch's question: `depth` chunks by BM25 and by cosine, `walked` by the walk, and linked titles.
+
+    Of more than `MOST_TITLED` of these, the best by BM25.
+    """
     lexical, dense = batch.lexical[number], batch.dense[number]
     met, held, touched = corpus.walk.mass(*_walk_seeds(corpus, question, batch, number))
     mass = Lookup(met, held)
@@ -46,11 +50,14 @@ def candidate_pool(
     link = Lookup.of(named, np.array(list(question.chunks.values()), np.float64))
     near = met[(-held).argsort(kind="stable")[:walked]]
     near = near[mass[near] > 0]
-    parts = (lexical.rows[:depth], dense.rows[:depth], near, named[link[named] > 0])
+    bm25 = partial(batch.index.lexical.scores_of, batch.questions[number].text)
+    titled = np.sort(named[link[named] > 0])
+    if len(titled) > MOST_TITLED:
+        titled = titled[(-bm25(titled)).argsort(kind="stable")[:MOST_TITLED]]
+    parts = (lexical.rows[:depth], dense.rows[:depth], near, titled)
     cosines = dense.scores[:depth]
     best = lexical.scores.max(initial=0.0)
     scales = Scales(*map(float, (best, cosines[0], cosines[-1], held.max(initial=0.0))))
-    bm25 = partial(batch.index.lexical.scores_of, batch.questions[number].text)
     return CandidatePool(distinct(np.concatenate(parts)), bm25, mass, link, scales, touched)
 
 
