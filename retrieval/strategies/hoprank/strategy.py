@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
@@ -18,7 +19,7 @@ from hopbench.retrieval.strategies.hoprank.pool import candidate_pool
 from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import ranking
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes
-from hopbench.retrieval.strategies.hoprank.weights import load, score_names
+from hopbench.retrieval.strategies.hoprank.weights import Weights, load, score_names
 from hopbench.retrieval.support.blas import one_blas_thread
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Ranking
@@ -49,17 +50,22 @@ class HopRank(Strategy):
     anchors: int = param(8, "best chunks whose edges are followed, in each pass", 0, 20)
     triples: bool = param(True, "follow relations that triples state; those that rules guess are not")
 
+    @cached_property
+    def learned(self) -> Weights:
+        """The weights; one strategy ranks all its questions by the same, whatever becomes of their file."""
+        return load(self.weights)
+
     def identity(self) -> dict[str, Any]:
         """The parameters, and a digest of the weights."""
-        return {**self.spec(), "weights": load(self.weights).digest}
+        return {**self.spec(), "weights": self.learned.digest}
 
     def fitted_on(self) -> Sequence[FittedOn]:
         """The sets from which its weights were learned."""
-        return sets_of(load(self.weights).provenance.get("learned_from", {}))
+        return sets_of(self.learned.provenance.get("learned_from", {}))
 
     def coefficients(self) -> Mapping[str, float]:
         """The weights of the last pass; of the pool's score where no edge is followed. None where trees decide."""
-        learned = load(self.weights)
+        learned = self.learned
         if self.model == "trees" and self.anchors and learned.trees.trees:
             return {}
         last = learned.passes[-1] if self.anchors else learned.first
@@ -86,17 +92,16 @@ class HopRank(Strategy):
             return self._ranked(batch, counters)
 
     def _ranked(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        learned = load(self.weights)
         rankings = []
         pools = self.candidates(batch, counters)
         for question in batch.questions:
             with stage(counters, "pool"):
                 candidates = next(pools)
             with stage(counters, "passes"):
-                passed = list(passes(candidates, learned, self.anchors))
+                passed = list(passes(candidates, self.learned, self.anchors))
             counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
             counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
             with stage(counters, "ranking"):
-                by_trees = judged(candidates, passed, learned) if self.model == "trees" else ()
+                by_trees = judged(candidates, passed, self.learned) if self.model == "trees" else ()
                 rankings.append(ranking(question, candidates, passed, batch.index, self.anchors, by_trees))
         return rankings

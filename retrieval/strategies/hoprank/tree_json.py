@@ -13,6 +13,8 @@ from hopbench.retrieval.strategies.hoprank.trees import MAX_LEAVES, Trees
 from hopbench.retrieval.support.errors import InputError
 
 MAX_TREES = 5000
+MOST = 1e6  # no score has use for larger numbers, and sums of them would lose what others say
+MOST_ROWS = 2**53
 
 
 def lines(trees: Trees) -> str:
@@ -82,7 +84,9 @@ _FAULTS: tuple[tuple[Callable[[Tree], bool], str], ...] = (
         "leads back to a split above",
     ),
     (lambda tree: not all(map(math.isfinite, [*tree.threshold, *tree.value])), "holds a number that is not finite"),
+    (lambda tree: max(map(abs, tree.value)) > MOST, f"holds a value beyond {MOST:,.0f}"),
     (lambda tree: min(tree.count) < 1, "has a leaf of no training row"),
+    (lambda tree: max(tree.count) > MOST_ROWS, f"has a leaf of more than {MOST_ROWS:,} training rows"),
     (
         lambda tree: any(len({tree.feature[split] for split, _ in way}) > MAX_PATH for _, way in tree.leaves()),
         f"asks for more than {MAX_PATH} features on the way to a leaf",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,15 @@ def load(path: str) -> Weights:
     """The weights of a file; the shipped ones for an empty path."""
     if not path:
         return shipped()
+    changed = size = 0
+    with suppress(OSError):
+        changed, size = (found := Path(path).stat()).st_mtime_ns, found.st_size
+    return _read(path, changed, size)
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, changed: int, size: int) -> Weights:
+    """The weights of a file as it was when it `changed`: to read them takes longer than a question does."""
     try:
         text = read_bytes(Path(path), MAX_BYTES).decode()
     except (InputError, UnicodeDecodeError) as error:
@@ -125,12 +135,20 @@ def from_json(text: str, name: str) -> Weights:
             ),
             tuple(np.array(entry, np.float64) for entry in content["passes"]),
             **{name: tree_json.read(content[name], feature_names()["trees"]) for name in TREES},
-            provenance=content["provenance"],
+            provenance=_provenance(content["provenance"]),
         )
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError) as error:
         raise InputError(f"{name} is no weights file of hoprank ({type(error).__name__}: {error}): {remedy}") from error
     _check_shapes(weights, name, remedy)
     return weights
+
+
+def _provenance(content: Any) -> Mapping[str, Any]:
+    """What weights were learned from, by name; TypeError where it is written in another way."""
+    about = content.get("learned_from", {}) if isinstance(content, dict) else None
+    if not isinstance(about, dict) or not all(isinstance(one, dict) for one in about.values()):
+        raise TypeError("provenance is no object whose learned_from has an object for each data set")
+    return dict(content)
 
 
 def _difference(schema: object, features: Any) -> str:
@@ -161,5 +179,7 @@ def _check_shapes(weights: Weights, name: str, remedy: str) -> None:
     biases = np.array([model.bias for model in weights.edges])
     if not all(np.isfinite(weights_of).all() for weights_of in [*lists, biases]):
         raise InputError(f"{name} holds a number that is not finite: {remedy}")
+    if (most := max(float(np.abs(weights_of).max()) for weights_of in [*lists, biases])) > tree_json.MOST:
+        raise InputError(f"{name} holds the number {most:g}, {tree_json.MOST:,.0f} is allowed: {remedy}")
     for trees in TREES:
         tree_json.check(getattr(weights, trees), f"{name}: {trees}", remedy)

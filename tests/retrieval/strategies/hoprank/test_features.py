@@ -22,8 +22,19 @@ from hopbench.retrieval.strategies.hoprank import edge_features as edge
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts, Scales
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, EdgeFacts, facts_of
-from hopbench.retrieval.strategies.hoprank.edges import FORWARD, KINDS, REVERSE, SAME_TITLE, SHARED, Edges, edges_from
+from hopbench.retrieval.strategies.hoprank.edges import (
+    FORWARD,
+    KINDS,
+    REVERSE,
+    SAME_TITLE,
+    SHARED,
+    TITLE_FAN,
+    Edges,
+    edges_from,
+)
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.pool import MOST_TITLED
 from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
 from hopbench.retrieval.types import Counters, Passage, Question
 
@@ -228,6 +239,30 @@ def test_residual_and_likeness_by_hand(tmp_path: Path) -> None:
     assert [0.8 * 0.5] == pytest.approx(edge.residual(facts).tolist(), abs=1e-6)
     assert [0.6 * 0.5] == pytest.approx(edge.alike(facts).tolist(), abs=1e-6)
     assert [0.0] == edge.window(facts).tolist()  # "e:x" is spelled out in neither text
+
+
+def test_a_question_that_a_passage_repeats_leaves_nothing(index: Index) -> None:
+    """Vectors stand on a grid: what rounding leaves of the question is no direction."""
+    told = index.chunks[ED_WOOD].content
+    facts = edge_facts(asked(index, told), FORWARD, ED_WOOD, BURTON)
+
+    assert [0.0] == edge.residual(facts).tolist()
+
+
+def test_of_a_title_of_very_many_chunks_only_those_in_the_pool_are_led_to(tmp_path: Path) -> None:
+    """A thousand minutes of "Harbour Board" would make an edge each, from all that name it and from one another."""
+    minutes = [Passage(f"m{number:04}", "Harbour Board", f"Sitting {number}.") for number in range(TITLE_FAN + 100)]
+    passages = [*minutes, Passage("a", "Ada Krell", "She sat on the Harbour Board.")]
+    candidates = asked(built_index(plan_of(passages), tmp_path), "Who spoke on the Harbour Board in sitting 17?")
+    pool = candidates.pool.chunks
+    found = edges_from(np.array([0, 1]), candidates.corpus.mentions, candidates.in_pool)
+
+    titled = [kind in (FORWARD, SAME_TITLE) for kind in found.kind.tolist()]
+    assert MOST_TITLED <= len(pool) <= MOST_TITLED + 101  # beside the first 50 of two searches
+    assert {FORWARD, SAME_TITLE} <= set(found.kind.tolist())
+    assert set(found.target[titled].tolist()) <= set(pool.tolist())
+    few = edges_from(np.array([0]), candidates.corpus.mentions, Lookup.of(np.zeros(0, np.int64), np.zeros(0, bool)))
+    assert FORWARD not in few.kind
 
 
 def test_edges_of_every_kind(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
-from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, load, shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
@@ -266,9 +266,16 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
         (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),
         (lambda content: content["edges"][0].update(bias="x"), "no weights file"),
         (lambda content: content["first"].__setitem__(0, math.nan), "not finite"),
+        (lambda content: content["passes"][0].__setitem__(3, -1e308), r"the number 1e\+308, 1,000,000 is allowed"),
         (lambda content: content.pop("features"), "no weights file"),
+        (lambda content: content.update(provenance=None), "provenance is no object"),
+        (lambda content: content["provenance"].update(learned_from=[]), "provenance is no object"),
+        (lambda content: content["provenance"].update(learned_from={"one": 1}), "provenance is no object"),
     ],
-    ids=["names", "schema", "length", "no pass", "nested", "text", "nan", "lacking"],
+    ids=[
+        *["names", "schema", "length", "no pass", "nested", "text", "nan", "huge", "lacking"],
+        *["no provenance", "no sets", "no set"],
+    ],
 )
 def test_weights_for_something_else_are_refused(tmp_path: Path, spoil: object, message: str) -> None:
     content = json.loads(to_json(shipped()))
@@ -283,6 +290,19 @@ def test_weights_for_something_else_are_refused(tmp_path: Path, spoil: object, m
 def test_a_weights_file_that_is_not_there_is_refused() -> None:
     with pytest.raises(InputError, match=r"hoprank.weights = 'nowhere.json' cannot be read"):
         HopRank(weights="nowhere.json").coefficients()
+
+
+def test_a_strategy_ranks_by_the_weights_that_it_read_first(tmp_path: Path) -> None:
+    file = tmp_path / "weights.json"
+    file.write_text(to_json(shipped()), encoding="utf-8")
+    strategy = HopRank(weights=str(file))
+    assert shipped().digest == strategy.identity()["weights"]
+    assert load(str(file)) is load(str(file))  # read once
+
+    file.write_text("{}", encoding="utf-8")
+    assert shipped().digest == strategy.identity()["weights"]
+    with pytest.raises(InputError, match="no weights file"):
+        HopRank(weights=str(file)).coefficients()
 
 
 def test_weights_survive_their_file_and_decide_the_identity(tmp_path: Path) -> None:

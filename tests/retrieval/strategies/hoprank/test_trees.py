@@ -138,7 +138,9 @@ def test_values_and_contributions_are_those_of_lightgbm(grown: list[dict[str, An
         ({"left": [-1, 0], "right": [1, -3]}, "does not reach each"),
         ({"left": [-1, 1], "right": [-2, -3]}, "does not reach each|leads back"),
         ({"value": [1.0, math.inf, 0.0]}, "not finite"),
+        ({"value": [1.0, -2e6, 0.0]}, "a value beyond 1,000,000"),
         ({"count": [0, 1, 1]}, "no training row"),
+        ({"count": [1, 10**400, 1]}, "more than 9,007,199,254,740,992 training rows"),
         ({"count": [1, 10**400, 1], "value": [0.0, 10**400, 0.0]}, "no weights file"),
     ],
 )
@@ -228,9 +230,11 @@ def test_second_trees_add_to_the_best_of_the_first() -> None:
     scores = Scores.of(last, [first, Judged(np.array([1]), np.ones((1, len(names))), takes)])
     shares = scores.shares(np.array([3, 1, 0]))
 
-    assert [-2.0, 4.0, -3.000001, -3.500001] == pytest.approx(scores.values.tolist())
+    assert [-2.0, 4.0, -2.000001, -2.500001] == pytest.approx(scores.values.tolist())
     assert scores.values[[3, 1, 0]].tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
     assert [0.0, 2 * takes.mean, takes.mean] == shares[:, scores.names[MEAN]].tolist()
+    again = Scores.of(last, [first, Judged(np.array([1]), np.zeros((1, len(names))), takes)])
+    assert [-2.0, -8.0, -8.000001, -8.500001] == pytest.approx(again.values.tolist())  # the unread stay below
 
 
 def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Index) -> None:
