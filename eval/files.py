@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from contextlib import suppress
@@ -31,11 +32,10 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def refuse_unwritable(path: Path) -> None:
     """Raise InputError where `write_atomically` could not write `path`; an existing file is not changed."""
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder: name a file")
-    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        target = _target(path)
+        probe = target.with_name(f".{os.getpid()}.probe")
+        target.parent.mkdir(parents=True, exist_ok=True)
         probe.touch()
         probe.unlink()
     except OSError as error:
@@ -43,23 +43,45 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename: a reader never sees half a file.
+    """Write beside the target, then rename: a reader never sees half a file. A link stays one: its target is written.
 
-    Raises InputError when the folder cannot be written, IncompleteError when its disk is full.
+    Raises InputError when the folder cannot be written, and for a device or a pipe, IncompleteError when its disk is
+    full.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        target = _target(path)
+        temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+        target.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(content)
-        temporary.replace(path)
+        temporary.replace(target)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _target(path: Path) -> Path:
+    """Where a file is written; InputError for what stands there and is none. A device would become a plain file."""
+    target = path.resolve()
+    if target.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder: name a file")
+    if target.exists() and not target.is_file():
+        raise InputError(f"cannot write {path}: it is a device or a pipe: name a file")
+    return target
+
+
+_REMEDIES = {
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EEXIST: "a file stands where a folder belongs: choose another folder",
+    errno.ENOTDIR: "a file stands where a folder belongs: choose another folder",
+}
 
 
 def _unwritable(path: Path, error: OSError) -> HopBenchError:
     if (lacking := exhausted(error, path)) is not None:
         return lacking
-    return InputError(f"cannot write {path}: {error.strerror}: choose a folder you may write to")
+    remedy = _REMEDIES.get(error.errno or 0, "choose a folder you may write to")
+    return InputError(f"cannot write {path}: {error.strerror}: {remedy}")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from hopbench.eval.compare import PairResult, best_baseline, compare, limit
 from hopbench.eval.docs.figures_against import as_markdown, heading, rows_by_label, table_against, table_of_kinds
+from hopbench.eval.docs.places import read_page, run
 from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.runs.finished import FinishedRun
@@ -113,10 +114,8 @@ def main() -> None:
     parser.add_argument("page", type=Path)
     parser.add_argument("runs", type=Path, nargs="+")
     given = parser.parse_args()
-    if not given.page.is_file():
-        raise InputError(f"there is no page {given.page}: name docs/strategies.md or docs/hoprank.md")
-    write_atomically(given.page, written(given.page.read_text(encoding="utf-8"), given.runs).encode())
+    write_atomically(given.page, written(read_page(given.page), given.runs).encode())
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -19,8 +19,14 @@ _RECALL = "recall@5"
 
 
 def as_markdown(head: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> str:
-    """A Markdown table."""
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ("---",) * len(head), *lines)) + "\n"
+    """A Markdown table; what cells hold cannot end them."""
+    rows = (head, ("---",) * len(head), *lines)
+    return "\n".join(f"| {' | '.join(map(in_a_line, row))} |" for row in rows) + "\n"
+
+
+def in_a_line(text: str) -> str:
+    """Text of users as a part of a line, or of a table's cell: without breaks, bars and comments."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<!--", "&lt;!--")
 
 
 def heading(run: FinishedRun) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.eval.compare import limit, mean_ci
-from hopbench.eval.docs.figures_against import as_markdown
-from hopbench.eval.docs.places import fill
+from hopbench.eval.docs.figures_against import as_markdown, in_a_line
+from hopbench.eval.docs.places import fill, run
 from hopbench.eval.files import read_table
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.training.folds import family
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SETTINGS = ("left out", "cross-validated")
 KEY = ["setting", "model", "dataset", "embedder"]
+COLUMNS = {*KEY, "triples", "question", "text", "passage", "title", "rank", "linked"}
+NONE = "Not measured.\n"
 METRICS = ("recall@5", PRIMARY)
 EXAMPLES = 4  # misses shown of each set
 
@@ -51,6 +53,9 @@ def largest(table: pd.DataFrame) -> list[str]:
 def ablations(whole: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> str:
     """A table per setting and metric: what all has, and the paired difference where a part is left out."""
     base = per_question(whole)
+    others = {what: per_question(table) for what, table in others.items()}
+    for what, table in others.items():
+        _check_questions(what, table, base)
     columns = [(name, model) for name in largest(whole) for model in sorted(base["embedder"].unique())]
     head = ("without", *(f"{name} {model.partition(':')[0]}" for name, model in columns))
     parts = []
@@ -59,7 +64,19 @@ def ablations(whole: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> str:
             lines = list(_lines(base[base["setting"] == setting], others, metric, columns))
             if len(lines) > 2:
                 parts.append(f"{setting.capitalize()}, {metric}:\n\n{as_markdown(head, lines)}")
-    return "\n".join(parts)
+    return "\n".join(parts) or NONE
+
+
+def _check_questions(what: str, table: pd.DataFrame, base: pd.DataFrame) -> None:
+    """Refuse what was tested on other questions than the whole: a difference would be one of questions."""
+    for setting, own in table.groupby("setting"):
+        same = base[base["setting"] == setting]
+        keys = [set(zip(one["dataset"], one["embedder"], one["question"], strict=True)) for one in (own, same)]
+        if keys[0] != keys[1]:
+            raise InputError(
+                f"{what}: {len(keys[0] ^ keys[1])} questions, {setting}, are not in both files: learn both from the "
+                "same sets with the same embedders"
+            )
 
 
 def _lines(
@@ -67,10 +84,9 @@ def _lines(
 ) -> Iterator[tuple[str, ...]]:
     for model, name in (("trees", "nothing"), ("linear", "trees: the linear score")):
         own = base[base["model"] == model]
-        yield (name, *(f"{_of(own, column)[metric].mean():.3f}" for column in columns))
+        yield (name, *(_mean(_of(own, column)[metric]) for column in columns))
         for what, table in others.items():
-            other = per_question(table)
-            other = other[other["setting"].isin(base["setting"].unique())]
+            other = table[table["setting"].isin(base["setting"].unique())]
             if len(other) and model == ("trees" if "trees" in set(other["model"]) else "linear"):
                 chosen = other[other["model"] == model]
                 yield (what, *(_difference(_of(chosen, column), _of(own, column), metric) for column in columns))
@@ -81,13 +97,15 @@ def _of(table: pd.DataFrame, column: tuple[str, str]) -> pd.DataFrame:
     return chosen.set_index("question")
 
 
+def _mean(values: pd.Series[float]) -> str:
+    return f"{values.mean():.3f}" if len(values) else "–"
+
+
 def _difference(other: pd.DataFrame, own: pd.DataFrame, metric: str) -> str:
     """The paired difference with its 95% interval, bold where that excludes 0."""
-    if not len(other):
+    if not len(other) or not len(own):
         return "–"
-    values = (other[metric] - own[metric]).dropna().to_numpy(dtype=float)
-    if len(values) != len(own):
-        raise InputError(f"{len(values)} of {len(own)} questions are in both files: learn both from the same sets")
+    values = (other[metric] - own[metric]).to_numpy(dtype=float)
     interval, mean = mean_ci(values), round(float(values.mean()), 3)
     shown = f"{mean:+.3f}" if mean else "0.000"
     if interval is None:
@@ -99,6 +117,8 @@ def _difference(other: pd.DataFrame, own: pd.DataFrame, metric: str) -> str:
 def misses(whole: pd.DataFrame) -> str:
     """Of questions left out, how many lack a gold passage among the first ten, and where those passages are."""
     chosen = _left_out(whole)
+    if not len(chosen):
+        return NONE
     counts = chosen.groupby(["dataset", "embedder", "question"])["passage"].transform("size")
     lines = []
     for (name, model, count), rows in chosen.assign(gold=counts).groupby(["dataset", "embedder", "gold"]):
@@ -124,6 +144,8 @@ def misses(whole: pd.DataFrame) -> str:
 def examples(whole: pd.DataFrame) -> str:
     """Some misses of the largest set of each family, evenly spaced by id: question, and each gold passage's rank."""
     chosen = _left_out(whole)
+    if not len(chosen):
+        return NONE
     chosen = chosen[chosen["embedder"] == min(chosen["embedder"], key=lambda name: ("wordllama" not in name, name))]
     lines = []
     for name in largest(whole):
@@ -131,15 +153,14 @@ def examples(whole: pd.DataFrame) -> str:
         missed = sorted(rows[_beyond_ten(rows)]["question"].unique())
         for question in missed[:: max(len(missed) // EXAMPLES, 1)][:EXAMPLES]:
             gold = rows[rows["question"] == question]
-            lines.append(
-                f"- *{name}*: {gold['text'].iloc[0]} Gold: {'; '.join(map(_place, gold.to_dict('records')))}.\n"
-            )
-    return "".join(lines)
+            places = "; ".join(map(_place, gold.to_dict("records")))
+            lines.append(f"- *{in_a_line(name)}*: {in_a_line(gold['text'].iloc[0])} Gold: {places}.\n")
+    return "".join(lines) or "None.\n"
 
 
 def _place(row: Mapping[str, object]) -> str:
     where = f"rank {row['rank']}" if row["rank"] else "no candidate"
-    return f"{row['title']} ({where}{'' if row['linked'] else ', no edge'})"
+    return f"{in_a_line(str(row['title']))} ({where}{'' if row['linked'] else ', no edge'})"
 
 
 def _left_out(whole: pd.DataFrame) -> pd.DataFrame:
@@ -150,6 +171,18 @@ def _beyond_ten(rows: pd.DataFrame) -> pd.Series[bool]:
     return (rows["rank"] == 0) | (rows["rank"] > 10)
 
 
+def _read(file: Path) -> pd.DataFrame:
+    """A table of held-out questions. InputError for any other file."""
+    try:
+        table = read_table(file)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read ({error}): name what `train hoprank --held-out` wrote") from error
+    numbers = ("rank", "linked", "triples")
+    if not set(table.columns) >= COLUMNS or any(table[name].dtype.kind not in "bi" for name in numbers):
+        raise InputError(f"{file} is no table of held-out questions: name what `train hoprank --held-out` wrote")
+    return table
+
+
 def main() -> None:
     """Rewrite the page that is named."""
     parser = argparse.ArgumentParser(description="Write what hoprank's parts give, and what it misses.")
@@ -157,11 +190,15 @@ def main() -> None:
     parser.add_argument("whole", type=Path, help="what `--held-out` wrote of the whole")
     parser.add_argument("without", nargs="*", help="WHAT=FILE: the same with a part left out")
     given = parser.parse_args()
-    whole = read_table(given.whole)
-    others = {what: read_table(Path(file)) for what, _, file in (one.rpartition("=") for one in given.without)}
+    whole, others = _read(given.whole), {}
+    for one in given.without:
+        what, equals, file = one.rpartition("=")
+        if not equals or not what.strip() or what in others:
+            raise InputError(f"{one}: write WHAT=FILE, each WHAT once")
+        others[what] = _read(Path(file))
     texts = {"ablations": ablations(whole, others), "misses": misses(whole), "examples of misses": examples(whole)}
     fill(given.page, texts)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

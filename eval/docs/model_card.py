@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from hopbench.eval.docs.figures_against import as_markdown
-from hopbench.eval.docs.places import fill
+from hopbench.eval.docs.places import fill, run
 from hopbench.retrieval.strategies.hoprank.weights import load
+from hopbench.retrieval.support.errors import InputError
 
 WORDS = "recall@5 and all_gold@10 with 95% intervals"
 SETTINGS = {
-    "left out": f"The family of the set left out (of MuSiQue, for one, nothing was learned from); {WORDS}:",
-    "cross-validated": f"Cross-validated, four fifths of all questions learned from; {WORDS}:",
+    "left out": f"Nothing was learned from the set, nor from another one of its family; {WORDS}:",
+    "cross-validated": f"Cross-validated in {{folds}} parts, each by what was learned from the others; {WORDS}:",
     "cross-validated apart": (
         f"Cross-validated, and nothing learned from a question that shares a gold passage with those tested; {WORDS}:"
     ),
@@ -26,14 +27,21 @@ SETTINGS = {
 
 def parts(provenance: Mapping[str, Any]) -> dict[str, str]:
     """The text of each part by its name in the page: the sets, and a table for each setting."""
-    sets = [
-        (name, str(one["questions"]), one["role"], f"`{one['digest'][:16]}`")
-        for name, one in provenance["learned_from"].items()
-    ]
-    found = {"learned from": as_markdown(("data set", "questions", "role", "digest"), sets)}
-    for setting, words in SETTINGS.items():
-        figures = [one for one in provenance["figures"] if one["setting"] == setting]
-        found[setting] = f"{words}\n\n{_table(figures)}" if figures else "Not measured.\n"
+    try:
+        sets = [
+            (name, str(one["questions"]), one["role"], f"`{one['digest'][:16]}`")
+            for name, one in provenance["learned_from"].items()
+        ]
+        found = {"learned from": as_markdown(("data set", "questions", "role", "digest"), sets)}
+        for setting, words in SETTINGS.items():
+            figures = [one for one in provenance["figures"] if one["setting"] == setting]
+            table = f"{words.format(folds=provenance['folds'])}\n\n{_table(figures)}" if figures else "Not measured.\n"
+            found[setting] = table
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"the weights do not say what they were learned from and how they did ({type(error).__name__}: {error}): "
+            "learn them again with `hopbench train hoprank`"
+        ) from error
     return found
 
 
@@ -73,4 +81,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

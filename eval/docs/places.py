@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hopbench.eval.files import write_atomically
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import HopBenchError, InputError
 
 
 def filled(page: str, texts: Mapping[str, str]) -> str:
@@ -22,6 +23,21 @@ def filled(page: str, texts: Mapping[str, str]) -> str:
 
 def fill(file: Path, texts: Mapping[str, str]) -> None:
     """Write the file with its places made anew; InputError where it is none."""
-    if not file.is_file():
-        raise InputError(f"there is no page {file}: name docs/hoprank.md")
-    write_atomically(file, filled(file.read_text(encoding="utf-8"), texts).encode())
+    write_atomically(file, filled(read_page(file), texts).encode())
+
+
+def read_page(file: Path) -> str:
+    """The text of a page; InputError where it is none."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the page {file} cannot be read ({error}): name a Markdown file") from error
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run a command of this package; what it refuses is one message, with the exit code that `hopbench` gives."""
+    try:
+        main()
+    except HopBenchError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)

@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from hopbench.eval.docs.places import read_page, run
 from hopbench.eval.files import write_atomically
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.strategies.registry import preset, registry
-from hopbench.retrieval.support.errors import InputError
 
 _BLOCK = re.compile(r"(<!-- parameters (?P<name>[\w-]+) -->\n).*?(<!-- /parameters -->)", re.DOTALL)
 _ALIASES = re.compile(r"(<!-- aliases -->\n).*?(<!-- /aliases -->)", re.DOTALL)
@@ -86,10 +86,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the parameter tables of docs/strategies.md.")
     parser.add_argument("page", type=Path)
     page: Path = parser.parse_args().page
-    if not page.is_file():
-        raise InputError(f"there is no page {page}: name docs/strategies.md")
-    write_atomically(page, written(page.read_text(encoding="utf-8")).encode())
+    write_atomically(page, written(read_page(page)).encode())
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

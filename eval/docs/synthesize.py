@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hopbench.eval.docs.figures_against import as_markdown
+from hopbench.eval.docs.places import read_page, run
 from hopbench.eval.files import write_atomically
 from hopbench.eval.synthesize.trust import spread
 from hopbench.retrieval.support.errors import InputError
@@ -64,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("checks", type=Path, nargs="+")
     given = parser.parse_args(arguments)
     checks = [read_check(file) for file in given.checks]
-    write_atomically(given.page, written(given.page.read_text(encoding="utf-8"), checks).encode())
+    write_atomically(given.page, written(read_page(given.page), checks).encode())
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
@@ -53,6 +56,18 @@ def _objective(lists: RankedLists) -> Callable[[Floats, Any], tuple[Floats, Floa
     return slopes
 
 
+def _end_with(parent: int) -> None:
+    """End this process when the one that started it has ended, killed perhaps: nobody would read its trees."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 if __name__ == "__main__":
+    _end_with(os.getppid())
     trees = _grow(io.BytesIO(sys.stdin.buffer.read()))  # NumPy reads past the buffer of a real file
     sys.stdout.write("\n" + json.dumps(trees))

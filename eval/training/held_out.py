@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEED = 0
+TEXTS = "setting model dataset embedder question type text passage title".split()
+COLUMNS = {**dict.fromkeys(TEXTS, "object"), "triples": "bool", "rank": "int64", "linked": "bool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def table_of(held: Sequence[HeldOut]) -> pd.DataFrame:
         for one in held
         for passage in one.example.question.gold
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
 def _interval(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float]:

@@ -58,9 +58,16 @@ def bench_command(
     from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.home import Home
     from hopbench.flows.settings.stores import check_store
+    from hopbench.flows.studies.growth_tables import check_document
     from hopbench.retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
+    if not wanted and trials_on is None:
+        raise InputError("--sizes none leaves nothing to measure without --trials-on: give sizes, or a data set")
+    if table is not None:
+        check_document(table)
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: it is a file: name a folder")
     home = Home.resolve()
     check_store(store, home)
     home.apply_environment()

@@ -31,6 +31,8 @@ def hoprank_command(**flags: Any) -> None:
     with terminal_progress() as progress:
         trained = run(options, progress)
     _print(trained)
+    if trained.unwritten is not None:
+        raise trained.unwritten
     typer.echo(
         f"{trained.numbers} numbers and {trained.trees} trees learned, written to {options.out}"
         if options.out

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Cost:
     extra cost, cached for the index (names, adjacency, communities). Round trips are the batch's, rows and edges a
     question's; `failures` the questions that failed, `peak` the process's bytes with all that labels before it hold.
     `alone` and `alone_p95` are milliseconds on the clock of a question asked alone, warm, with what its first hits'
-    scores are made of: the median and the 95th percentile of 50; 0 in measurements of versions that took none.
+    scores are made of: the median and the 95th percentile of 50 at most; 0 in measurements of versions that took none.
     """
 
     passages: int
@@ -74,6 +74,9 @@ class Cost:
     peak: int
     alone: float = 0.0
     alone_p95: float = 0.0
+
+
+F = TypeVar("F", Step, Cost)
 
 
 def growth(
@@ -108,18 +111,16 @@ class _Size:
 
     @cached_property
     def known(self) -> dict[str, Step | Cost]:
-        found: dict[str, Step | Cost] = {}
-        for line in self.journal.lines():
-            if line.get("passages") == self.size and "name" in line and "cpu" in line:
-                found[line["name"]] = Step(**line)
-            elif line.get("passages") == self.size and "label" in line:
-                found[line["label"]] = Cost(**line)
-        return found
+        of_size = [line for line in self.journal.lines() if line.get("passages") == self.size]
+        steps = {step.name: step for step in (_read(line, Step) for line in of_size) if step}
+        costs = {cost.label: cost for cost in (_read(line, Cost) for line in of_size) if cost}
+        return {**steps, **costs}
 
     @cached_property
     def begun(self) -> set[str]:
         """The steps that an earlier run began."""
-        return {line["begun"] for line in self.journal.lines() if line.get("passages") == self.size and "begun" in line}
+        lines = (line for line in self.journal.lines() if line.get("passages") == self.size)
+        return {str(line["begun"]) for line in lines if "begun" in line}
 
     def measured(self, strategies: Mapping[str, Strategy], questions: int) -> Iterator[Step | Cost]:
         if not self.known.keys() >= {*STEPS, *strategies}:
@@ -128,6 +129,8 @@ class _Size:
 
     def _measure(self, strategies: Mapping[str, Strategy], questions: int) -> None:
         world = self.home.root / f"world-{self.size}"
+        if not world.exists():
+            self.known.pop(WORLD, None)
         if WORLD not in self.known:
             self._step(WORLD, partial(write_benchmark, world, SEED, self.size, questions))
         options = GraphOptions(dataset=str(world), store=self.store)
@@ -176,6 +179,19 @@ class _Size:
     def _add(self, found: Step | Cost) -> None:
         self.known[found.name if isinstance(found, Step) else found.label] = found
         self.journal.add(asdict(found))
+
+
+_TYPES = {"str": str, "int": int, "float": int | float, "bool": bool}
+
+
+def _read(line: Mapping[str, Any], kind: type[F]) -> F | None:
+    """What a line of the journal holds of a kind; None where a field is missing, unknown or of another type."""
+    types = {field.name: _TYPES[str(field.type)] for field in fields(kind)}
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    if not needed <= line.keys() <= types.keys():
+        return None
+    fitting = all(isinstance(value, types[name]) and str(value) != "nan" for name, value in line.items())
+    return kind(**line) if fitting else None
 
 
 def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Question]) -> Cost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopbench.eval.files import write_atomically
+from hopbench.eval.files import refuse_unwritable, write_atomically
 from hopbench.flows.studies.growth import STEPS, Cost, Step
 from hopbench.retrieval.support.errors import InputError
 
@@ -32,8 +32,8 @@ def markdown(found: Sequence[Step | Cost]) -> str:
     return "\n".join(lines)
 
 
-def write_table(document: Path, text: str) -> None:
-    """Put the tables between the marks of a document; raises InputError where it lacks them."""
+def check_document(document: Path) -> tuple[str, str]:
+    """What stands before and after the tables; raises InputError where there is no place, or it cannot be written."""
     try:
         whole = document.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -42,6 +42,13 @@ def write_table(document: Path, text: str) -> None:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise InputError(f"--table {document}: it lacks the lines {BEGIN} and {END}, between which the table goes")
+    refuse_unwritable(document)
+    return before, after
+
+
+def write_table(document: Path, text: str) -> None:
+    """Put the tables between the marks of a document; raises InputError where it lacks them."""
+    before, after = check_document(document)
     write_atomically(document, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}".encode())
 
 

@@ -29,9 +29,11 @@ class Journal:
         if not lines:
             file.parent.mkdir(parents=True, exist_ok=True)
             journal.add({"settings": dict(settings)})
-        elif lines[0].get("settings") != settings:
+        elif "settings" not in lines[0]:
+            raise InputError(f"{file} does not begin with what it was measured with: remove it, or name another --out")
+        elif lines[0]["settings"] != settings:
             raise InputError(
-                f"{file} was measured with {lines[0].get('settings')}, not with {dict(settings)}: name another --out"
+                f"{file} was measured with {lines[0]['settings']}, not with {dict(settings)}: name another --out"
             )
         return journal
 
@@ -39,10 +41,10 @@ class Journal:
         """The lines; what a kill left of one is none."""
         if not self.file.exists():
             return
-        for text in self.file.read_text(encoding="utf-8").splitlines():
+        for text in self.file.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 line = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(line, dict):
                 yield line

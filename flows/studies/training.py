@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import refuse_unwritable, write_atomically, write_table
@@ -15,7 +18,7 @@ from hopbench.flows.orchestration.steps import Steps, plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.train_options import TrainOptions
-from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.eval.training.examples import TrainingExample
@@ -23,14 +26,26 @@ if TYPE_CHECKING:
     from hopbench.eval.types import Benchmark
 
 
-@dataclass(frozen=True)
+@dataclass
 class Trained:
-    """The figures on held-out questions, and warnings; no numbers or trees where no file was asked for."""
+    """The figures on held-out questions, and warnings; no numbers or trees where no file was asked for.
+
+    `unwritten` is why a file was not written: figures that took half an hour are not lost with it.
+    """
 
     figures: Sequence[Figures]
     warnings: Sequence[str]
-    numbers: int
-    trees: int
+    numbers: int = 0
+    trees: int = 0
+    unwritten: HopBenchError | None = None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Note why what is written within cannot be."""
+        try:
+            yield
+        except HopBenchError as error:
+            self.unwritten = error
 
 
 def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps) -> Trained:
@@ -38,15 +53,13 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     home = Home.resolve()
     home.apply_environment()
     benchmarks = [GraphOptions(dataset=name).benchmark() for name in options.datasets]
-    names = [benchmark.name for benchmark in benchmarks]
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"--dataset {', '.join(names) or 'is not given'}: name at least one data set, each once")
+    names = _names(options.datasets, benchmarks)
     embedders = _embedders(options.embedders, names)
     triples = _triples(options.triples, names)
     for embedder in dict.fromkeys(embedder for of_set in embedders.values() for embedder in of_set):
         GraphOptions(dataset="", embedder=embedder).open_embedder(home)
     _check_questions(benchmarks, options.folds)
-    _check_files(options)
+    _check_files(options, benchmarks, triples)
     home.prepare()
     from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
@@ -69,30 +82,60 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     if options.folds:
         held += steps("cross-validation", cross_validated, trainer, group, options.folds, progress.begin)
     held += steps("left-out sets", left_out, trainer, group, progress.begin)
-    figures = list(figures_of(held))
+    trained = Trained(list(figures_of(held)), _warnings(options, benchmarks, held))
     if options.held_out is not None:
-        write_table(options.held_out, table_of(held), "zstd")
-    numbers = trees = 0
+        with trained.writing():
+            write_table(options.held_out, table_of(held), "zstd")
     if options.out is not None:
         weights = steps("weights", trainer.fit, group)
-        numbers, trees = weights.size, len(weights.trees.trees) + len(weights.second_trees.trees)
-        provenance = _provenance(options, benchmarks, triples, group, figures)
-        content = to_json(replace(weights, provenance=provenance)).encode()
-        steps("write", write_atomically, options.out, content)
+        trained.numbers, trained.trees = weights.size, len(weights.trees.trees) + len(weights.second_trees.trees)
+        provenance = _provenance(options, benchmarks, triples, group, trained.figures)
+        with trained.writing():
+            steps("write", write_atomically, options.out, to_json(replace(weights, provenance=provenance)).encode())
+    return trained
+
+
+def _warnings(options: TrainOptions, benchmarks: Sequence[Benchmark], held: Sequence[HeldOut]) -> list[str]:
+    """Of sets that are not for learning, of what could not be tested, and those of the data sets."""
     warnings = [
         f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it; if it is for "
-        f"tuning, say so with `hopbench check-data {dataset} --set-role tune`"
+        f"tuning, say so with `hopbench check-data {quote(dataset)} --set-role tune`"
         for dataset, benchmark in zip(options.datasets, benchmarks, strict=True)
         if benchmark.role == "report"
     ]
-    warnings += [f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings]
-    return Trained(figures, warnings, numbers, trees)
+    tested = Counter((one.setting, one.model) for one in held)
+    apart = tested["cross-validated apart", "linear"]
+    if apart and (lacking := tested["cross-validated", "linear"] - apart):
+        warnings.append(f"cross-validated apart lacks {lacking} questions: all others share gold with their fold")
+    if not held:
+        warnings.append("nothing was tested on questions not learned from: one family of sets needs --folds 2 or more")
+    return warnings + [
+        f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings
+    ]
 
 
-def _check_files(options: TrainOptions) -> None:
+def _names(given: Sequence[str], benchmarks: Sequence[Benchmark]) -> list[str]:
+    """The sets' names; InputError where there is none, or one is there twice."""
+    names = [benchmark.name for benchmark in benchmarks]
+    if not names or len(set(given)) < len(given):
+        raise InputError(f"--dataset {', '.join(given) or 'is not given'}: name at least one data set, each once")
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"--dataset {', '.join(given)}: two have one name, which must tell them apart: rename a folder"
+        )
+    return names
+
+
+def _check_files(options: TrainOptions, benchmarks: Sequence[Benchmark], triples: Mapping[str, Path]) -> None:
+    """Refuse files that cannot be written, or that hold what is learned from."""
     files = [file for file in (options.out, options.held_out) if file is not None]
+    folders = [benchmark.folder.resolve() for benchmark in benchmarks if benchmark.folder]
     for file in files:
         refuse_unwritable(file)
+        place = file.resolve()
+        inside = any(place.is_relative_to(folder) for folder in folders)
+        if place.exists() and (inside or place in {one.resolve() for one in triples.values()}):
+            raise InputError(f"cannot write {file}: it is there already, among what is learned from: name another file")
     if len({file.resolve() for file in files}) < len(files):
         raise InputError(f"--out {options.out} and --held-out {options.held_out} are one file: name two")
 
@@ -135,6 +178,8 @@ def _triples(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
             raise InputError(f"--triples {text}: write NAME=FILE, with a file that is there")
         if name not in names:
             raise UnknownNameError("data set under --triples", name, names)
+        if name in result:
+            raise InputError(f"--triples {', '.join(given)}: {name} has two files: name one")
         result[name] = Path(file)
     return result
 

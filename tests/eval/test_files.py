@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hopbench.eval.files import read_table, refuse_unwritable, write_table
+from hopbench.eval.files import read_table, refuse_unwritable, write_atomically, write_table
 from hopbench.retrieval.support.errors import InputError
 
 
@@ -21,9 +22,35 @@ def test_a_file_that_is_there_stays_as_it_is_until_it_is_written(tmp_path: Path)
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for path, reason in ((tmp_path, "it is a folder"), (tmp_path / "file" / "w.json", "File exists")):
+    for path, reason in (
+        (tmp_path, "it is a folder"),
+        (tmp_path / "file" / "w.json", "File exists: a file stands where"),
+    ):
         with pytest.raises(InputError, match=f"cannot write {path}: {reason}"):
             refuse_unwritable(path)
+
+
+def test_a_device_or_a_pipe_stays_one_and_a_link_too(tmp_path: Path) -> None:
+    """`--out /dev/null` of root would leave a plain file in its place."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/null"), tmp_path / "pipe"):
+        for write in (refuse_unwritable, lambda path: write_atomically(path, b"new")):
+            with pytest.raises(InputError, match=f"cannot write {path}: it is a device or a pipe: name a file"):
+                write(path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "real")
+    refuse_unwritable(tmp_path / "link")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert b"new" == (tmp_path / "folder" / "real").read_bytes()
+
+
+def test_a_name_that_the_system_does_not_take_has_its_own_remedy(tmp_path: Path) -> None:
+    long = tmp_path / ("n" * 250)
+    refuse_unwritable(long)
+    write_atomically(long, b"new")
+    with pytest.raises(InputError, match="File name too long: choose a shorter name"):
+        refuse_unwritable(tmp_path / ("n" * 256))
 
 
 def test_a_flipped_bit_in_a_table_is_noticed(tmp_path: Path) -> None:

@@ -42,4 +42,6 @@ def train(**values: Any) -> Trained:
         else "Figures alone"
     )
     leave(f"# hoprank's weights\n\n{where}\n\n{table(rows)}\n", artifact_key("train"), "Scores on held-out questions")
+    if trained.unwritten is not None:
+        raise trained.unwritten
     return trained

@@ -130,7 +130,7 @@ def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:
         words = f"the ranking stored in {target.run.folder} is the same"
     else:
         listed = ", ".join(f"{rank} {target.title(passage)}" for rank, passage in enumerate(stored[:top], 1))
-        words = f"warning: {target.run.folder} holds another ranking (code or graph changed since): {listed}"
+        words = f"warning: {target.run.folder} holds another ranking (code, weights or graph changed since): {listed}"
     _line(screen, words, 2)
 
 

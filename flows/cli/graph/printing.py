@@ -11,6 +11,7 @@ from rich.table import Table
 from hopbench.eval.graph_quality.extraction import Overlap
 from hopbench.flows.graph.commands import QUANTILES, Built, GraphInfo
 from hopbench.retrieval.graph.build.settings import EXACT
+from hopbench.retrieval.graph.schema import CHUNK
 from hopbench.retrieval.search.samples import SAMPLE
 
 MAX_LISTED = 10
@@ -23,8 +24,8 @@ def print_info(info: GraphInfo) -> None:
     console.print(f"fingerprint {info.fingerprint}", markup=False)
     if info.fingerprint != info.record["fingerprint"]:
         console.print("warning: this is not the fingerprint that was written; the graph was changed", style="yellow")
-    if (search := info.record.get("similar")) is not None:
-        console.print(f"SIMILAR_TO  {similar_line(search)}", markup=False)
+    if info.record.get("similar") is not None:
+        console.print(f"SIMILAR_TO  {similar_line(info.record)}", markup=False)
     console.print(_counts("nodes", info.nodes), _counts("edges", info.edges))
     console.print(_quantile_table("degree", info.degrees), _quantile_table("weight", info.weights))
     kept = Table("SIMILAR_TO ≥", "chunks that keep a neighbour", box=None, pad_edge=False)
@@ -48,12 +49,13 @@ def print_info(info: GraphInfo) -> None:
         )
 
 
-def similar_line(search: Mapping[str, Any]) -> str:
-    """How the nearest chunks were found: "approximate: recall 0.981 on a sample; 93 of 2,000 cells a chunk"."""
+def similar_line(record: Mapping[str, Any]) -> str:
+    """How a build found the nearest chunks: "approximate: recall 0.981 on a sample; 93 of 2,000 cells a chunk"."""
+    search, chunks = record["similar"], record.get("nodes", {}).get(CHUNK, SAMPLE)
     if search["method"] == EXACT:
         return "exact: all pairs compared"
     return (
-        f"approximate: recall {search['recall']:.3f} on a sample of {SAMPLE:,} chunks; each looked into "
+        f"approximate: recall {search['recall']:.3f} on a sample of {min(SAMPLE, chunks):,} chunks; each looked into "
         f"{search['probes']:,} of {search['cells']:,} cells"
     )
 
@@ -75,7 +77,7 @@ def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
 def graph_lines(built: Built) -> Iterator[str]:
     """The rest of a build's output: warnings, calls to the model, agreement with reference triples."""
     if "similar" in built.record:
-        yield f"SIMILAR_TO {similar_line(built.record['similar'])}"
+        yield f"SIMILAR_TO {similar_line(built.record)}"
     yield from (f"warning: {warning}" for warning in built.warnings)
     for purpose, spent in built.calls.items():
         usd = "price not known" if spent["usd"] is None else f"${spent['usd']:.4f}"

@@ -15,6 +15,7 @@ FIGURE = {"setting": "left out", "dataset": "one", "triples": False, "embedder":
 FIGURE |= {"recall_at_5": 0.5, "recall_interval": [0.25, 0.75], "all_gold_at_10": 1.0, "all_gold_interval": [1.0, 1.0]}
 CARD = {
     "learned_from": {"two": {"questions": 9, "role": "tune", "digest": "0123456789abcdef01"}},
+    "folds": 5,
     "figures": [{**FIGURE, "model": "trees"}, {**FIGURE, "model": "linear", "recall_at_5": 0.4}],
 }
 
@@ -26,6 +27,11 @@ def test_both_models_stand_in_one_row() -> None:
     linear, trees = ("0.400 [0.250, 0.750]", "1.000 [1.000, 1.000]"), ("0.500 [0.250, 0.750]", "1.000 [1.000, 1.000]")
     assert f"| one | words | 7 | {' | '.join([*linear, *trees])} |" in found["left out"].splitlines()
     assert "Not measured.\n" == found["cross-validated"]
+
+
+def test_weights_without_figures_have_no_card() -> None:
+    with pytest.raises(InputError, match=r"do not say what they were learned from .*KeyError.*train hoprank"):
+        parts({**CARD, "figures": [{"setting": "left out"}]})
 
 
 def test_a_page_without_a_place_is_refused() -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from scipy.optimize import approx_fprime
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
@@ -153,6 +158,36 @@ def test_a_lightgbm_that_cannot_be_loaded_is_named_with_the_remedy(
 
     with pytest.raises(InputError, match=r"ended with: OSError: libgomp.*libgomp1.*--rounds 0"):
         fit_trees(lists, ("a", "b"), Boosting())
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise TimeoutError("not within a minute")
+
+
+def test_the_growing_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+    """A killed training would leave it at work for minutes; here it waits for what this process never writes."""
+    pid, (reading, writing) = tmp_path / "pid", os.pipe()
+    starter = (
+        "import pathlib, subprocess, sys, time; "
+        f"p = subprocess.Popen([sys.executable, '-P', '-m', 'hopbench.eval.training.grow'], stdin={reading}); "
+        f"pathlib.Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", starter], pass_fds=[reading])
+    try:
+        wait_for(lambda: pid.exists() and pid.read_text() != "")
+        growing = psutil.Process(int(pid.read_text()))
+        wait_for(lambda: growing.num_threads() > 1)
+        parent.kill()
+        parent.wait()
+        wait_for(lambda: not growing.is_running() or growing.status() == psutil.STATUS_ZOMBIE)
+    finally:
+        parent.kill()
+        os.close(reading)
+        os.close(writing)
 
 
 def test_a_single_question_has_no_second_trees(group: Sequence[TrainingExample]) -> None:

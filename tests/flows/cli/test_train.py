@@ -7,9 +7,11 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
 from tests.flows.cli.conftest import QUESTIONS, Hopbench
 
 from hopbench.eval.files import read_table
+from hopbench.retrieval.support.errors import IncompleteError
 
 
 def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, finished: Path, tmp_path: Path) -> None:
@@ -34,7 +36,7 @@ def test_weights_are_learned_written_and_used(hopbench: Hopbench, bench: Path, f
     assert {"other"} == set(content["provenance"]["triples"])
     assert 1 == len(content["passes"])
     ranks = read_table(held)
-    assert {("cross-validated", 3), ("left out", 3)} == {
+    assert {("cross-validated", 3), ("cross-validated apart", 3), ("left out", 3)} == {
         (setting, len(rows.groupby(["dataset", "triples"]))) for setting, rows in ranks.groupby("setting")
     }
     assert {"Beetlejuice"} < set(ranks["title"])
@@ -67,6 +69,14 @@ def test_what_cannot_be_written_or_learned_from_is_refused_before_any_graph_is_b
     both = ["--dataset", bench, "--dataset", bare]
     one = hopbench("train", "hoprank", *given[:4], "--out", tmp_path / "a", "--held-out", tmp_path / "x/../a")
     assert (one.code, "are one file: name two" in one.err) == (2, True)
+    copied = shutil.copytree(bench, tmp_path / "elsewhere" / "tiny")
+    named = hopbench("train", "hoprank", *given[:2], "--dataset", copied)
+    assert (named.code, "two have one name, which must tell them apart" in named.err) == (2, True)
+    corpus = copied / "corpus.jsonl"
+    for flag in ("--out", "--held-out"):
+        data = hopbench("train", "hoprank", "--dataset", copied, *given[2:4], flag, corpus, HOPBENCH_HOME=str(home))
+        assert (data.code, "it is there already, among what is learned from" in data.err) == (2, True)
+    assert corpus.read_bytes() == (bench / "corpus.jsonl").read_bytes()
     goldless = hopbench("train", "hoprank", *both, HOPBENCH_HOME=str(home))
     assert (goldless.code, "bare has no question with gold passages" in goldless.err) == (2, True)
     assert not list(home.rglob("graphs/*"))
@@ -86,8 +96,9 @@ def test_a_run_refuses_weights_before_any_graph_is_built(hopbench: Hopbench, ben
 def test_bad_input_is_refused(hopbench: Hopbench, bench: Path, tmp_path: Path) -> None:
     same = hopbench("train", "hoprank", "--dataset", bench, "--dataset", bench)
     assert (same.code, "each once" in same.err) == (2, True)
-    figures = hopbench("train", "hoprank", "--dataset", bench, "--folds", 2, "--rounds", 0)
+    figures = hopbench("train", "hoprank", "--dataset", bench, "--folds", 0, "--rounds", 0)
     assert (figures.code, "figures alone; --out FILE" in figures.out) == (0, True)
+    assert "warning: nothing was tested on questions not learned from" in figures.err
     unknown = hopbench("train", "hoprank", "--dataset", bench, "--folds", 2, "--without", "covrage")
     assert unknown.code == 2
     assert "coverage" in unknown.err
@@ -108,7 +119,25 @@ def test_bad_input_is_refused(hopbench: Hopbench, bench: Path, tmp_path: Path) -
     assert (without.code, "none for other" in without.err) == (2, True)
     many = hopbench("train", "hoprank", "--dataset", bench, "--folds", 9)
     assert (many.code, "--folds 9: wanted is 2 to 4, the number of questions, or 0" in many.err) == (2, True)
+    (tmp_path / "t.jsonl").touch()
+    two = hopbench("train", "hoprank", "--dataset", bench, *("--triples", f"tiny={tmp_path / 't.jsonl'}") * 2)
+    assert (two.code, "tiny has two files: name one" in two.err) == (2, True)
     missing = hopbench("train", "hoprank", "--dataset", tmp_path / "nowhere")
     assert missing.code == 2
     foreign = hopbench("explain", "q1", "--dataset", bench, "--strategy", "hoprank[weights=nowhere.json]")
     assert (foreign.code, "nowhere.json" in foreign.err) == (2, True)
+
+
+def test_figures_and_weights_are_not_lost_with_a_file_that_cannot_be_written(
+    hopbench: Hopbench, bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise IncompleteError("the disk is full")
+
+    monkeypatch.setattr("hopbench.flows.studies.training.write_table", full)
+    files = ("--held-out", tmp_path / "held.parquet", "--out", tmp_path / "weights.json")
+    done = hopbench("train", "hoprank", "--dataset", bench, "--folds", 2, "--rounds", 0, *files)
+
+    assert (4, True) == (done.code, "the disk is full" in done.err)
+    assert re.search(r"^cross-validated +linear +tiny ", done.out, re.MULTILINE)
+    assert (tmp_path / "weights.json").is_file()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from hopbench.flows.cli.bench import _sizes
+from hopbench.flows.cli.main import app
 from hopbench.flows.studies.growth import STEPS, Cost, Step, growth
 from hopbench.flows.studies.growth_tables import BEGIN, END, markdown, write_table
 from hopbench.retrieval.strategies.registry import resolve
@@ -72,6 +75,61 @@ def test_a_killed_measurement_goes_on_and_says_what_it_did_not_see(tmp_path: Pat
     assert [SIMILAR] == [one.name for one in found if isinstance(one, Step) and one.resumed]
     assert {*STEPS, "bm25"} == {one.name if isinstance(one, Step) else one.label for one in found}
     assert "| SIMILAR_TO | ≥ " in markdown(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *[
+            '{"passages": 300, "name": [1], "begun": [1]}',
+            "[[[[" * 5000,
+            "\udcff",
+            '{"passages": 300, "label": "bm25"}',
+        ],
+        '{"passages": 300, "name": "SIMILAR_TO", "cpu": "abc", "clock": 1.0, "peak": 1}',
+        '{"passages": 300, "name": "SIMILAR_TO", "cpu": NaN, "clock": 1.0, "peak": 1}',
+        '{"passages": 300, "name": "SIMILAR_TO", "cpu": 1.0, "clock": 1.0, "peak": 1, "more": 1}',
+    ],
+)
+def test_a_line_that_says_nothing_is_passed_over(line: str, tmp_path: Path) -> None:
+    assert 11 == len(list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None)))
+    journal = tmp_path / "growth.jsonl"
+    known = [one for one in journal.read_text().splitlines() if SIMILAR not in one]
+    journal.write_text("\n".join([*known, line]), encoding="utf-8", errors="surrogateescape")
+    shutil.rmtree(tmp_path / "world-300")
+
+    found = {
+        one.name: one for one in growth([300], resolve("bm25"), 20, tmp_path, lambda _: None) if isinstance(one, Step)
+    }
+    assert found[SIMILAR].resumed  # its graph is there: nothing is left to do
+
+
+def test_a_journal_that_does_not_begin_with_its_settings_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "growth.jsonl").write_text('{"passages": 300}')
+
+    with pytest.raises(InputError, match=r"growth\.jsonl does not begin with what it was measured with: remove it"):
+        list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--table", "nowhere.md"), "--table nowhere.md"),
+        (("--table", "page.md"), "--table page.md: it lacks the lines"),
+        (("--out", "page.md"), "--out page.md: it is a file: name a folder"),
+        (("--sizes", "none"), "--sizes none leaves nothing to measure without --trials-on"),
+    ],
+)
+def test_what_could_not_be_kept_is_refused_before_anything_is_measured(
+    given: tuple[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("page.md").write_text("")
+    result = CliRunner().invoke(app, ["bench", *given], env={"HOPBENCH_HOME": str(tmp_path / "home")})
+
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
+    assert ["page.md"] == [one.name for one in tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("text", ["no marks", f"only {BEGIN}", None])
