@@ -53,7 +53,7 @@ def dense(facts: ChunkFacts) -> Floats:
 
 
 def link(facts: ChunkFacts) -> Floats:
-    """idf share of the question's words that name the chunk's title × the linker's trust / √(chunks of that title)."""
+    """idf share of the question's words that name its title × the linker's trust / √(its chunks; 1 if qualified)."""
     return facts.link
 
 

@@ -178,27 +178,27 @@ def target_bm25(facts: EdgeFacts) -> Floats:
 
 
 def narrow(facts: EdgeFacts) -> Floats:
-    """1/√fan: among how many chunks the entity leads."""
+    """1/√fan: among how many mentions, or titles, the entity leads."""
     return np.asarray(1.0 / np.sqrt(facts.edges.fan))
 
 
 def trust(facts: EdgeFacts) -> Floats:
-    """The weight of the MENTIONED_IN edge, 1 for `same_title`."""
+    """The weight of the MENTIONED_IN edge, 1 where the edge rests on the anchor's title."""
     return _of_mention(facts.edges.mention, facts.candidates.corpus.mentions.weight, 1.0)
 
 
 def far_window(facts: EdgeFacts) -> Floats:
-    """`window` of the target's mention, for `shared`."""
+    """`window` of the target's mention, for `shared` and `triple`."""
     return facts.far_window
 
 
 def far_sentence(facts: EdgeFacts) -> Floats:
-    """`sentence` of the target's mention, for `shared`."""
+    """`sentence` of the target's mention, for `shared` and `triple`."""
     return facts.far_sentence
 
 
 def in_title(facts: EdgeFacts) -> Floats:
-    """1 where the mention (for `shared` the target's) stands in a title."""
+    """1 where the mention (for `shared` and `triple` the target's) stands in a title."""
     corpus = facts.candidates.corpus
     deciding = np.where(facts.edges.far != NOWHERE, facts.edges.far, facts.edges.mention)
     return _of_mention(deciding, corpus.texts.in_title, 0.0)

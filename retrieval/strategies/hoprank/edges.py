@@ -31,7 +31,8 @@ class Edges:
 
     `kind` counts `KINDS`; `mention` is the mention the edge rests on (in the anchor; for `reverse` in the target;
     NOWHERE for `same_title`), `far` the target's own mention of a shared entity, else NOWHERE; `fan` is among how many
-    chunks the entity leads; `relation` the triple's number in `Relations`, else NOWHERE.
+    mentions, or titles for `forward` and `same_title`, the entity leads; `relation` the triple's number
+    in `Relations`, else NOWHERE.
     """
 
     anchor: Numbers
