@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,8 @@ from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.scoring import in_their_order
 from hopbench.retrieval.strategies.hoprank.trees import Trees
-from hopbench.retrieval.strategies.hoprank.words import Flags
+from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
+from hopbench.retrieval.support.forked import usable_processors
 
 PARTS, SEED = 3, 1
 
@@ -34,17 +36,21 @@ class TreeTrainer:
         """First and second trees for examples which count `worth` (n,); `listed` reads the facts after their passes.
 
         What second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those
-        that know a question are surer of its order than they would be of any other.
+        that know a question are surer of its order than they would be of any other. First ones and those of parts grow
+        at the same time, a process on each processor.
         """
         first = [_List.of(example, listed(example)) for example in group]
-        trees = self._grown(first, worth, self.boosting)
         part_of = np.array(parts_of(group, PARTS, SEED))
-        if not self.second or not trees.trees or len(set(part_of)) < 2:
+        parts = range(PARTS if self.second and len(set(part_of)) > 1 else 0)
+        chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
+
+        def grown(rows: Numbers) -> Trees:
+            return self._grown([first[row] for row in rows], worth[rows], self.boosting)
+
+        with ThreadPoolExecutor(usable_processors()) as pool:
+            trees, *judges = pool.map(grown, chosen)
+        if not judges or not trees.trees:
             return trees, Trees(tree_names(), ())
-        judges = []
-        for part in range(PARTS):
-            others = np.flatnonzero(part_of != part)
-            judges.append(self._grown([first[row] for row in others], worth[others], self.boosting))
         second = []
         for example, one, part in zip(group, first, part_of, strict=True):
             value = judges[part].value(one.features * self.seen)

@@ -86,7 +86,7 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except SystemExit as end:
         if end.code == INTERRUPTED:
-            _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
+            _fail("interrupted; the same command goes on from what is kept", INTERRUPTED)
         raise
     except Exception as error:
         known = plain(error)

@@ -51,7 +51,7 @@ def test_errors_become_exit_codes(
 
     monkeypatch.setattr("hopbench.eval.benchmarks.shipped_benchmarks", fail)
     done = call("benchmarks", home=tmp_path)
-    message = str(error) or "interrupted; the same command goes on where it stopped"
+    message = str(error) or "interrupted; the same command goes on from what is kept"
     assert (done.code, done.out, done.err) == (code, "", f"hopbench: {message}\n")
 
 
