@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
@@ -36,7 +37,7 @@ class TrainingExample:
     evidence: Sequence[bytes]
     reached: EdgeTable = field(init=False)
 
-    @property
+    @cached_property
     def linked(self) -> set[str]:
         """The gold passages to which an edge leads from another one."""
         edges, _ = self.reached.leaving(self.gold)
