@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -72,7 +73,7 @@ def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> T
 
 def _grown(given: bytes) -> list[Mapping[str, Any]]:
     """LightGBM's trees. Raises InputError where it cannot be loaded, or its process ends early."""
-    command = [sys.executable, "-P", "-m", "hopbench.eval.training.grow"]
+    command = [sys.executable, "-P", "-m", "hopbench.eval.training.grow", str(os.getpid())]
     done = subprocess.run(command, input=given, capture_output=True, check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]

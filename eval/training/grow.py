@@ -1,4 +1,4 @@
-"""Grows trees with LightGBM, in a process of its own: `python -m hopbench.eval.training.grow`.
+"""Grows trees with LightGBM, in a process of its own: `python -m hopbench.eval.training.grow PARENT`, the number of the process that started it.
 
 LightGBM loads an OpenMP runtime, which finds no thread-local storage where other libraries took it before (and takes it
 from those that come later). Reads `packed` from standard input and writes the trees as JSON to standard output.
@@ -68,6 +68,6 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    _end_with(os.getppid())
+    _end_with(int(sys.argv[1]))
     trees = _grow(io.BytesIO(sys.stdin.buffer.read()))  # NumPy reads past the buffer of a real file
     sys.stdout.write("\n" + json.dumps(trees))

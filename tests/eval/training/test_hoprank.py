@@ -172,8 +172,9 @@ def test_the_growing_process_ends_with_the_one_that_started_it(tmp_path: Path) -
     """A killed training would leave it at work for minutes; here it waits for what this process never writes."""
     pid, (reading, writing) = tmp_path / "pid", os.pipe()
     starter = (
-        "import pathlib, subprocess, sys, time; "
-        f"p = subprocess.Popen([sys.executable, '-P', '-m', 'hopbench.eval.training.grow'], stdin={reading}); "
+        "import os, pathlib, subprocess, sys, time; "
+        "command = [sys.executable, '-P', '-m', 'hopbench.eval.training.grow', str(os.getpid())]; "
+        f"p = subprocess.Popen(command, stdin={reading}); "
         f"pathlib.Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", starter], pass_fds=[reading])

@@ -147,7 +147,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (message,) = done.err.rstrip("\n").split("\n")
     assert "cannot write" in message
     assert str(file / "out") in message
-    assert "choose a folder you may write to" in message
+    assert "a file stands where a folder belongs: choose another" in message
     assert file.read_text() == "I am no folder"
     # The home may have been made ready and stamped by then; no run has begun in it.
     left = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and path.name != "home.json"]
