@@ -1,4 +1,4 @@
-"""Grows trees with LightGBM, in a process of its own: `python -m hopbench.eval.training.grow PARENT`, the number of the process that started it.
+"""Grows trees with LightGBM for a process PARENT, in one of its own: `python -m hopbench.eval.training.grow PARENT`.
 
 LightGBM loads an OpenMP runtime, which finds no thread-local storage where other libraries took it before (and takes it
 from those that come later). Reads `packed` from standard input and writes the trees as JSON to standard output.
