@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -156,15 +157,18 @@ def test_work_goes_on_where_its_progress_cannot_be_shown(
     prefect_runtime: PrefectRuntime, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
+    from prefect.runtime import flow_run
 
     def body(_: Steps) -> str:
         progress = run_progress.RunProgress(NoProgress())
         progress.expect(3)
+        own = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[UUID(flow_run.get_id())]))
         for _step in range(3):
             progress.begin("step")
             progress.end()
             with get_client(sync_client=True) as client:  # as somebody may on the pages
-                for artifact in client.read_artifacts():
+                for artifact in client.read_artifacts(artifact_filter=own):
                     client.delete_artifact(artifact.id)
         return "done"
 
