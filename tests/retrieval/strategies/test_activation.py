@@ -140,7 +140,8 @@ def test_the_query_to_paste_computes_the_same_energies(one: TaggedGraph, strateg
     }
     found = {(record["parent_id"], record["neighbor_id"]): record["transfer_energy"] for record in records}
     assert len(records) == len(found)
-    assert {pair for pair, value in expected.items() if value > 0.005} == set(found)
+    either = {pair for pair, value in expected.items() if abs(value - 0.005) <= 1e-9}  # the query rounds nothing
+    assert {pair for pair, value in expected.items() if value > 0.005} - either == found.keys() - either
     assert all(abs(expected[pair] - value) <= 1e-9 for pair, value in found.items())
 
 
