@@ -65,7 +65,10 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def _target(path: Path) -> Path:
     """Where a file is written; InputError for what stands there and is none. A device would become a plain file."""
-    target = path.resolve()
+    try:
+        target = path.resolve()
+    except RuntimeError as error:  # what Python 3.11 makes of ELOOP
+        raise InputError(f"cannot write {path}: its links lead in a circle: name the place itself") from error
     if target.is_dir():
         raise InputError(f"cannot write {path}: it is a folder: name a file")
     if target.exists() and not target.is_file():

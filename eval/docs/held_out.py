@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.eval.compare import limit, mean_ci
-from hopbench.eval.docs.figures_against import as_markdown, in_a_line
+from hopbench.eval.docs.figures_against import as_markdown
+from hopbench.eval.docs.misses import NONE, examples, largest, misses
 from hopbench.eval.docs.places import fill, run
 from hopbench.eval.files import read_table
 from hopbench.eval.metrics import PRIMARY
-from hopbench.eval.training.folds import family
-from hopbench.retrieval.strategies.hoprank.list_facts import READ
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 SETTINGS = ("left out", "cross-validated")
 KEY = ["setting", "model", "dataset", "embedder"]
 COLUMNS = {*KEY, "triples", "question", "text", "passage", "title", "rank", "linked"}
-NONE = "Not measured.\n"
 METRICS = ("recall@5", PRIMARY)
-EXAMPLES = 4  # misses shown of each set
 
 
 def per_question(table: pd.DataFrame) -> pd.DataFrame:
@@ -39,15 +36,6 @@ def per_question(table: pd.DataFrame) -> pd.DataFrame:
     ranked = plain.assign(**{METRICS[0]: found & (plain["rank"] <= 5), METRICS[1]: found & (plain["rank"] <= 10)})
     grouped = ranked.groupby([*KEY, "question"])
     return grouped.agg({METRICS[0]: "mean", METRICS[1]: "all"}).astype(float).reset_index()
-
-
-def largest(table: pd.DataFrame) -> list[str]:
-    """The set of most questions of each family, by name."""
-    sizes = table.groupby("dataset")["question"].nunique().sort_index().sort_values(ascending=False, kind="stable")
-    first: dict[str, str] = {}
-    for name in sizes.index:
-        first.setdefault(family(str(name)), str(name))
-    return sorted(first.values())
 
 
 def ablations(whole: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> str:
@@ -112,63 +100,6 @@ def _difference(other: pd.DataFrame, own: pd.DataFrame, metric: str) -> str:
         return shown
     text = f"{shown} [{limit(interval.low)}, {limit(interval.high)}]"
     return f"**{text}**" if interval.low > 0 or interval.high < 0 else text
-
-
-def misses(whole: pd.DataFrame) -> str:
-    """Of questions left out, how many lack a gold passage among the first ten, and where those passages are."""
-    chosen = _left_out(whole)
-    if not len(chosen):
-        return NONE
-    counts = chosen.groupby(["dataset", "embedder", "question"])["passage"].transform("size")
-    lines = []
-    for (name, model, count), rows in chosen.assign(gold=counts).groupby(["dataset", "embedder", "gold"]):
-        lost = rows[_beyond_ten(rows)]
-        read = lost[(lost["rank"] > 0) & (lost["rank"] <= READ)]
-        numbers = (
-            rows["question"].nunique(),
-            lost["question"].nunique(),
-            len(lost),
-            int((lost["rank"] == 0).sum()),
-            int((lost["rank"] > READ).sum()),
-            int((~read["linked"]).sum()),
-            int(read["linked"].sum()),
-        )
-        lines.append((str(name), str(model).partition(":")[0], str(count), *map(str, numbers)))
-    head = (
-        *("data set", "embedder", "gold passages", "questions", f"missed by {PRIMARY}", "passages beyond ten"),
-        *("no candidate", f"beyond {READ}", f"among {READ}, no edge from other gold", f"among {READ}, linked"),
-    )
-    return as_markdown(head, lines)
-
-
-def examples(whole: pd.DataFrame) -> str:
-    """Some misses of the largest set of each family, evenly spaced by id: question, and each gold passage's rank."""
-    chosen = _left_out(whole)
-    if not len(chosen):
-        return NONE
-    chosen = chosen[chosen["embedder"] == min(chosen["embedder"], key=lambda name: ("wordllama" not in name, name))]
-    lines = []
-    for name in largest(whole):
-        rows = chosen[chosen["dataset"] == name]
-        missed = sorted(rows[_beyond_ten(rows)]["question"].unique())
-        for question in missed[:: max(len(missed) // EXAMPLES, 1)][:EXAMPLES]:
-            gold = rows[rows["question"] == question]
-            places = "; ".join(map(_place, gold.to_dict("records")))
-            lines.append(f"- *{in_a_line(name)}*: {in_a_line(gold['text'].iloc[0])} Gold: {places}.\n")
-    return "".join(lines) or "None.\n"
-
-
-def _place(row: Mapping[str, object]) -> str:
-    where = f"rank {row['rank']}" if row["rank"] else "no candidate"
-    return f"{in_a_line(str(row['title']))} ({where}{'' if row['linked'] else ', no edge'})"
-
-
-def _left_out(whole: pd.DataFrame) -> pd.DataFrame:
-    return whole[(whole["setting"] == "left out") & (whole["model"] == "trees") & ~whole["triples"]]
-
-
-def _beyond_ten(rows: pd.DataFrame) -> pd.Series[bool]:
-    return (rows["rank"] == 0) | (rows["rank"] > 10)
 
 
 def _read(file: Path) -> pd.DataFrame:

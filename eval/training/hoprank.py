@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +43,12 @@ class Trainer:
     boosting: Boosting = field(default_factory=Boosting)
 
     def __post_init__(self) -> None:
-        """Put the names of features in place of those of groups; refuse names that nothing has."""
-        object.__setattr__(self, "without", spelled_out(self.without))
+        """Refuse names that nothing has."""
+        _ = self._without
+
+    @cached_property
+    def _without(self) -> frozenset[str]:
+        return spelled_out(self.without)
 
     def fit(self, group: Sequence[TrainingExample]) -> Weights:
         """Learn all numbers from a group of examples; those with triples only fit the weights of paths over triples.
@@ -86,7 +91,7 @@ class Trainer:
                 example.candidates, list(passes(example.candidates, linear, self.anchors, example.reached))
             )
 
-        trainer = TreeTrainer(self.boosting, seen, second=SECOND_TREES not in self.without)
+        trainer = TreeTrainer(self.boosting, seen, second=SECOND_TREES not in self._without)
         return trainer.fit(group, listed, worth)
 
     def _list(
@@ -114,7 +119,7 @@ class Trainer:
     ) -> tuple[Floats, list[Ranked]]:
         """Weights of paths over triples, fitted on top of a fixed score, and the lists ranked by all."""
         size = len(OVER_TRIPLES)
-        if not group or "triple" in self.without:
+        if not group or "triple" in self._without:
             more = np.zeros(size)
         else:
             features = np.concatenate([ranked.features for ranked in listed])
@@ -127,7 +132,7 @@ class Trainer:
     def _left_out(self, name: str) -> bool:
         bare = name.removeprefix("log_").removeprefix("path_")
         of_edge = name.removeprefix("best_") if name in BEST_EDGE else ""
-        return not self.without.isdisjoint({name, bare, of_edge, EDGE if of_edge else ""})
+        return not self._without.isdisjoint({name, bare, of_edge, EDGE if of_edge else ""})
 
     def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> EdgeModel:
         """The model of one kind, from the edges that leave gold passages; they lead to gold or not."""
@@ -140,10 +145,10 @@ class Trainer:
             labels.append(np.isin(edges.target[chosen], example.gold))
             counts.append(np.full(int(chosen.sum()), weight))
         to_gold = np.concatenate(labels)
-        if to_gold.sum() < LEAST_GOLD or KINDS[kind] in self.without:
+        if to_gold.sum() < LEAST_GOLD or KINDS[kind] in self._without:
             return EdgeModel(np.zeros(len(names)), NEVER)
         values = np.concatenate(features)
-        values[:, [EDGE in self.without or name in self.without for name in names]] = 0.0
+        values[:, [EDGE in self._without or name in self._without for name in names]] = 0.0
         return EdgeModel(*fit_logistic(values, to_gold, np.concatenate(counts)))
 
 

@@ -58,19 +58,15 @@ def bench_command(
     from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.home import Home
     from hopbench.flows.settings.stores import check_store
-    from hopbench.flows.studies.growth_tables import check_document
     from hopbench.retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
     if not wanted and trials_on is None:
         raise InputError("--sizes none leaves nothing to measure without --trials-on: give sizes, or a data set")
-    if table is not None:
-        check_document(table)
-    if out is not None and out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}: it is a file: name a folder")
     home = Home.resolve()
     check_store(store, home)
     home.apply_environment()
+    _refuse_unwritable(out, table)
     if trials_on is not None:
         GraphOptions(dataset=trials_on).benchmark()  # refused before anything is measured
     if wanted and out is not None:
@@ -80,6 +76,18 @@ def bench_command(
             _growth(wanted, labels, questions, store, Path(folder), table)
     if trials_on is not None:
         _trials(trials_on, home)
+
+
+def _refuse_unwritable(out: Path | None, table: Path | None) -> None:
+    """Refuse where nothing could be kept: what is measured may take hours."""
+    from hopbench.eval.files import refuse_unwritable
+    from hopbench.flows.studies.growth import JOURNAL
+    from hopbench.flows.studies.growth_tables import check_document
+
+    if table is not None:
+        check_document(table)
+    if out is not None:
+        refuse_unwritable(out / JOURNAL)
 
 
 def _growth(

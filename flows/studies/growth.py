@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from hopbench.eval.hopworld.write import write_benchmark
 from hopbench.eval.trials.latency import measure_latency
@@ -26,6 +27,8 @@ from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Question
 
 SEED = 1
+JOURNAL = "growth.jsonl"
+KEPT = ConfigDict(extra="forbid", allow_inf_nan=False)  # what a line of the journal must be
 WORLD, OPENED, BM25, TAGS = "generate the world", "corpus, chunks, vectors", "BM25 index", "tags' vocabulary"
 BUILD = {
     "embed": "vectors from the cache",
@@ -43,6 +46,8 @@ P = ParamSpec("P")
 @dataclass(frozen=True)
 class Step:
     """What a step before any strategy cost; `resumed` where an earlier, killed run had done part of it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = KEPT
 
     passages: int
     name: str
@@ -62,6 +67,8 @@ class Cost:
     `alone` and `alone_p95` are milliseconds on the clock of a question asked alone, warm, with what its first hits'
     scores are made of: the median and the 95th percentile of 50 at most; 0 in measurements of versions that took none.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = KEPT
 
     passages: int
     label: str
@@ -94,7 +101,7 @@ def growth(
     """
     home = Home(folder)
     home.prepare()
-    journal = Journal.open(folder / "growth.jsonl", {"questions": questions, "store": store})
+    journal = Journal.open(folder / JOURNAL, {"questions": questions, "store": store})
     for size in sorted(sizes):
         yield from _Size(size, home, journal, report, store).measured(strategies, questions)
 
@@ -181,17 +188,12 @@ class _Size:
         self.journal.add(asdict(found))
 
 
-_TYPES = {"str": str, "int": int, "float": int | float, "bool": bool}
-
-
 def _read(line: Mapping[str, Any], kind: type[F]) -> F | None:
     """What a line of the journal holds of a kind; None where a field is missing, unknown or of another type."""
-    types = {field.name: _TYPES[str(field.type)] for field in fields(kind)}
-    needed = {field.name for field in fields(kind) if field.default is MISSING}
-    if not needed <= line.keys() <= types.keys():
+    try:
+        return TypeAdapter(kind).validate_python(line)
+    except ValidationError:
         return None
-    fitting = all(isinstance(value, types[name]) and str(value) != "nan" for name, value in line.items())
-    return kind(**line) if fitting else None
 
 
 def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Question]) -> Cost:

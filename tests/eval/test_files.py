@@ -45,6 +45,13 @@ def test_a_device_or_a_pipe_stays_one_and_a_link_too(tmp_path: Path) -> None:
     assert b"new" == (tmp_path / "folder" / "real").read_bytes()
 
 
+def test_links_that_lead_in_a_circle_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(InputError, match=r"cannot write .*/a: its links lead in a circle"):
+        refuse_unwritable(tmp_path / "a")
+
+
 def test_a_name_that_the_system_does_not_take_has_its_own_remedy(tmp_path: Path) -> None:
     long = tmp_path / ("n" * 250)
     refuse_unwritable(long)

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from hopbench.eval.docs import held_out
-from hopbench.eval.docs.held_out import ablations, examples, misses
+from hopbench.eval.docs.held_out import ablations
+from hopbench.eval.docs.misses import examples, misses
 from hopbench.eval.docs.places import run
 from hopbench.eval.files import read_table, write_table
 from hopbench.retrieval.support.errors import InputError

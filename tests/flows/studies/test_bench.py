@@ -116,7 +116,7 @@ def test_a_journal_that_does_not_begin_with_its_settings_is_refused(tmp_path: Pa
     [
         (("--table", "nowhere.md"), "--table nowhere.md"),
         (("--table", "page.md"), "--table page.md: it lacks the lines"),
-        (("--out", "page.md"), "--out page.md: it is a file: name a folder"),
+        (("--out", "page.md"), "cannot write page.md/growth.jsonl: File exists: a file stands where a folder belongs"),
         (("--sizes", "none"), "--sizes none leaves nothing to measure without --trials-on"),
     ],
 )
