@@ -40,7 +40,8 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bo
     if (advice := store_advice(options.store, len(plan.passages))) is not None:
         notice(advice)
     store = options.open_store(plan, home)
-    kept = KeptSearch(home.cache / "search" / plan.namespace) if options.store == "arrays" else None
+    keeps = options.store == "arrays" or len(plan.passages) > EMBEDDED_PASSAGES
+    kept = KeptSearch(home.cache / "search" / plan.namespace) if keeps else None
     index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder, kept)
     if options.neo4j_vector_index:
         from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import socket
@@ -21,17 +22,16 @@ from pathlib import Path
 
 from hopbench.flows.neo4j_server.jars import PACKAGE, java, neo4j_jars
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.support.errors import StoreError
+from hopbench.retrieval.support.errors import InputError, StoreError
 
 USER = "neo4j"
-HEAP = "1g"
+MEMORY = {"NEO4J_HEAP": "1g", "NEO4J_PAGECACHE": "256m"}  # the variables of docker-compose.yml
 START_SECONDS = 180
 STOP_SECONDS = 60
 SETTINGS: Mapping[str, str] = {
     "server.bolt.enabled": "true",
     "dbms.security.auth_enabled": "true",
     "dbms.usage_report.enabled": "false",
-    "server.memory.pagecache.size": "256m",
     "db.tx_log.rotation.retention_policy": "1 files",
     "db.checkpoint.interval.time": "1m",
     "db.transaction.monitor.check.interval": "50ms",  # how soon a query over its limit is noticed
@@ -120,8 +120,11 @@ class Neo4jServer:
 def start(home: Home, parent: int, announced: Sequence[Path] = (), **settings: str) -> Neo4jServer:
     """Start a server and wait until it answers (about 10 s). It ends with the process `parent` (0: only by `stop`).
 
-    The `announced` files go when it ends, since they will tell others where it is.
+    The `announced` files go when it ends, since they will tell others where it is. NEO4J_HEAP and NEO4J_PAGECACHE give
+    its memory; InputError where one is no size.
     """
+    for name in MEMORY:
+        _memory(name)  # before anything is made
     home.scratch.mkdir(parents=True, exist_ok=True)
     home.logs.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="neo4j-", dir=home.scratch))
@@ -139,7 +142,11 @@ def start(home: Home, parent: int, announced: Sequence[Path] = (), **settings: s
 
 
 def _configure(folder: Path, port: int, settings: Mapping[str, str]) -> None:
-    lines = {**SETTINGS, "server.bolt.listen_address": f"127.0.0.1:{port}", **settings}
+    own = {
+        "server.bolt.listen_address": f"127.0.0.1:{port}",
+        "server.memory.pagecache.size": _memory("NEO4J_PAGECACHE"),
+    }
+    lines = {**SETTINGS, **own, **settings}
     text = "".join(f"{name}={value}\n" for name, value in lines.items())
     (folder / "neo4j.conf").write_text(text, encoding="utf-8")
 
@@ -149,10 +156,17 @@ def _launch(
 ) -> subprocess.Popen[bytes]:
     jars = neo4j_jars(home)
     with as_file(PACKAGE / "Server.java") as source, log.open("ab") as out:
-        command = [java(), f"-Xmx{HEAP}", "-cp", f"{jars}/*", str(source)]
+        command = [java(), f"-Xmx{_memory('NEO4J_HEAP')}", "-cp", f"{jars}/*", str(source)]
         command += [str(folder), str(parent), *map(str, announced)]
         # A session of its own: the terminal's Ctrl-C ends the run that uses the server, not the server.
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+
+
+def _memory(name: str) -> str:
+    size = os.environ.get(name) or MEMORY[name]
+    if not re.fullmatch(r"[1-9]\d*[kmg]", size, re.IGNORECASE):
+        raise InputError(f"{name} {size!r} is no size of memory: write a whole number with k, m or g, such as 4g")
+    return size
 
 
 def _free_port() -> int:

@@ -109,8 +109,12 @@ class Index:
 
     def kept_of_graph(self) -> tuple[KeptSearch, str] | None:
         """Where what is computed from the graph alone is kept, and the stamp of the graph; None where nothing is."""
-        stamp = None if self.kept is None else self.store.stamp()
-        return None if self.kept is None or stamp is None else (self.kept, stamp)
+        if self.kept is None or (stamp := self.store.stamp()) is None:
+            return None
+        # Two stores may hold the graph of one build: neither takes the place of what is kept of the other.
+        folder = self.kept.folder
+        mapped = isinstance(self.store, ArrayStore)
+        return self.kept if mapped else KeptSearch(folder.with_name(f"{folder.name}.{self.store.engine}")), stamp
 
     def graph_arrays(self, name: str, version: str, compute: Callable[[], Arrays]) -> Arrays:
         """Arrays that are computed from the graph alone, memory-mapped where they are kept; `version` is the code's."""

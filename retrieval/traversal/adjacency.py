@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_ENDS, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore, EdgeRows
+from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Arrays, Batch, Index
+from hopbench.retrieval.support.text_columns import ENCODING, ERRORS
 from hopbench.retrieval.types import Counters
 
-VERSION = "adjacency-1"  # of what is kept in files
+VERSION = "adjacency-2"  # of what is kept in files
+KINDS = MENTIONED_IN, RELATED_TO, SIMILAR_TO
 CSR = "data", "indices", "indptr"  # in the order in which scipy takes them
 
 
@@ -53,7 +58,7 @@ class Adjacency:
 
 def adjacency(batch: Batch, counters: Counters) -> Adjacency:
     """The graph's adjacency; read once per index, and charged to each batch that uses it as it would cost alone."""
-    graph = batch.index.memo.get("adjacency", lambda: _read(batch))
+    graph = batch.index.memo.get("adjacency", lambda: _read(batch.index))
     counters.round_trips += 1
     counters.rows += graph.rows
     return graph
@@ -70,41 +75,18 @@ def mentioning(batch: Batch, entities: Sequence[str]) -> list[int]:
     return [len(np.unique(others)) for others in around]
 
 
-def _read(batch: Batch) -> Adjacency:
-    store, chunk_row = batch.index.store, batch.index.row_of
-    if isinstance(store, ArrayStore):
-        return _mapped(batch.index, store)
-    # An engine returns no record for a kind of edge that the graph lacks.
-    nothing = {kind: {"source": (), "target": (), "weight": ()} for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO)}
-    records = nothing | {record["kind"]: record for record in store.read(cypher.ADJACENCY)}
-    mentions, related = records[MENTIONED_IN], records[RELATED_TO]
-    entities = sorted({*mentions["source"], *related["source"], *related["target"]})
-    entity_row = {entity: row for row, entity in enumerate(entities)}
-
-    def of(kind: str, rows: Mapping[str, int], columns: Mapping[str, int]) -> sparse.csr_array:
-        source = [rows[id_] for id_ in records[kind]["source"]]
-        target = [columns[id_] for id_ in records[kind]["target"]]
-        return _matrix(source, target, records[kind]["weight"], (len(rows), len(columns)))
-
-    return Adjacency(
-        entities,
-        of(MENTIONED_IN, entity_row, chunk_row),
-        _symmetric(of(RELATED_TO, entity_row, entity_row)),
-        _symmetric(of(SIMILAR_TO, chunk_row, chunk_row)),
-        sum(len(record["source"]) for record in records.values()),
-    )
-
-
-def _mapped(index: Index, store: ArrayStore) -> Adjacency:
-    """The same from arrays, kept in files of its own: the processes of a machine share them."""
-    arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(store, index.row_of))
-    m, n = len(arrays["entities"]), len(index.row_of)
+def _read(index: Index) -> Adjacency:
+    """Kept in files of its own where the store has a stamp: the processes of a machine share them."""
+    arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(index))
+    ids, ends = arrays["entities"].tobytes(), arrays["entities.ends"].tolist()
+    entities = [ids[begin:end].decode(ENCODING, ERRORS) for begin, end in pairwise((0, *ends))]
+    m, n = len(entities), len(index.row_of)
 
     def of(kind: str, shape: tuple[int, int]) -> sparse.csr_array:
         return sparse.csr_array(tuple(arrays[f"{kind}.{part}"] for part in CSR), shape)
 
     return Adjacency(
-        store.node_ids(ENTITY, arrays["entities"]),
+        entities,
         of(MENTIONED_IN, (m, n)),
         of(RELATED_TO, (m, m)),
         of(SIMILAR_TO, (n, n)),
@@ -112,27 +94,73 @@ def _mapped(index: Index, store: ArrayStore) -> Adjacency:
     )
 
 
-def _arrays(store: ArrayStore, chunk_row: Mapping[str, int]) -> Arrays:
-    """The matrices' parts, and the entities' nodes. Edges have rows for ends: no text is made of them."""
-    mentions, related, similar = (store.edge_rows(kind) for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO))
-    ends = mentions.source, related.source, related.target
-    entity = np.zeros(max(int(rows.max(initial=-1)) for rows in ends) + 1, np.int64)
-    for rows in ends:
-        entity[rows] = 1  # a mark for now: a twentieth of what np.unique takes for millions
-    used = np.flatnonzero(entity)
-    ids = store.node_ids(ENTITY, used)
-    order = sorted(range(len(ids)), key=ids.__getitem__)
-    entity[used[order]] = np.arange(len(used))
-    chunk = np.fromiter((chunk_row[id_] for id_ in store.node_ids(CHUNK)), np.int64)
-    m, n = len(used), len(chunk_row)
+def _arrays(index: Index) -> Arrays:
+    """The matrices' parts, and the entities' ids, one after another in UTF-8, with their ends."""
+    ends = _mapped_ends(index.store) if isinstance(index.store, ArrayStore) else _ends(index.store)
+    mentions, related, similar = (ends.edges[kind] for kind in KINDS)
+    entity = np.zeros(len(ends.entities), np.int64)
+    order = sorted(range(len(ends.entities)), key=ends.entities.__getitem__)
+    entity[order] = np.arange(len(order))
+    chunk = np.fromiter((index.row_of[id_] for id_ in ends.chunks), np.int64, len(ends.chunks))
+    m, n = len(order), len(index.row_of)
     matrices = {
         MENTIONED_IN: _matrix(entity[mentions.source], chunk[mentions.target], mentions.weight, (m, n)),
         RELATED_TO: _symmetric(_matrix(entity[related.source], entity[related.target], related.weight, (m, m))),
         SIMILAR_TO: _symmetric(_matrix(chunk[similar.source], chunk[similar.target], similar.weight, (n, n))),
     }
     parts = {f"{kind}.{part}": getattr(matrix, part) for kind, matrix in matrices.items() for part in CSR}
-    edges = sum(len(one.source) for one in (mentions, related, similar))
-    return {"entities": used[order], "rows": np.array([edges]), **parts}
+    rows = sum(len(one.source) for one in (mentions, related, similar))
+    ids = [ends.entities[row].encode(ENCODING, ERRORS) for row in order]
+    text = {"entities": np.frombuffer(b"".join(ids), np.uint8), "entities.ends": np.cumsum([*map(len, ids)], dtype=int)}
+    return {**text, "rows": np.array([rows]), **parts}
+
+
+class _Ends(NamedTuple):
+    """Every edge by numbers of its ends, and the ids of entities and chunks by these numbers."""
+
+    entities: Sequence[str]
+    chunks: Sequence[str]
+    edges: Mapping[str, EdgeRows]
+
+
+def _ends(store: GraphStore) -> _Ends:
+    """From any engine, part by part: ids are numbered as they come."""
+    numbers: dict[str, dict[str, int]] = {ENTITY: {}, CHUNK: {}}
+    parts: dict[str, list[EdgeRows]] = {kind: [] for kind in KINDS}
+    for record in chain.from_iterable(store.read_parts(cypher.ADJACENCY)):
+        source, target = (
+            _numbered(record[end], numbers[label])
+            for end, label in zip(("source", "target"), EDGE_ENDS[record["kind"]], strict=True)
+        )
+        parts[record["kind"]].append(EdgeRows(source, target, np.array(record["weight"], np.float64)))
+    none = EdgeRows(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    edges = {kind: EdgeRows(*map(np.concatenate, zip(none, *found, strict=True))) for kind, found in parts.items()}
+    return _Ends(list(numbers[ENTITY]), list(numbers[CHUNK]), edges)
+
+
+def _numbered(ids: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int32]:
+    return np.fromiter((numbers.setdefault(id_, len(numbers)) for id_ in ids), np.int32, len(ids))
+
+
+def _mapped_ends(store: ArrayStore) -> _Ends:
+    """From arrays, whose edges have rows for ends: no text is made of them."""
+    edges = {kind: store.edge_rows(kind) for kind in KINDS}
+    mentions, related = edges[MENTIONED_IN], edges[RELATED_TO]
+    ends = mentions.source, related.source, related.target
+    number = np.zeros(max(int(rows.max(initial=-1)) for rows in ends) + 1, np.int32)
+    for rows in ends:
+        number[rows] = 1  # a mark for now: a twentieth of what np.unique takes for millions
+    used = np.flatnonzero(number)
+    number[used] = np.arange(len(used))
+    return _Ends(
+        store.node_ids(ENTITY, used),
+        store.node_ids(CHUNK),
+        {
+            MENTIONED_IN: mentions._replace(source=number[mentions.source]),
+            RELATED_TO: related._replace(source=number[related.source], target=number[related.target]),
+            SIMILAR_TO: edges[SIMILAR_TO],
+        },
+    )
 
 
 def _matrix(

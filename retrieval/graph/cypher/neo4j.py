@@ -66,8 +66,9 @@ def write_edges(kind: str, *, parallel: bool = False) -> str:
     """
     source, target = EDGE_ENDS[kind]
     return (
-        f"UNWIND $rows AS row MATCH (a:{source} {{namespace: $namespace, id: row.source}}) "
-        f"MATCH (b:{target} {{namespace: $namespace, id: row.target}}) "
+        f"UNWIND $rows AS row MATCH (a:{source} {{namespace: $namespace, id: row.source}}), "
+        f"(b:{target} {{namespace: $namespace, id: row.target}}) "
+        f"USING INDEX SEEK a:{source}(namespace, id) USING INDEX SEEK b:{target}(namespace, id) "
         f"MERGE (a)-[r:{kind}{' {parallel: row.parallel}' if parallel else ''}]->(b) SET r += row.properties"
     )
 
@@ -84,6 +85,18 @@ WITH b OPTIONAL MATCH (m:Building {namespace: $namespace, id: 'build'}) DETACH D
 """
 BUILDS = "MATCH (b:Build) RETURN b.namespace AS namespace, b.record AS record ORDER BY namespace"
 UNFINISH = "MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b"
+
+
+def page_ends(label: str) -> str:
+    """The id of every `$nodes`th node of a label in the order of ids, and of the last one."""
+    return (
+        f"MATCH (n:{label}) USING INDEX n:{label}(namespace) WHERE n.namespace = $namespace "
+        "WITH n.id AS id ORDER BY id WITH collect(id) AS ids "
+        "RETURN [page IN range(1, size(ids) / $nodes) WHERE page * $nodes < size(ids) | ids[page * $nodes - 1]] "
+        "+ ids[-1..] AS ends"
+    )
+
+
 REFERENCE = "UNWIND range(1, 2000) AS n RETURN sum(n * n % 7) AS total"
 """A fixed computation that reads no graph: how fast the server is at this moment."""
 DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS deleted"

@@ -1,69 +1,139 @@
-"""Queries that read a whole graph once: its content, names, wording and adjacency, as parallel lists."""
+"""Queries that read a whole graph once: its content, names, wording and adjacency, as parallel lists.
+
+Each is made of matches that one node enters, so that a server can also be asked for the nodes of a range of ids, and
+need not put together millions of values for one answer (`PARTS`).
+"""
 
 from __future__ import annotations
 
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    EDGE_COLUMNS,
+    EDGE_ENDS,
+    ENTITY,
+    MENTIONED_IN,
+    NODE_COLUMNS,
+    RELATED_TO,
+    SIMILAR_TO,
+    WEIGHT_OF,
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A pattern, the node of the namespace that enters it (variable and label), and what is returned of each match."""
+
+    pattern: str
+    node: str
+    label: str
+    returned: str
+    condition: str = ""
+
+    def text(self, ids: str = "", hint: str = "") -> str:
+        """The query; `ids` limits those of the entering node, `hint` names the index to enter by."""
+        conditions = " AND ".join(filter(None, (f"{self.node}.namespace = $namespace", ids, self.condition)))
+        return f"MATCH {self.pattern}{hint} WHERE {conditions}\nRETURN {self.returned}"
+
+    def page(self) -> str:
+        """The query for the entering nodes whose ids are above `$after` and at most `$until`."""
+        hint = f" USING INDEX SEEK {self.node}:{self.label}(namespace, id)"
+        return self.text(f"{self.node}.id > $after AND {self.node}.id <= $until", hint)
 
 
 def export_nodes(label: str) -> str:
     """All nodes of a label with the columns of the schema."""
-    columns = ", ".join(f"n.{name} AS {_quoted(name)}" for name in NODE_COLUMNS[label])
-    return f"MATCH (n:{label}) WHERE n.namespace = $namespace RETURN {columns}"
+    return _nodes(label).text()
 
 
 def export_edges(kind: str) -> str:
     """All edges of a type with the ids of their ends and the columns of the schema."""
+    return _edges(kind).text()
+
+
+def _nodes(label: str) -> Part:
+    return Part(f"(n:{label})", "n", label, ", ".join(f"n.{name} AS `{name}`" for name in NODE_COLUMNS[label]))
+
+
+def _edges(kind: str) -> Part:
+    columns = (f"r.{name} AS `{name}`" for name in EDGE_COLUMNS[kind][2:])
+    return _over(kind, ", ".join(("a.id AS source", "b.id AS target", *columns)))
+
+
+def _over(kind: str, returned: str, condition: str = "") -> Part:
+    """The edges of a type, (a)-[r]->(b)."""
     source, target = EDGE_ENDS[kind]
-    columns = ", ".join(f"r.{name} AS {_quoted(name)}" for name in EDGE_COLUMNS[kind][2:])
-    return (
-        f"MATCH (a:{source})-[r:{kind}]->(b:{target}) "
-        f"WHERE b.namespace = $namespace AND a.namespace = b.namespace "
-        f"RETURN a.id AS source, b.id AS target{', ' if columns else ''}{columns}"
-    )
+    same = "a.namespace = b.namespace"
+    return Part(f"(a:{source})-[r:{kind}]->(b:{target})", "b", target, returned, f"{same}{condition}")
 
 
-def _quoted(name: str) -> str:
-    return f"`{name}`"
+def _ends(kind: str, more: str, condition: str = "") -> Part:
+    return _over(kind, f"'{kind}' AS kind, collect(a.id) AS source, collect(b.id) AS target, {more}", condition)
+
+
+def _union(parts: tuple[Part, ...]) -> str:
+    return "\nUNION ALL\n".join(part.text() for part in parts)
 
 
 BUILD_RECORD = "MATCH (b:Build) WHERE b.namespace = $namespace RETURN b.record AS record"
 
+_ADJACENCY = tuple(
+    _ends(kind, f"collect(r.{WEIGHT_OF[kind]}) AS weight") for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO)
+)
+_NAMES = (
+    Part(
+        "(e:Entity)",
+        "e",
+        ENTITY,
+        "'Entity' AS kind, collect(e.id) AS id, collect(e.name) AS name, collect(e.type) AS type, "
+        "collect(e.aliases) AS aliases",
+    ),
+    Part(
+        "(d:Document)-[:CONTAINS]->(c:Chunk)",
+        "c",
+        CHUNK,
+        "'Document' AS kind, collect(c.id) AS id, collect(d.title) AS name, [] AS type, [] AS aliases",
+        "d.namespace = c.namespace",
+    ),
+)
+_RELATIONS = (
+    _ends(
+        RELATED_TO,
+        "collect(r.types) AS types, collect(r.strength) AS weight",
+        " AND any(name IN r.types WHERE NOT name IN $usual)",
+    ),
+)
+_DESCRIPTIONS = (
+    Part(
+        "(e:Entity)",
+        "e",
+        ENTITY,
+        "'Entity' AS kind, collect(e.id) AS source, [] AS target, [] AS types, "
+        "collect(coalesce(e.description, '')) AS description",
+    ),
+    _ends(RELATED_TO, "collect(r.types) AS types, collect(coalesce(r.description, '')) AS description"),
+)
+
 # The whole adjacency as parallel lists, a record per edge type: for strategies that walk the graph as a matrix.
-ADJACENCY = """
-MATCH (a:Entity)-[r:MENTIONED_IN]->(b:Chunk) WHERE b.namespace = $namespace AND a.namespace = b.namespace
-RETURN 'MENTIONED_IN' AS kind, collect(a.id) AS source, collect(b.id) AS target, collect(r.weight) AS weight
-UNION ALL
-MATCH (a:Entity)-[r:RELATED_TO]->(b:Entity) WHERE b.namespace = $namespace AND a.namespace = b.namespace
-RETURN 'RELATED_TO' AS kind, collect(a.id) AS source, collect(b.id) AS target, collect(r.strength) AS weight
-UNION ALL
-MATCH (a:Chunk)-[r:SIMILAR_TO]->(b:Chunk) WHERE b.namespace = $namespace AND a.namespace = b.namespace
-RETURN 'SIMILAR_TO' AS kind, collect(a.id) AS source, collect(b.id) AS target, collect(r.similarity) AS weight
-"""
-
+ADJACENCY = _union(_ADJACENCY)
 # Every name an entity goes by, and every title, as parallel lists: what questions are read against.
-NAMES = """
-MATCH (e:Entity) WHERE e.namespace = $namespace
-RETURN 'Entity' AS kind, collect(e.id) AS id, collect(e.name) AS name, collect(e.type) AS type,
-       collect(e.aliases) AS aliases
-UNION ALL
-MATCH (d:Document)-[:CONTAINS]->(c:Chunk) WHERE c.namespace = $namespace AND d.namespace = c.namespace
-RETURN 'Document' AS kind, collect(c.id) AS id, collect(d.title) AS name, [] AS type, [] AS aliases
-"""
-
+NAMES = _union(_NAMES)
 # Relations that have a type other than `$usual` ones, as parallel lists.
-RELATIONS = """
-MATCH (a:Entity)-[r:RELATED_TO]->(b:Entity)
-WHERE b.namespace = $namespace AND a.namespace = b.namespace AND any(name IN r.types WHERE NOT name IN $usual)
-RETURN collect(a.id) AS source, collect(b.id) AS target, collect(r.types) AS types, collect(r.strength) AS weight
-"""
-
+RELATIONS = _union(_RELATIONS)
 # The wording of entities (source) and relations (source, target) as parallel lists: what communities are embedded by.
-DESCRIPTIONS = """
-MATCH (e:Entity) WHERE e.namespace = $namespace
-RETURN 'Entity' AS kind, collect(e.id) AS source, [] AS target, [] AS types,
-       collect(coalesce(e.description, '')) AS description
-UNION ALL
-MATCH (a:Entity)-[r:RELATED_TO]->(b:Entity) WHERE b.namespace = $namespace AND a.namespace = b.namespace
-RETURN 'RELATED_TO' AS kind, collect(a.id) AS source, collect(b.id) AS target, collect(r.types) AS types,
-       collect(coalesce(r.description, '')) AS description
-"""
+DESCRIPTIONS = _union(_DESCRIPTIONS)
+
+PARTS: Mapping[str, tuple[Part, ...]] = MappingProxyType(
+    {
+        ADJACENCY: _ADJACENCY,
+        NAMES: _NAMES,
+        RELATIONS: _RELATIONS,
+        DESCRIPTIONS: _DESCRIPTIONS,
+        **{export_nodes(label): (_nodes(label),) for label in NODE_COLUMNS},
+        **{export_edges(kind): (_edges(kind),) for kind in EDGE_COLUMNS},
+    }
+)
+"""Each query over the whole graph by its text, and the matches that it is made of."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 from hopbench.retrieval.graph.schema import Tables
@@ -21,7 +22,8 @@ class GraphStore(Protocol):
         ...
 
     def read_parts(self, query: str) -> Iterator[list[Record]]:
-        """Run a read-only query without parameters of its own whose rows may be too many for one answer."""
+        """Run a query over the whole graph (`cypher.PARTS`) that has no parameters of its own, in as many parts as
+        the engine likes: records of parallel lists may come in pieces, those of a kind one after another."""
         ...
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
@@ -33,7 +35,7 @@ class GraphStore(Protocol):
         ...
 
     def stamp(self) -> str | None:
-        """A digest that changes whenever the stored content may have changed; None if the engine has no cheap one."""
+        """A digest that changes whenever the stored content may have changed; None where nothing may be kept of it."""
         ...
 
     def drop(self) -> None:
@@ -48,3 +50,19 @@ class GraphStore(Protocol):
 def rows_of(record: Record) -> int:
     """The number of rows in a record: the length of its list columns, or 1 without any."""
     return max((len(value) for value in record.values() if isinstance(value, (list, tuple))), default=1)
+
+
+def joined(parts: Iterable[Sequence[Record]]) -> list[Record]:
+    """All records of the parts; those of a kind, whose values are parallel lists, as one."""
+    records: list[Record] = []
+    of_kind: dict[str, dict[str, Any]] = {}
+    for record in chain.from_iterable(parts):
+        if "kind" not in record:
+            records.append(record)
+        elif record["kind"] not in of_kind:
+            records.append(of_kind.setdefault(record["kind"], dict(record)))
+        else:
+            for name, values in of_kind[record["kind"]].items():
+                if name != "kind":
+                    values.extend(record[name])
+    return records

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hopbench.retrieval.embedding.base import Embedder
-from hopbench.retrieval.graph.schema import CHUNK, ENTITY
+from hopbench.retrieval.graph.schema import CHUNK, ENTITY, Tables, VectorPart
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content
 from hopbench.retrieval.support.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -31,22 +35,44 @@ def copy_graph(source: GraphStore, target: GraphStore, embedder: Embedder) -> Co
     record = source.record()
     if record is None:
         raise InputError(f"{source.engine} holds no complete graph {source.namespace}: hopbench graph build")
-    tables = export(source)
-    wanted, counts = fingerprint(tables), tables.counts()
-    if wanted != record.get("fingerprint", wanted):
+    tables = StoredTables(source)
+    held = content(tables)
+    if held.fingerprint != record.get("fingerprint", held.fingerprint):
         raise StoreError(
-            f"the graph {source.namespace} in {source.engine} is not what was built: its fingerprint is {wanted[:12]}, "
-            f"{str(record['fingerprint'])[:12]} was written. Build it again with: hopbench graph build --force"
+            f"the graph {source.namespace} in {source.engine} is not what was built: its fingerprint is "
+            f"{held.fingerprint[:12]}, {str(record['fingerprint'])[:12]} was written. Build it again with: "
+            "hopbench graph build --force"
         )
-    fresh = target.record() != record or fingerprint(export(target)) != wanted
+    fresh = target.record() != record or content(StoredTables(target)) != held
     if fresh:
-        texts = {CHUNK: tables.nodes[CHUNK]["content"].tolist(), ENTITY: tables.nodes[ENTITY]["name"].tolist()}
-        vectors = {label: embedder.embed(text) for label, text in texts.items()}
-        target.write(replace(tables, vectors=vectors), record)
-        arrived = export(target)
-        if (fingerprint(arrived), arrived.counts()) != (wanted, counts):
+        target.write(_Embedded(tables, embedder), record)
+        arrived = content(StoredTables(target))
+        if arrived != held:
             raise StoreError(
-                f"the copy of {source.namespace} in {target.engine} differs: {arrived.counts()} instead of {counts}, "
-                f"fingerprint {fingerprint(arrived)[:12]} instead of {wanted[:12]}. Copy it again"
+                f"the copy of {source.namespace} in {target.engine} differs: {dict(arrived.nodes)} and "
+                f"{dict(arrived.edges)} instead of {dict(held.nodes)} and {dict(held.edges)}, fingerprint "
+                f"{arrived.fingerprint[:12]} instead of {held.fingerprint[:12]}. Copy it again"
             )
-    return Copied(wanted, *counts, fresh)
+    return Copied(held.fingerprint, held.nodes, held.edges, fresh)
+
+
+@dataclass(frozen=True)
+class _Embedded:
+    """Tables with the vectors of chunks and entities, a part in memory at a time."""
+
+    tables: Tables
+    embedder: Embedder
+
+    def names(self) -> tuple[Sequence[str], Sequence[str]]:
+        """See `Tables.names`."""
+        return self.tables.names()
+
+    def parts(self, name: str) -> Iterator[pd.DataFrame]:
+        """See `Tables.parts`."""
+        return self.tables.parts(name)
+
+    def vector_parts(self) -> Iterator[VectorPart]:
+        """See `Tables.vector_parts`."""
+        for label, text in ((CHUNK, "content"), (ENTITY, "name")):
+            for part in self.tables.parts(label):
+                yield label, part["id"].tolist(), self.embedder.embed(part[text].tolist())

@@ -36,8 +36,12 @@ def queries() -> Mapping[str, str]:
 
 
 def neo4j_statements() -> Mapping[str, str]:
-    """What only Neo4j runs: its text constants, its schema, and the writing of each node label and edge type."""
+    """What only Neo4j runs: its text constants, its schema, pages, and the writing of each label and type."""
     texts = {f"neo4j_{name}": text for name, text in vars(neo4j).items() if name in NEO4J_CONSTANTS}
+    names = {text: name for name, text in queries().items()}
+    for query, parts in cypher.PARTS.items():
+        texts |= {f"neo4j_page_{names[query]}_{number}": part.page() for number, part in enumerate(parts)}
+    texts |= {f"neo4j_page_ends_{label}": neo4j.page_ends(label) for label in NODE_COLUMNS}
     texts["neo4j_schema"] = ";\n".join(neo4j.schema_statements().values())
     texts |= {f"neo4j_write_nodes_{label}": neo4j.write_nodes(label) for label in NODE_COLUMNS}
     texts |= {f"neo4j_write_edges_{kind}": neo4j.write_edges(kind) for kind in EDGE_COLUMNS}

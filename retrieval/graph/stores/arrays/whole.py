@@ -54,11 +54,13 @@ def relations(graph: ArrayGraph, *, usual: Sequence[str]) -> Iterator[Record]:
     edges = graph.edges[RELATED_TO]
     types = edges.columns["types"]
     own = types.with_others(usual) if isinstance(types, Lists) else np.zeros(0, np.int64)
-    yield {
-        **_ends(graph, RELATED_TO, own),
-        "types": edges.columns["types"].many(own),
-        "weight": edges.weights[own].tolist(),
-    }
+    if len(own):
+        yield {
+            "kind": RELATED_TO,
+            **_ends(graph, RELATED_TO, own),
+            "types": edges.columns["types"].many(own),
+            "weight": edges.weights[own].tolist(),
+        }
 
 
 def descriptions(graph: ArrayGraph) -> Iterator[Record]:

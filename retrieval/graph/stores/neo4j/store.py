@@ -7,10 +7,12 @@ several threads.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
@@ -18,21 +20,22 @@ import pandas as pd
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.cypher import neo4j as texts
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, Tables
-from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained, explanation
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, Tables
+from hopbench.retrieval.graph.stores.base import Record, joined
+from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained
+from hopbench.retrieval.graph.stores.neo4j.rows import Row, properties
+from hopbench.retrieval.graph.stores.neo4j.transactions import committed, stopping
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session
+    from neo4j.api import BookmarkManager
 
 BATCH_ROWS = 10_000
 VECTOR_ROWS = 2_000
 DELETE_ROWS = 5_000
+PAGE_NODES = 20_000  # some 200,000 edges
 INDEX_SECONDS = 300
 REPLAN_ROWS = 10_000  # any plan is quick for fewer, and planning all queries again costs seconds
-MEMORY_TRIES = 3
-COMMIT_TRIES = 5
-Row = Mapping[str, Any]
 T = TypeVar("T")
 
 
@@ -58,14 +61,43 @@ class Neo4jStore:
         self._closing = finalize(self, driver.close)  # closes it at the latest when the program ends
         return driver
 
+    @cached_property
+    def _bookmarks(self) -> BookmarkManager:
+        from neo4j import GraphDatabase
+
+        return GraphDatabase.bookmark_manager()
+
     def read(self, query: str, **parameters: object) -> list[Record]:
-        """See `GraphStore.read`."""
+        """See `GraphStore.read`; what reads a whole large graph takes a round trip for each `PAGE_NODES` nodes."""
+        return joined(self.read_parts(query, **parameters)) if query in cypher.PARTS else self._read(query, parameters)
+
+    def read_parts(self, query: str, **parameters: object) -> Iterator[list[Record]]:
+        """See `GraphStore.read_parts`: by ranges of ids, which need no memory of the server and may be repeated."""
+        parts = cypher.PARTS.get(query, ())
+        ends = {part.label: self._page_ends(part.label) for part in parts}
+        if not any(len(pages) > 1 for pages in ends.values()):
+            yield self._read(query, parameters)
+            return
+        for part in parts:
+            for after, until in pairwise(("", *ends[part.label])):
+                yield self._read(part.page(), {**parameters, "after": after, "until": until})
+
+    def _read(self, query: str, parameters: Mapping[str, object]) -> list[Record]:
         bound = {**parameters, "namespace": self.namespace}
         return self._transaction("execute_read", lambda tx: [dict(row) for row in tx.run(query, bound)])
 
-    def read_parts(self, query: str) -> Iterator[list[Record]]:
-        """See `GraphStore.read_parts`: in one, since the server promises no order by which to count off."""
-        yield self.read(query)
+    @cached_property
+    def _counts(self) -> Mapping[str, int]:
+        counts: Mapping[str, int] = (self.record() or {}).get("nodes", {})
+        return counts
+
+    def _page_ends(self, label: str) -> Sequence[str]:
+        """The ids with which the pages of a label's nodes end; none are asked for where the record counts few nodes."""
+        if self._counts.get(label, math.inf) <= PAGE_NODES:
+            return ()
+        (row,) = self._read(texts.page_ends(label), {"nodes": PAGE_NODES})
+        ends: Sequence[str] = row["ends"]
+        return ends
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`. An interrupted write of the same build is completed, other content replaced."""
@@ -73,16 +105,18 @@ class Neo4jStore:
         left = self.read(texts.INTERRUPTED)
         if not key or not left or left[0]["key"] != key:
             self.drop()
+        self.__dict__.pop("_counts", None)
         self._prepare()
         self._run(texts.BEGIN, key=key)
         self._written = 0
         for label, columns in NODE_COLUMNS.items():
             for part in tables.parts(label):
-                rows = _properties(part.reindex(columns=list(columns)), ("id",))
-                self._batches(texts.write_nodes(label), rows, BATCH_ROWS)
+                self._batches(texts.write_nodes(label), part.reindex(columns=list(columns)), ("id",))
         for label, ids, vectors in tables.vector_parts():
-            pairs = [{"id": node, "vector": vector} for node, vector in zip(ids, vectors.tolist(), strict=True)]
-            self._batches(texts.write_vectors(label), pairs, VECTOR_ROWS)
+            for begin in range(0, len(ids), VECTOR_ROWS):
+                block = slice(begin, begin + VECTOR_ROWS)
+                pairs = zip(ids[block], vectors[block].tolist(), strict=True)
+                self._run(texts.write_vectors(label), rows=[{"id": node, "vector": vector} for node, vector in pairs])
         for kind, columns in EDGE_COLUMNS.items():
             for part in tables.parts(kind):
                 self._write_edges(kind, part.reindex(columns=list(columns)))
@@ -96,8 +130,15 @@ class Neo4jStore:
         rows = self.read(cypher.BUILD_RECORD)
         return json.loads(rows[0]["record"]) if rows else None
 
-    def stamp(self) -> None:
-        """None: a server has no cheap way to detect changes."""
+    def stamp(self) -> str:
+        """A digest of namespace and bookmark: the database's identity and its last committed transaction.
+
+        So a change of another graph in the database changes it as well.
+        """
+        with explained(self.connection), self._session() as session:
+            session.execute_read(lambda tx: tx.run("RETURN 1").consume())
+            bookmarks = sorted(session.last_bookmarks().raw_values)
+        return hashlib.sha256("\n".join((self.namespace, *bookmarks)).encode()).hexdigest()
 
     def drop(self) -> None:
         """See `GraphStore.drop`. The record goes first, so that the rest of an interrupted drop is no graph."""
@@ -128,13 +169,13 @@ class Neo4jStore:
         ends = ("source", "target")
         table = table.assign(parallel=table.groupby(list(ends), sort=False).cumcount())
         first, more = table[table["parallel"] == 0].drop(columns="parallel"), table[table["parallel"] > 0]
-        self._batches(texts.write_edges(kind), _properties(first, ends), BATCH_ROWS)
-        self._batches(texts.write_edges(kind, parallel=True), _properties(more, (*ends, "parallel")), BATCH_ROWS)
+        self._batches(texts.write_edges(kind), first, ends)
+        self._batches(texts.write_edges(kind, parallel=True), more, (*ends, "parallel"))
 
-    def _batches(self, query: str, rows: Sequence[Row], size: int) -> None:
-        for begin in range(0, len(rows), size):
-            self._run(query, rows=rows[begin : begin + size])
-        self._written += len(rows)
+    def _batches(self, query: str, table: pd.DataFrame, keys: Sequence[str]) -> None:
+        for begin in range(0, len(table), BATCH_ROWS):
+            self._run(query, rows=properties(table.iloc[begin : begin + BATCH_ROWS], keys))
+        self._written += len(table)
 
     def _run(self, query: str, **parameters: object) -> list[Row]:
         bound = {**parameters, "namespace": self.namespace}
@@ -143,7 +184,7 @@ class Neo4jStore:
     def _transaction(self, method: str, work: Callable[[ManagedTransaction], T]) -> T:
         from neo4j import unit_of_work
 
-        limited = unit_of_work(timeout=self.connection.timeout)(_stopping(work, self.connection))
+        limited = unit_of_work(timeout=self.connection.timeout)(stopping(work, self.connection))
 
         def once() -> T:
             with self._session() as session:
@@ -151,61 +192,9 @@ class Neo4jStore:
             return result
 
         with explained(self.connection):
-            return _committed(once)
+            return committed(once)
 
     def _session(self) -> Session:
         # All records of a query at once: the default of 1,000 would cost a round trip for each thousand.
-        return self.driver.session(database=self.connection.database, fetch_size=-1)
-
-
-def _committed(transaction: Callable[[], T]) -> T:
-    """`transaction`, again where the connection broke while it was committed.
-
-    The driver does not repeat what may have been done already; each of ours may be repeated.
-    """
-    from neo4j.exceptions import IncompleteCommit
-
-    for _ in range(COMMIT_TRIES - 1):
-        with suppress(IncompleteCommit):
-            return transaction()
-    return transaction()
-
-
-def _stopping(work: Callable[[ManagedTransaction], T], connection: Connection) -> Callable[[ManagedTransaction], T]:
-    """`work` that gives up after `MEMORY_TRIES`: the driver would repeat what needs too much memory for a minute."""
-    from neo4j.exceptions import TransientError
-
-    tries = 0
-
-    def once(tx: ManagedTransaction) -> T:
-        nonlocal tries
-        try:
-            return work(tx)
-        except TransientError as error:
-            tries += "OutOfMemory" in str(error.code)
-            if tries == MEMORY_TRIES:
-                raise explanation(connection, error) from error
-            raise
-
-    return once
-
-
-def _properties(table: pd.DataFrame, keys: Sequence[str]) -> list[Row]:
-    """Rows of {key columns…, properties}; a missing value is left out, as Neo4j does."""
-    names = [name for name in table.columns if name not in keys]
-    return list(_rows(table, keys, names))
-
-
-def _rows(table: pd.DataFrame, keys: Sequence[str], names: Sequence[str]) -> Iterator[Row]:
-    values = zip(*(table[name].tolist() for name in [*keys, *names]), strict=True)
-    for row in values:
-        properties = dict(zip(names, row[len(keys) :], strict=True))
-        yield {
-            **dict(zip(keys, row, strict=False)),
-            "properties": {name: value for name, value in properties.items() if not _missing(name, value)},
-        }
-
-
-def _missing(name: str, value: object) -> bool:
-    nan = isinstance(value, float) and value != value  # noqa: PLR0124 (NaN is a missing value)
-    return value is None or nan or (name in SPARSE_COLUMNS and not value)
+        # What one session has seen all later ones see, whichever member of a cluster answers.
+        return self.driver.session(database=self.connection.database, fetch_size=-1, bookmark_manager=self._bookmarks)

@@ -15,7 +15,8 @@ from neo4j.exceptions import (
 
 from hopbench.retrieval.graph.cypher.neo4j import schema_statements, write_edges
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained, explanation
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore, _committed
+from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.neo4j.transactions import committed
 from hopbench.retrieval.support.errors import HopBenchError, InputError, StoreError
 
 FILE = "# made by make neo4j\nNEO4J_URI=bolt://file:1\nNEO4J_USERNAME='ann'\nNEO4J_PASSWORD=\"a=b\"\n\n"
@@ -115,11 +116,11 @@ def test_no_message_quotes_the_password() -> None:
 
 def test_a_commit_whose_end_is_unknown_is_repeated_some_times() -> None:
     broken = [IncompleteCommit("gone")] * 4
-    assert 7 == _committed(lambda: raised(broken.pop()) if broken else 7)
+    assert 7 == committed(lambda: raised(broken.pop()) if broken else 7)
 
     broken = [IncompleteCommit("gone")] * 5
     with pytest.raises(IncompleteCommit):
-        _committed(lambda: raised(broken.pop()) if broken else 7)
+        committed(lambda: raised(broken.pop()) if broken else 7)
 
 
 def raised(error: Exception) -> int:
@@ -130,7 +131,8 @@ def test_schema_and_writes_can_be_repeated() -> None:
     for name, statement in schema_statements().items():
         assert f" {name} IF NOT EXISTS FOR " in statement
     assert (
-        "UNWIND $rows AS row MATCH (a:Entity {namespace: $namespace, id: row.source}) "
-        "MATCH (b:Chunk {namespace: $namespace, id: row.target}) "
+        "UNWIND $rows AS row MATCH (a:Entity {namespace: $namespace, id: row.source}), "
+        "(b:Chunk {namespace: $namespace, id: row.target}) "
+        "USING INDEX SEEK a:Entity(namespace, id) USING INDEX SEEK b:Chunk(namespace, id) "
         "MERGE (a)-[r:MENTIONED_IN]->(b) SET r += row.properties"
     ) == write_edges("MENTIONED_IN")

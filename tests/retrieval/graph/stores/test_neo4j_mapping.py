@@ -287,7 +287,7 @@ def test_edges_of_one_name_are_told_apart_by_their_ends(tmp_path: Path) -> None:
 
 
 def test_a_mapping_of_nothing_changes_no_meaning() -> None:
-    assert "MATCH (n:`Entity`) WHERE $namespace = $namespace RETURN n.`id` AS `id`" in GraphMapping().rewrite(
+    assert "MATCH (n:`Entity`) WHERE $namespace = $namespace\nRETURN n.`id` AS `id`" in GraphMapping().rewrite(
         cypher.export_nodes(ENTITY)
     )
 

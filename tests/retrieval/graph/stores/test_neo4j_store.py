@@ -30,8 +30,9 @@ from hopbench.retrieval.graph.build.builder import build_graph
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.graph.cypher import neo4j as texts
 from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, ENTITY, NODE_COLUMNS
+from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.graph.stores.copy import copy_graph
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.fingerprint import StoredTables, export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import INDEX_SECONDS, Neo4jStore
@@ -52,6 +53,13 @@ SMALL = graph_tables(
     mentions=[("e:x", "a"), ("e:y", "b")],
     related=[("e:x", "e:y", 0.5)],
     similar=[("a", "b", 0.5)],
+)
+WIDE = graph_tables(
+    {"a": "text a", "b": "text b", "c": "text c", "d": "text d"},
+    entities=["e:w", "e:x", "e:y", "e:z"],
+    mentions=[("e:x", "a"), ("e:x", "b"), ("e:y", "c"), ("e:z", "d"), ("e:w", "d")],
+    related=[("e:w", "e:x", 0.5), ("e:w", "e:z", 0.25), ("e:y", "e:z", 0.75)],
+    similar=[("a", "b", 0.5), ("a", "d", 0.25), ("c", "d", 0.75)],
 )
 
 
@@ -128,6 +136,10 @@ PARAMETERS: Mapping[str, Any] = {
     "pairs": [],
     "ways": [],
     "frontier": [],
+    "after": "",
+    "until": "e:y",
+    "nodes": 2,
+    "usual": [],
 }
 WHOLE_GRAPH = {"BUILD_RECORD", "ADJACENCY", "NAMES", "DESCRIPTIONS", "RELATIONS"}
 TEXTS = {name: text for name, text in vars(cypher).items() if isinstance(text, str) and name[0].isupper()}
@@ -138,6 +150,7 @@ WHOLE = [
     *map(cypher.export_nodes, NODE_COLUMNS),
     *map(cypher.export_edges, EDGE_COLUMNS),
 ]
+PAGES = [part.page() for parts in cypher.PARTS.values() for part in parts]
 
 
 def entries(store: Neo4jStore, query: str) -> list[str]:
@@ -160,7 +173,7 @@ def entries(store: Neo4jStore, query: str) -> list[str]:
 def test_every_query_is_entered_by_an_index_alone(store: Neo4jStore) -> None:
     store.write(SMALL, RECORD)
 
-    for query in [*TEXTS.values(), *WHOLE]:
+    for query in [*TEXTS.values(), *WHOLE, *PAGES, *map(texts.page_ends, NODE_COLUMNS)]:
         found = entries(store, query)
         assert found, query
         assert [entry for entry in found if not entry.startswith(("NodeIndexSeek ", "NodeUniqueIndexSeek "))] == []
@@ -175,6 +188,49 @@ def traversals_seek_ids(store: Neo4jStore) -> None:
     for query in WHOLE:
         for entry in entries(store, query):
             assert re.match(r"NodeIndexSeek .*\(namespace\) WHERE namespace = \$namespace$", entry), entry
+    for query in PAGES:
+        for entry in entries(store, query):
+            assert re.match(
+                r"Node(Unique)?IndexSeek .*\(namespace, id\) WHERE namespace = \$namespace AND id > ", entry
+            ), entry
+    for kind in EDGE_COLUMNS:
+        for entry in entries(store, texts.write_edges(kind)):
+            assert re.match(r"NodeUniqueIndexSeek.* WHERE namespace = \$namespace AND id = row\.", entry), entry
+
+
+def test_writing_edges_enters_by_both_ends_before_the_server_knows_how_many_there_are(store: Neo4jStore) -> None:
+    store._prepare()
+
+    for kind in EDGE_COLUMNS:
+        for entry in entries(store, texts.write_edges(kind)):
+            assert re.match(r"NodeUniqueIndexSeek.* WHERE namespace = \$namespace AND id = row\.", entry), entry
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_a_whole_graph_read_by_pages_is_the_one_read_at_once(
+    store: Neo4jStore, nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write(WIDE, RECORD)
+    usual: dict[str, Any] = {"usual": ["named_together"]}
+    queries = {query: usual if query == cypher.RELATIONS else {} for query in cypher.PARTS}
+    once = {query: contents(store.read(query, **parameters)) for query, parameters in queries.items()}
+
+    monkeypatch.setattr("hopbench.retrieval.graph.stores.neo4j.store.PAGE_NODES", nodes)
+
+    assert once == {query: contents(store.read(query, **parameters)) for query, parameters in queries.items()}
+    assert len(list(store.read_parts(cypher.ADJACENCY))) >= 3 * (4 // nodes)
+    assert fingerprint(WIDE) == fingerprint(StoredTables(store))
+
+
+def contents(records: list[Record]) -> list[tuple[str, list[str]]]:
+    """Records without the order of their rows, which a server does not promise."""
+    rows = []
+    for record in records:
+        lists = {name: value for name, value in record.items() if "kind" in record and name != "kind"}
+        length = max(map(len, lists.values()), default=1)
+        full = [value or [None] * length for value in lists.values()] or [[sorted(record.items(), key=str)]]
+        rows.append((str(record.get("kind")), sorted(map(repr, zip(*full, strict=True)))))
+    return sorted(rows)
 
 
 def fresh(index: Index, store: Any) -> Index:

@@ -1,1 +1,2 @@
-MATCH (n:Document) WHERE n.namespace = $namespace RETURN n.id AS `id`, n.title AS `title`
+MATCH (n:Document) WHERE n.namespace = $namespace
+RETURN n.id AS `id`, n.title AS `title`

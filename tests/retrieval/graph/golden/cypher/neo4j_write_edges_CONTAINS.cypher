@@ -1,1 +1,1 @@
-UNWIND $rows AS row MATCH (a:Document {namespace: $namespace, id: row.source}) MATCH (b:Chunk {namespace: $namespace, id: row.target}) MERGE (a)-[r:CONTAINS]->(b) SET r += row.properties
+UNWIND $rows AS row MATCH (a:Document {namespace: $namespace, id: row.source}), (b:Chunk {namespace: $namespace, id: row.target}) USING INDEX SEEK a:Document(namespace, id) USING INDEX SEEK b:Chunk(namespace, id) MERGE (a)-[r:CONTAINS]->(b) SET r += row.properties

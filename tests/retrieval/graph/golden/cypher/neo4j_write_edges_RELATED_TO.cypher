@@ -1,1 +1,1 @@
-UNWIND $rows AS row MATCH (a:Entity {namespace: $namespace, id: row.source}) MATCH (b:Entity {namespace: $namespace, id: row.target}) MERGE (a)-[r:RELATED_TO]->(b) SET r += row.properties
+UNWIND $rows AS row MATCH (a:Entity {namespace: $namespace, id: row.source}), (b:Entity {namespace: $namespace, id: row.target}) USING INDEX SEEK a:Entity(namespace, id) USING INDEX SEEK b:Entity(namespace, id) MERGE (a)-[r:RELATED_TO]->(b) SET r += row.properties

@@ -1,0 +1,1 @@
+MATCH (n:Chunk) USING INDEX n:Chunk(namespace) WHERE n.namespace = $namespace WITH n.id AS id ORDER BY id WITH collect(id) AS ids RETURN [page IN range(1, size(ids) / $nodes) WHERE page * $nodes < size(ids) | ids[page * $nodes - 1]] + ids[-1..] AS ends

@@ -1,0 +1,2 @@
+MATCH (a:Entity)-[r:RELATED_TO]->(b:Entity) USING INDEX SEEK b:Entity(namespace, id) WHERE b.namespace = $namespace AND b.id > $after AND b.id <= $until AND a.namespace = b.namespace
+RETURN a.id AS source, b.id AS target, r.strength AS `strength`, r.types AS `types`, r.description AS `description`, r.tags AS `tags`, r.statements AS `statements`
