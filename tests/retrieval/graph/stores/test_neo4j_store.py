@@ -37,6 +37,7 @@ from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import INDEX_SECONDS, Neo4jStore
 from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
+from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.search.exact import dense_top
 from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
 from hopbench.retrieval.strategies.registry import make, resolve
@@ -380,6 +381,31 @@ def test_rankings_are_the_embedded_stores_with_ready_triples(
     triples = [triple for triple in stated if triple.passage_id in held]
     plan = plan_of(bench.passages, triples=triples, name="2wiki-kg100", embedder=get_embedder("wordllama"))
     both_stores(plan, neo4j_connection, tmp_path, [q.question for q in bench.questions])
+
+
+def test_what_is_kept_of_a_servers_graph_is_read_until_the_database_changes(
+    world: tuple[Index, Index], tmp_path: Path
+) -> None:
+    kept = KeptSearch(tmp_path / "search" / "world")
+    store = world[1].store
+    assert isinstance(store, Neo4jStore)
+
+    def ranked() -> tuple[list[list[str]], list[str]]:
+        counting = CountingStore(store)
+        batch = Batch(replace(fresh(world[1], counting), kept=kept), ASKED[:3])
+        rankings = make("pagerank").rank(batch, Counters())
+        return [[hit.chunk_id for hit in ranking.hits] for ranking in rankings], counting.queries
+
+    first, sent = ranked()
+    again, none = ranked()
+    store._run("MERGE (n:Node:Build {namespace: $namespace, id: 'other'})")
+    changed, resent = ranked()
+
+    assert first == again == changed
+    assert sorted(sent) == sorted(resent) == [cypher.ADJACENCY, cypher.NAMES]
+    assert [] == none
+    assert {"adjacency", "linker"} <= {folder.name for folder in (tmp_path / "search" / "world.neo4j").iterdir()}
+    assert not (kept.folder / "adjacency").exists()
 
 
 def test_a_copy_comes_back_the_same(store: Neo4jStore, tmp_path: Path) -> None:
