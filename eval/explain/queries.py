@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -35,15 +35,25 @@ class _Recording:
         self.queries: list[Query] = []
 
     def read(self, query: str, **parameters: object) -> list[Record]:
-        self.queries.append(Query(_as_sent(self._store, query), {"namespace": self._store.namespace, **parameters}))
+        self._note(query, parameters)
         return self._store.read(query, **parameters)
+
+    def read_parts(self, query: str) -> Iterator[list[Record]]:
+        self._note(query, {})
+        return self._store.read_parts(query)
+
+    def _note(self, query: str, parameters: Mapping[str, object]) -> None:
+        self.queries.append(Query(_as_sent(self._store, query), {"namespace": self._store.namespace, **parameters}))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
 
 def queries_of(strategy: Strategy, index: Index, question: Question) -> Sequence[Query]:
-    """The queries that a strategy sends for one question when nothing is cached from other questions."""
+    """The queries that a strategy sends for one question when nothing is cached from other questions.
+
+    What files keep of the graph is not among them.
+    """
     recording = _Recording(index.store)
     bare = copy.copy(index)  # keeps the vectors and the BM25 index, which are not read from the store
     bare.store, bare.reads = cast("GraphStore", recording), ReadCache()
