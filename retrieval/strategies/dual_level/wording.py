@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,11 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
-from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import entity_names
 from hopbench.retrieval.types import Counters
 
 Pair = tuple[str, str]
-_NO_RECORD: Record = {"source": [], "target": [], "types": [], "description": []}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,31 +40,33 @@ def descriptions(batch: Batch, counters: Counters) -> Descriptions:
 def _read(batch: Batch) -> Descriptions:
     store, name_of = batch.index.store, entity_names(batch.index)
     if isinstance(store, ArrayStore):
-        entities, relations = _MappedEntities(store.graph), _MappedRelations(store.graph, name_of)
-        return Descriptions(entities, relations, len(entities) + len(relations))
-    # A kind of which the graph has nothing comes back as no record at all.
-    records = {record["kind"]: record for record in store.read(cypher.DESCRIPTIONS)}
-    entity, relation = records.get(ENTITY, _NO_RECORD), records.get(RELATED_TO, _NO_RECORD)
-    columns = (relation[name] for name in ("source", "target", "types", "description"))
-    return Descriptions(
-        dict(zip(entity["source"], entity["description"], strict=True)),
-        _relation_texts(zip(*columns, strict=True), name_of),
-        len(entity["source"]) + len(relation["source"]),
-    )
+        entities, pairs = _MappedEntities(store.graph), _MappedRelations(store.graph, name_of)
+        return Descriptions(entities, pairs, len(entities) + len(pairs))
+    texts: dict[str, str] = {}
+    relations: dict[Pair, str] = {}
+    rows = 0
+    for record in chain.from_iterable(store.read_parts(cypher.DESCRIPTIONS)):
+        rows += len(record["source"])
+        if record["kind"] == ENTITY:
+            texts.update(zip(record["source"], record["description"], strict=True))
+        else:
+            columns = (record[name] for name in ("source", "target", "types", "description"))
+            _add_relations(relations, zip(*columns, strict=True), name_of)
+    return Descriptions(texts, relations, rows)
 
 
-def _relation_texts(edges: Iterable[tuple[str, str, Any, Any]], name_of: Mapping[str, str]) -> dict[Pair, str]:
-    """Each pair's description, of edges (source, target, types, description).
+def _add_relations(
+    texts: dict[Pair, str], edges: Iterable[tuple[str, str, Any, Any]], name_of: Mapping[str, str]
+) -> None:
+    """Add each pair's description, of edges (source, target, types, description).
 
     Where there is none (as in many mapped graphs), the types between the ends' names. Such an edge leads from subject
     to object, and several may join a pair; ours are one a pair, and described.
     """
-    texts: dict[Pair, str] = {}
     for source, target, types, description in edges:
         text = description or " ".join((name_of.get(source, source), *sorted(types), name_of.get(target, target)))
         pair = (source, target) if source < target else (target, source)
         texts[pair] = f"{texts[pair]}; {text}" if pair in texts else text
-    return texts
 
 
 class _MappedEntities(Mapping[str, str]):
@@ -102,7 +103,9 @@ class _MappedRelations(Mapping[Pair, str]):
         edges = np.sort(around.edges[around.others == second]).astype(np.int64)
         ends = ([self._ids[row] for row in rows[edges].tolist()] for rows in (self._edges.source, self._edges.target))
         worded = (self._edges.columns[name].many(edges) for name in ("types", "description"))
-        return _relation_texts(zip(*ends, *worded, strict=True), self._name_of)[pair]
+        texts: dict[Pair, str] = {}
+        _add_relations(texts, zip(*ends, *worded, strict=True), self._name_of)
+        return texts[pair]
 
     def __iter__(self) -> Iterator[Pair]:
         ends = zip(self._edges.source.tolist(), self._edges.target.tolist(), strict=True)
