@@ -41,6 +41,8 @@ from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking
 
+TRIPLES_VERSION = "triples-1"  # of what is kept in files
+
 
 @dataclass(frozen=True, kw_only=True)
 class KG2RAG(Strategy):
@@ -178,7 +180,13 @@ class KG2RAG(Strategy):
 
 
 def _triples(index: Index, graph: Adjacency, min_strength: float) -> Triples:
-    return index.memo.get(("triples", min_strength), lambda: stated_triples(graph, min_strength))
+    """The triples of that strength; all of them are kept in files where the store has a stamp."""
+
+    def every() -> Triples:
+        arrays = index.graph_arrays("triples", TRIPLES_VERSION, lambda: vars(stated_triples(graph)))
+        return Triples(**arrays)
+
+    return index.memo.get(("triples", min_strength), lambda: index.memo.get("triples", every).strong(min_strength))
 
 
 def _forest(triples: Triples, expansion: Expansion) -> list[Tree]:

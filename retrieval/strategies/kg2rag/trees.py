@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,27 +24,36 @@ BLOCK = 4096  # chunks whose entities are paired at a time
 class Triples:
     """Relations with the chunks that state them, sorted by chunk, head and tail; parallel arrays of length t.
 
-    `heads` < `tails` are rows of the adjacency's entities, `chunks` rows of the index. The graph keeps one RELATED_TO
-    edge per pair: a chunk that mentions both ends is taken as stating it.
+    `heads` < `tails` are rows of the adjacency's m entities, `chunks` rows of the index's n. The graph keeps one
+    RELATED_TO edge per pair: a chunk that mentions both ends is taken as stating it. Chunk i states the triples
+    `of_chunk[i]` to `of_chunk[i + 1]`; those of entity i are `of_entity[begins[i] : begins[i + 1]]`.
     """
 
     heads: Rows
     tails: Rows
     chunks: Rows
     strengths: Floats
-    sizes: tuple[int, int]  # entities, chunks
+    of_chunk: Rows
+    begins: Rows
+    of_entity: Rows
 
-    @cached_property
-    def of_chunk(self) -> Rows:
-        """Where each chunk's triples begin, (n + 1,)."""
-        return np.searchsorted(self.chunks, np.arange(self.sizes[1] + 1)).astype(np.int64)
-
-    @cached_property
-    def _of_entity(self) -> tuple[Rows, Rows]:
-        ends = np.concatenate([self.heads, self.tails])
+    @classmethod
+    def of(cls, heads: Rows, tails: Rows, chunks: Rows, strengths: Floats, sizes: tuple[int, int]) -> Self:
+        """The triples of a graph with m entities and n chunks, `sizes`."""
+        ends = np.concatenate([heads, tails])
         order = np.argsort(ends, kind="stable")
-        begins = np.searchsorted(ends[order], np.arange(self.sizes[0] + 1)).astype(np.int64)
-        return begins, (order % max(len(self.heads), 1)).astype(np.int64)
+        begins = np.searchsorted(ends[order], np.arange(sizes[0] + 1)).astype(np.int64)
+        of_chunk = np.searchsorted(chunks, np.arange(sizes[1] + 1)).astype(np.int64)
+        return cls(heads, tails, chunks, strengths, of_chunk, begins, order.astype(np.int64) % max(len(heads), 1))
+
+    def strong(self, least: float) -> Self:
+        """Those whose strength is at least `least`."""
+        strong = self.strengths >= least
+        if strong.all():
+            return self
+        heads, tails, chunks = (column[strong] for column in (self.heads, self.tails, self.chunks))
+        sizes = len(self.begins) - 1, len(self.of_chunk) - 1
+        return self.of(heads, tails, chunks, self.strengths[strong], sizes)
 
     def stated_in(self, chunks: Rows) -> Rows:
         """Numbers of the triples that chunks state, chunk by chunk."""
@@ -53,12 +61,11 @@ class Triples:
 
     def about(self, entities: Rows) -> tuple[Rows, Rows]:
         """Numbers of the triples with an end among `entities`, entity by entity, and that end of each."""
-        begins, triples = self._of_entity
-        positions, owners = expand_ranges(begins[entities], begins[entities + 1])
-        return triples[positions], entities[owners]
+        positions, owners = expand_ranges(self.begins[entities], self.begins[entities + 1])
+        return self.of_entity[positions], entities[owners]
 
 
-def stated_triples(graph: Adjacency, min_strength: float = 0.0) -> Triples:
+def stated_triples(graph: Adjacency) -> Triples:
     """All triples of a graph: every related pair of entities in every chunk that mentions both.
 
     Chunks are paired with themselves, not entities with each other: the cost grows with the chunks, whatever the hubs.
@@ -68,14 +75,13 @@ def stated_triples(graph: Adjacency, min_strength: float = 0.0) -> Triples:
     entities, chunks = graph.mentions.shape
     heads = np.repeat(np.arange(entities), np.diff(upper.indptr))
     known, strengths = heads.astype(np.int64) * entities + upper.indices, upper.data
-    known, strengths = known[strengths >= min_strength], strengths[strengths >= min_strength]
     mentioned = sparse.csr_array(graph.mentions.T)
     mentioned.sort_indices()
     pairs = [_pairs(mentioned, begin, min(begin + BLOCK, chunks), known) for begin in range(0, chunks, BLOCK)]
     places = np.concatenate([place for place, _ in pairs]) if pairs else np.zeros(0, np.int64)
     stated = np.concatenate([chunk for _, chunk in pairs]) if pairs else np.zeros(0, np.int64)
     keys = known[places]
-    return Triples(keys // max(entities, 1), keys % max(entities, 1), stated, strengths[places], (entities, chunks))
+    return Triples.of(keys // max(entities, 1), keys % max(entities, 1), stated, strengths[places], (entities, chunks))
 
 
 def _pairs(mentioned: sparse.csr_array, begin: int, end: int, known: Rows) -> tuple[Rows, Rows]:

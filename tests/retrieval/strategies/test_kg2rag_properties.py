@@ -124,7 +124,7 @@ def test_the_triples_are_all_related_pairs_that_a_chunk_mentions(graph: PlainGra
     with tempfile.TemporaryDirectory() as folder:
         batch = Batch(index_of(graph.tables(), Path(folder)), ASKED)
         read = adjacency(batch, Counters())
-    found = stated_triples(read, minimum)
+    found = stated_triples(read).strong(minimum)
 
     named = zip(found.heads.tolist(), found.tails.tolist(), found.chunks.tolist(), strict=True)
     ids = [chunk.id for chunk in batch.index.chunks]
