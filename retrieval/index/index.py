@@ -125,13 +125,17 @@ class Index:
     def build(
         cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder, kept: KeptSearch | None = None
     ) -> Index:
-        """Put everything together; the vectors are the store's, where it maps them, or the embedder's.
+        """Put everything together; the vectors are the store's, where it maps them, those kept, or the embedder's.
 
         (After a graph build the embedder has them in its cache.)
         """
         vectors = store.chunk_vectors(chunks) if isinstance(store, ArrayStore) else None
         if vectors is None:
-            vectors = embedder.embed([chunk.content for chunk in chunks])
+
+            def embedded() -> Vectors:
+                return embedder.embed([chunk.content for chunk in chunks])
+
+            vectors = embedded() if kept is None or isinstance(store, ArrayStore) else kept.vectors(embedded)
         return cls(chunks, vectors, store, embedder, kept=kept)
 
     def __post_init__(self) -> None:

@@ -16,11 +16,13 @@ from hopbench.retrieval.index.linker import Linker
 from hopbench.retrieval.search.approximate import VERSION as APPROXIMATE_VERSION
 from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex
+from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.text import Tagger
 
 FORMAT = 1  # of the files: it grows with each change of what BM25 or tagger compute, and they are made again
 LINKER = "linker-2"  # the same of the linker
+CHUNK_VECTORS = "chunk-vectors-1"  # the same of vectors
 TAGGER, VECTORS = "tagger.json", "vectors.npy"
 T = TypeVar("T")
 Arrays = Mapping[str, NDArray[Any]]
@@ -51,6 +53,10 @@ class KeptSearch:
             of=f"{APPROXIMATE_VERSION} faiss {version('faiss-cpu')}",
             content=True,
         )
+
+    def vectors(self, compute: Callable[[], Vectors]) -> Vectors:
+        """The chunks' vectors on the grid, memory-mapped, for a store that has none of its own."""
+        return self.arrays("chunk-vectors", CHUNK_VECTORS, lambda: {"vectors": on_grid(compute())})["vectors"]
 
     def linker(self, stamp: str, compute: Callable[[], Linker]) -> Linker:
         """The linker of the graph that has this stamp."""

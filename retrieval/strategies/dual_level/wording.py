@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +14,14 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
+from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import entity_names
 from hopbench.retrieval.types import Counters
 
+VERSION = "wording-1"  # of what is kept in files
 Pair = tuple[str, str]
+K = TypeVar("K", str, tuple[str, str])
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +46,40 @@ def _read(batch: Batch) -> Descriptions:
     if isinstance(store, ArrayStore):
         entities, pairs = _MappedEntities(store.graph), _MappedRelations(store.graph, name_of)
         return Descriptions(entities, pairs, len(entities) + len(pairs))
-    texts: dict[str, str] = {}
+    whole = cache(lambda: _whole(store, name_of))
+    counted = batch.index.graph_arrays("wording-rows", VERSION, lambda: {"rows": np.array([whole().rows])})
+    # What is embedded of the wording is kept as well: then nobody asks for it.
+    return Descriptions(_Later(lambda: whole().entities), _Later(lambda: whole().relations), int(counted["rows"][0]))
+
+
+def _whole(store: GraphStore, name_of: Mapping[str, str]) -> Descriptions:
+    entities: dict[str, str] = {}
     relations: dict[Pair, str] = {}
     rows = 0
     for record in chain.from_iterable(store.read_parts(cypher.DESCRIPTIONS)):
         rows += len(record["source"])
         if record["kind"] == ENTITY:
-            texts.update(zip(record["source"], record["description"], strict=True))
+            entities.update(zip(record["source"], record["description"], strict=True))
         else:
             columns = (record[name] for name in ("source", "target", "types", "description"))
             _add_relations(relations, zip(*columns, strict=True), name_of)
-    return Descriptions(texts, relations, rows)
+    return Descriptions(entities, relations, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Later(Mapping[K, str]):
+    """Texts that are read when the first of them is asked for."""
+
+    read: Callable[[], Mapping[K, str]]
+
+    def __getitem__(self, key: K) -> str:
+        return self.read()[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.read())
+
+    def __len__(self) -> int:
+        return len(self.read())
 
 
 def _add_relations(

@@ -10,11 +10,14 @@ import numpy as np
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RULE_RELATIONS
-from hopbench.retrieval.index import Batch
+from hopbench.retrieval.index import Arrays, Batch
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
+
+VERSION = "relations-1"  # of what is kept in files
+NO_RELATIONS: Mapping[str, Any] = {"source": (), "target": (), "types": (), "weight": ()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +60,12 @@ def relations(batch: Batch, counters: Counters, graph: Adjacency, words: Words) 
     """The relations that triples state, None without any; read once per index, charged to each batch."""
 
     def read() -> Relations | None:
-        (record,) = batch.index.store.read(cypher.RELATIONS, usual=list(RULE_RELATIONS)) or [{"source": ()}]
-        return Relations.read(record, graph, words) if len(record["source"]) else None
+        found = Relations(**batch.index.graph_arrays("hoprank-relations", VERSION, arrays))
+        return found if len(found.other) else None
+
+    def arrays() -> Arrays:
+        (record,) = batch.index.store.read(cypher.RELATIONS, usual=list(RULE_RELATIONS)) or [NO_RELATIONS]
+        return vars(Relations.read(record, graph, words))
 
     stated = batch.index.memo.get("relations", read)
     counters.round_trips += 1
