@@ -142,11 +142,12 @@ class GraphOptions:
     def benchmark(self, home: Home | None = None, *, need_questions: bool = True) -> Benchmark:
         """The benchmark, loaded and validated; a graph needs no questions.
 
-        Of a graph of mapped files the passages are mapped too, from the `home` where one is given.
+        But for the embedded engine, which is for corpora that memory holds, the passages are mapped from the `home`
+        where one is given.
         """
         from hopbench.eval.benchmarks import load_benchmark
 
-        mapped = home.cache / "passages" if home is not None and self.store == "arrays" else None
+        mapped = home.cache / "passages" if home is not None and self.store != "kglite" else None
         return load_benchmark(
             self.dataset, limit=self.limit, questions=self.questions, need_questions=need_questions, mapped=mapped
         )
