@@ -55,6 +55,7 @@ def write_vectors(label: str) -> str:
     """`$rows` of {id, vector}; stored as 4-byte floats."""
     return (
         f"UNWIND $rows AS row MATCH (n:{label} {{namespace: $namespace, id: row.id}}) "
+        f"USING INDEX SEEK n:{label}(namespace, id) "
         "CALL db.create.setNodeVectorProperty(n, 'embedding', row.vector)"
     )
 
@@ -62,6 +63,7 @@ def write_vectors(label: str) -> str:
 def write_edges(kind: str, *, parallel: bool = False) -> str:
     """`$rows` of {source, target, properties}; a row written twice is one edge.
 
+    The indexes are named: Neo4j plans a scan for each row while it knows of no node, and keeps to that plan.
     Parallel edges beyond the first of a pair (only graphs from elsewhere have any) are told apart by `row.parallel`.
     """
     source, target = EDGE_ENDS[kind]

@@ -199,11 +199,11 @@ def traversals_seek_ids(store: Neo4jStore) -> None:
             assert re.match(r"NodeUniqueIndexSeek.* WHERE namespace = \$namespace AND id = row\.", entry), entry
 
 
-def test_writing_edges_enters_by_both_ends_before_the_server_knows_how_many_there_are(store: Neo4jStore) -> None:
+def test_writing_enters_by_ids_before_the_server_knows_how_many_there_are(store: Neo4jStore) -> None:
     store._prepare()
 
-    for kind in EDGE_COLUMNS:
-        for entry in entries(store, texts.write_edges(kind)):
+    for query in (*map(texts.write_edges, EDGE_COLUMNS), *map(texts.write_vectors, texts.VECTOR_INDEX)):
+        for entry in entries(store, query):
             assert re.match(r"NodeUniqueIndexSeek.* WHERE namespace = \$namespace AND id = row\.", entry), entry
 
 
