@@ -147,7 +147,7 @@ class GraphOptions:
         """
         from hopbench.eval.benchmarks import load_benchmark
 
-        mapped = home.cache / "passages" if home is not None and self.store != "kglite" else None
+        mapped = home.cache / "passages" if home is not None and self.store in ("arrays", "neo4j") else None
         return load_benchmark(
             self.dataset, limit=self.limit, questions=self.questions, need_questions=need_questions, mapped=mapped
         )
