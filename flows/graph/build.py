@@ -40,7 +40,7 @@ def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bo
     if (advice := store_advice(options.store, len(plan.passages))) is not None:
         notice(advice)
     store = options.open_store(plan, home)
-    keeps = options.store == "arrays" or len(plan.passages) > EMBEDDED_PASSAGES
+    keeps = options.store == "arrays" or (options.store == "neo4j" and len(plan.passages) > EMBEDDED_PASSAGES)
     kept = KeptSearch(home.cache / "search" / plan.namespace) if keeps else None
     index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder, kept)
     if options.neo4j_vector_index:
