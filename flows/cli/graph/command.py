@@ -115,12 +115,12 @@ def list_command(
     if as_json:
         print_json([asdict(item) for item in found])
     else:
-        _print(found, str(home.graphs))
+        _print(found, "Neo4j" if store == "neo4j" else str(home.graphs))
     for note in notes:
         typer.echo(f"note: {note}", err=True)
 
 
-def _print(found: list[StoredGraph], folder: str) -> None:
+def _print(found: list[StoredGraph], place: str) -> None:
     screen = console()
     for item in found:
         built = "date not known" if item.built is None else item.built[:16].replace("T", " ")
@@ -133,7 +133,7 @@ def _print(found: list[StoredGraph], folder: str) -> None:
         counts = ", ".join(f"{count:,} {name}" for name, count in {**item.nodes, **item.edges}.items())
         screen.print(f"  {counts}", markup=False)
     if not found:
-        screen.print(f"no graph is kept in {folder}: hopbench graph build makes one", markup=False, soft_wrap=True)
+        screen.print(f"no graph is kept in {place}: hopbench graph build makes one", markup=False, soft_wrap=True)
 
 
 def _size(size: int | None) -> str:
