@@ -1,32 +1,50 @@
-"""Features of a list of candidates: functions of its facts, some of which are computed once."""
+"""Features of listed candidates: functions of the facts about one list, or about several side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 
+import numpy as np
+
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.side_by_side import SideBySide
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
-Feature = Callable[[ListFacts], Floats]
+Facts = ListFacts | SideBySide
+Feature = Callable[[Facts], Floats]
+OfOne = Callable[[ListFacts], Floats]
 
 
 def once(feature: Feature) -> Feature:
-    """A feature that is computed once for a list, however many others need it."""
-    return _kept(feature, lambda facts: facts.known)
+    """A feature that is computed once for the same facts, however many others need it."""
 
-
-def in_any_order(feature: Feature) -> Feature:
-    """A feature that says the same of a candidate in any order: it is computed once for all."""
-    return _kept(feature, lambda facts: facts.in_any_order)
-
-
-def _kept(feature: Feature, where: Callable[[ListFacts], dict[str, Floats]]) -> Feature:
     @wraps(feature)
-    def kept(facts: ListFacts) -> Floats:
-        values = where(facts)
-        if (name := feature.__name__) not in values:
-            values[name] = feature(facts)
-        return values[name]
+    def kept(facts: Facts) -> Floats:
+        if (name := feature.__name__) not in facts.known:
+            facts.known[name] = feature(facts)
+        return facts.known[name]
 
     return kept
+
+
+def of_each(feature: OfOne) -> Feature:
+    """A feature of what differs in size from list to list, such as words: computed for one list after the other."""
+
+    @wraps(feature)
+    def computed(facts: Facts) -> Floats:
+        return feature(facts) if isinstance(facts, ListFacts) else np.stack([*map(feature, facts.lists)])
+
+    return computed
+
+
+def in_any_order(feature: OfOne) -> Feature:
+    """The same for a feature that says the same of a candidate in any order: it is computed once for all."""
+
+    @wraps(feature)
+    def kept(facts: ListFacts) -> Floats:
+        if (name := feature.__name__) not in facts.in_any_order:
+            facts.in_any_order[name] = feature(facts)
+        return facts.in_any_order[name]
+
+    return once(of_each(kept))

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.chains import Chains
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
+from hopbench.retrieval.strategies.hoprank.list_columns import TOP, ListColumns
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
-from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells, sigmoid
-from hopbench.retrieval.strategies.hoprank.word_links import LinkingWords, WordLinks
+from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells
+from hopbench.retrieval.strategies.hoprank.word_links import LinkingWords, SentenceLinks, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
 LISTED = 100  # candidates among which ranks and edges are counted
 READ = 50  # of those, the best ones, which the first trees put in order
 READ_AGAIN = 25  # of those in turn the best ones, which the second trees do
-TOP = 4
-_COLUMNS = (
+_OF_LISTED = (
     "chunks",
     "first_score",
     "pool_score",
@@ -32,6 +34,7 @@ _COLUMNS = (
     "paths",
     "covers",
     "anchor",
+    "own",
     "best",
     "best_anchor",
     "best_edge",
@@ -39,41 +42,29 @@ _COLUMNS = (
 PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
 
 
-@dataclass(frozen=True, eq=False)
-class ListFacts:
-    """Facts about the k best candidates, best first, of which trees read the first r.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ListFacts(ListColumns):
+    """Facts about one list, beside its columns those that differ in size from question to question.
 
-    `score` (k,) is what they are ordered by, `first_score` and `pool_score` (k,) are those of the first pass and of the
-    pool.
-    `base` (k, 12) and `paths` (k, 6) are features of the linear score, `covers` (k, w) the question's words in each.
-    `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
-    into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none. `closeness` is that
-    of those that are read, `linking` the words that may link them with others. `known` are features of these that
-    others need as well, and `in_any_order` such as do not depend on the order.
+    `covers` (k, w) are the question's words in each. `closeness` is that of those that are read, `linking` the words
+    that may link them with others. `in_any_order` are features that do not depend on the order.
     """
 
     candidates: Candidates
-    chunks: Numbers
-    score: Floats
-    first_score: Floats
-    pool_score: Floats
-    base: Floats
-    paths: Floats
     covers: Flags
-    edge: Floats
-    anchor: Flags
-    best: Floats
-    best_anchor: Floats
-    best_edge: Floats
     closeness: Closeness
     linking: LinkingWords
-    known: dict[str, Floats] = field(default_factory=dict)
     in_any_order: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
         """How many of them trees read, r."""
         return len(self.closeness.chunk)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many candidates are listed, and how many of them are read."""
+        return len(self.chunks), self.read
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -86,47 +77,42 @@ class ListFacts:
     @cached_property
     def word_links(self) -> WordLinks:
         """The links by words of each that is read with the very first."""
-        return WordLinks.of(self.candidates.question, self.closeness, self.linking)
+        return WordLinks.of(self.linking)
+
+    @cached_property
+    def sentence_links(self) -> SentenceLinks:
+        """Those of each that is read with sentences of the very first, and of these with its sentences."""
+        return SentenceLinks.of(self.candidates.question, self.closeness, self.linking)
 
     @cached_property
     def chains(self) -> Chains:
         """Each that is read with pairs of the very first."""
-        return Chains.of(self.candidates.question, self.closeness.chunk, self.word_links, self.partners_sure)
+        return Chains.of(self.candidates.question, self.closeness.chunk, self.word_links, self.sure[:PARTNERS])
 
     @cached_property
-    def sure(self) -> Floats:
-        """σ(score − fifth best score) of each, (k,)."""
-        return sigmoid(self.score - self.score[min(4, len(self.score) - 1)])
-
-    @property
-    def partners_sure(self) -> Floats:
-        """The same of the first `PARTNERS`, (p,)."""
-        return self.sure[:PARTNERS]
+    def new_words(self) -> Flags:
+        """The question's words in each that is read and in none of the first four above it, (r, w)."""
+        covers = self.covers[: self.read]
+        first = covers[:TOP]
+        known = (self.above[: self.read, :TOP][:, : len(first), None] & first).any(axis=1)
+        return np.asarray(covers & ~known)
 
     def reordered(self, score: Floats, read: int) -> ListFacts:
         """The same candidates in the order of another score (k,), of which the first `read` were read before."""
         order = (-score).argsort(kind="stable")
-        columns = {name: getattr(self, name)[order] for name in _COLUMNS}
+        columns: dict[str, Any] = {name: getattr(self, name)[order] for name in _OF_LISTED}
         first = order[:read]
         return ListFacts(
             **columns,
             candidates=self.candidates,
             score=score[order],
             edge=self.edge[order[:, None], order],
+            cosine=self.cosine[first],
+            alike=self.alike[first[:, None], first],
             closeness=self.closeness.of_some(first),
             linking=self.linking.of_some(first, self.closeness.read.places(first)),
             in_any_order={name: values[first] for name, values in self.in_any_order.items()},
         )
-
-    @cached_property
-    def above(self) -> Flags:
-        """Whether the column's candidate stands above the row's, (k, k)."""
-        return np.tri(len(self.chunks), k=-1, dtype=bool)
-
-    @property
-    def top_above(self) -> Flags:
-        """The same for rows that are read and columns of the first four, (r, TOP)."""
-        return self.above[: self.read, :TOP]
 
 
 def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]]) -> ListFacts:
@@ -140,14 +126,11 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
     reached = into != NOWHERE
     best = np.zeros((len(chunks), len(EDGE_FEATURES)))
     best[reached] = paths.edge_features[into[reached], : len(EDGE_FEATURES)]
-    place = Lookup.of(chunks, np.arange(len(chunks)), otherwise=NOWHERE)
-    source, target = place[paths.edges.anchor], place[paths.edges.target]
-    inside = np.flatnonzero((source != NOWHERE) & (target != NOWHERE))
-    edge = best_in_cells(source[inside], target[inside], paths.probability[inside], (len(chunks), len(chunks)))
-    anchor = np.zeros(len(chunks), bool)
-    anchor[source[source != NOWHERE]] = True
+    edge, anchor = _edges_between(chunks, paths)
     rows = candidates.rows(chunks)
-    closeness = Closeness.of(candidates.corpus, candidates.question, chunks[:READ])
+    corpus, question = candidates.corpus, candidates.question
+    closeness = Closeness.of(corpus, question, chunks[:READ])
+    vectors = corpus.vectors[chunks[:READ]].astype(np.float64)
     return ListFacts(
         candidates=candidates,
         chunks=chunks,
@@ -159,12 +142,26 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
         covers=candidates.covered[rows],
         edge=edge,
         anchor=anchor,
+        own=corpus.mentions.own[chunks],
         best=best,
         best_anchor=_of_best(paths.anchor_probability, into),
         best_edge=_of_best(paths.probability, into),
+        cosine=(vectors @ candidates.vector.astype(np.float64)).round(COSINE_DECIMALS),
+        alike=(vectors @ vectors.T).round(COSINE_DECIMALS),
         closeness=closeness,
-        linking=LinkingWords.of(candidates.corpus, candidates.question, closeness),
+        linking=LinkingWords.of(corpus, question, closeness),
     )
+
+
+def _edges_between(chunks: Numbers, paths: Paths) -> tuple[Floats, Flags]:
+    """P(edge) of the best edge from each of some chunks to each other, (k, k), and which of them are anchors, (k,)."""
+    place = Lookup.of(chunks, np.arange(len(chunks)), otherwise=NOWHERE)
+    source, target = place[paths.edges.anchor], place[paths.edges.target]
+    inside = np.flatnonzero((source != NOWHERE) & (target != NOWHERE))
+    edge = best_in_cells(source[inside], target[inside], paths.probability[inside], (len(chunks), len(chunks)))
+    anchor = np.zeros(len(chunks), bool)
+    anchor[source[source != NOWHERE]] = True
+    return edge, anchor
 
 
 def _of_best(values: Floats, into: Numbers) -> Floats:

@@ -23,7 +23,7 @@ LINKED = 0.05  # P(edge)
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Each of k candidates with each of the first p, its partners.
+    """Each of k candidates with each of the first p, its partners; of several lists all have an axis more, the first.
 
     `together` (k, p) is the idf share of the question's words that both cover, as far as their words are close,
     `open_together` that of the open ones, `of_sentences` that of the title and the best sentence of each; `own` and
@@ -67,7 +67,7 @@ class Pairs:
 
     def best(self, values: Floats, where: Flags) -> Floats:
         """The largest of the values (k, p) where something holds, at least 0, (k,)."""
-        return np.asarray(np.maximum.reduce(values * where, axis=1, initial=0.0))
+        return np.asarray(np.maximum.reduce(values * where, axis=-1, initial=0.0))
 
 
 def _title_and_best(question: ReadQuestion, closeness: Closeness) -> Floats:

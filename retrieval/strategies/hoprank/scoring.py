@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
+from hopbench.retrieval.strategies.hoprank.side_by_side import SideBySide
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
@@ -58,29 +60,37 @@ class Judged:
     features: Floats
     trees: Trees
 
-    @classmethod
-    def of(cls, facts: ListFacts, trees: Trees) -> Judged:
-        """Those of a list that are read."""
-        return cls(facts.chunks[: facts.read], tree_features(facts), trees)
-
     @cached_property
     def value(self) -> Floats:
         """What the trees add to the scores, (k,)."""
         return self.trees.value(self.features)
 
 
-def judged(candidates: Candidates, passed: Passed, weights: Weights) -> list[Judged]:
-    """What trees say of the best of the last pass, then second trees of the best of these.
+def judged(asked: Sequence[tuple[Candidates, Passed]], weights: Weights) -> list[list[Judged]]:
+    """What trees say of the best of each question's last pass, then second trees of the best of these.
 
     Nothing without trees, and where no path was followed.
     """
-    if not weights.trees.trees or passed[-1][1] is None:
-        return []
-    facts = list_facts(candidates, passed)
-    first = Judged.of(facts, weights.trees)
+    if not weights.trees.trees or not all(passed[-1][1] for _, passed in asked):
+        return [[] for _ in asked]
+    lists = [list_facts(candidates, passed) for candidates, passed in asked]
+    first = _judged(lists, weights.trees)
     if not weights.second_trees.trees:
-        return [first]
-    return [first, Judged.of(in_their_order(facts, first.value), weights.second_trees)]
+        return [[one] for one in first]
+    again = [in_their_order(facts, one.value) for facts, one in zip(lists, first, strict=True)]
+    return [list(both) for both in zip(first, _judged(again, weights.second_trees), strict=True)]
+
+
+def _judged(lists: Sequence[ListFacts], trees: Trees) -> list[Judged]:
+    """Those of each list that are read; lists of the same size have their features computed side by side."""
+    found: dict[int, Judged] = {}
+    by_size = sorted(range(len(lists)), key=lambda place: lists[place].size)
+    for _, group in groupby(by_size, key=lambda place: lists[place].size):
+        places = list(group)
+        features = tree_features(SideBySide.of([lists[place] for place in places]))
+        for place, values in zip(places, features, strict=True):
+            found[place] = Judged(lists[place].chunks[: len(values)], values, trees)
+    return [found[place] for place in range(len(lists))]
 
 
 def in_their_order(facts: ListFacts, value: Floats) -> ListFacts:

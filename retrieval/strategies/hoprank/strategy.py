@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch
+from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
@@ -25,6 +26,7 @@ from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
+TOGETHER = 16  # questions whose lists trees judge side by side: some MB of facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,14 +96,20 @@ class HopRank(Strategy):
     def _ranked(self, batch: Batch, counters: Counters) -> list[Ranking]:
         rankings = []
         pools = self.candidates(batch, counters)
-        for question in batch.questions:
-            with stage(counters, "pool"):
-                candidates = next(pools)
-            with stage(counters, "passes"):
-                passed = list(passes(candidates, self.learned, self.anchors))
-            counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
-            counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in passed if paths)
+        for part in blocks(len(batch.questions), TOGETHER):
+            asked = []
+            for _ in batch.questions[part]:
+                with stage(counters, "pool"):
+                    candidates = next(pools)
+                with stage(counters, "passes"):
+                    passed = list(passes(candidates, self.learned, self.anchors))
+                asked.append((candidates, passed))
+                counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
+                followed = sum(len(paths.edges) for _, paths in passed if paths)
+                counters.edges_touched += candidates.pool.touched + followed
+            with stage(counters, "trees"):
+                by_trees = judged(asked, self.learned) if self.model == "trees" else [[] for _ in asked]
             with stage(counters, "ranking"):
-                by_trees = judged(candidates, passed, self.learned) if self.model == "trees" else ()
-                rankings.append(ranking(question, candidates, passed, batch.index, self.anchors, by_trees))
+                for question, both, one in zip(batch.questions[part], asked, by_trees, strict=True):
+                    rankings.append(ranking(question, *both, batch.index, self.anchors, one))
         return rankings

@@ -4,175 +4,184 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.features import Feature, once
+from hopbench.retrieval.strategies.hoprank.features import Facts, Feature, of_each, once
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.standing import behind
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
 
 def _best(values: Floats) -> Floats:
-    return np.asarray(np.maximum.reduce(values, axis=1, initial=0.0))
+    return np.asarray(np.maximum.reduce(values, axis=-1, initial=0.0))
 
 
-def title_in(facts: ListFacts) -> Floats:
+def title_in(facts: Facts) -> Floats:
     """idf share of its title that stands in one of the first twenty, the best."""
     return _best(facts.word_links.title)
 
 
-def title_in_sure(facts: ListFacts) -> Floats:
+def title_in_sure(facts: Facts) -> Floats:
     """The same with σ(score − fifth best score) of that partner as factor."""
     return _best(facts.word_links.title * facts.partners_sure)
 
 
-def title_in_best(facts: ListFacts) -> Floats:
+def title_in_best(facts: Facts) -> Floats:
     """idf share of its title that stands in the first one."""
-    return np.asarray(facts.word_links.title[:, 0])
+    return np.asarray(facts.word_links.title[..., 0])
 
 
 @once
-def title_new(facts: ListFacts) -> Floats:
+def title_new(facts: Facts) -> Floats:
     """Σ idf of its title's words that a partner has and the question lacks / ln(n + 1), times its σ, the best."""
     return _best(facts.word_links.new * facts.partners_sure)
 
 
-def title_new_behind(facts: ListFacts) -> Floats:
+def title_new_behind(facts: Facts) -> Floats:
     """`title_new` minus the best candidate's."""
     return behind(title_new(facts))
 
 
 @once
-def title_explained(facts: ListFacts) -> Floats:
+def title_explained(facts: Facts) -> Floats:
     """idf share of its title that stands in a partner or in the question, times the partner's σ, the best."""
     return _best(facts.word_links.explained * facts.partners_sure)
 
 
-def title_explained_behind(facts: ListFacts) -> Floats:
+def title_explained_behind(facts: Facts) -> Floats:
     """`title_explained` minus the best candidate's."""
     return behind(title_explained(facts))
 
 
-def title_gain(facts: ListFacts) -> Floats:
+def title_gain(facts: Facts) -> Floats:
     """`title_explained` beyond what stands in the question."""
     links = facts.word_links
-    return _best((links.explained - links.asked[:, None]) * facts.partners_sure)
+    return _best((links.explained - links.asked[..., None]) * facts.partners_sure)
 
 
 @once
-def title_together(facts: ListFacts) -> Floats:
+def title_together(facts: Facts) -> Floats:
     """`title_explained`, times how close both come to the question together, the best."""
     return _best(facts.word_links.explained * facts.pairs.together * facts.partners_sure)
 
 
-def title_together_behind(facts: ListFacts) -> Floats:
+def title_together_behind(facts: Facts) -> Floats:
     """`title_together` minus the best candidate's."""
     return behind(title_together(facts))
 
 
-def holds_title(facts: ListFacts) -> Floats:
+def holds_title(facts: Facts) -> Floats:
     """idf share of a partner's title that stands in it, the best."""
     return _best(facts.word_links.holds)
 
 
 @once
-def holds_title_sure(facts: ListFacts) -> Floats:
+def holds_title_sure(facts: Facts) -> Floats:
     """The same with the partner's σ as factor."""
     return _best(facts.word_links.holds * facts.partners_sure)
 
 
-def holds_title_behind(facts: ListFacts) -> Floats:
+def holds_title_behind(facts: Facts) -> Floats:
     """`holds_title_sure` minus the best candidate's."""
     return behind(holds_title_sure(facts))
 
 
 def _sure_sentences(facts: ListFacts) -> Floats:
     """σ of the partner of each sentence, times how close that comes to the question, (u,)."""
-    links = facts.word_links
-    return np.asarray(links.told * facts.partners_sure[links.partner])
+    links = facts.sentence_links
+    return np.asarray(links.told * facts.sure[links.partner])
 
 
+@of_each
 def title_told(facts: ListFacts) -> Floats:
     """idf share of its title in a partner's sentence, times how close that comes to the question, times σ, the best."""
-    return _best(facts.word_links.title_told * _sure_sentences(facts))
+    return _best(facts.sentence_links.title_told * _sure_sentences(facts))
 
 
+@of_each
 def title_told_best(facts: ListFacts) -> Floats:
     """The same of the first one's sentences, without σ."""
-    links = facts.word_links
+    links = facts.sentence_links
     return _best(links.title_told * (links.told * (links.partner == 0)))
 
 
 @once
+@of_each
 def title_new_told(facts: ListFacts) -> Floats:
     """`title_new` of a partner's sentence, times how close that comes to the question, the best."""
-    return _best(facts.word_links.new_told * _sure_sentences(facts))
+    return _best(facts.sentence_links.new_told * _sure_sentences(facts))
 
 
-def title_new_told_behind(facts: ListFacts) -> Floats:
+def title_new_told_behind(facts: Facts) -> Floats:
     """`title_new_told` minus the best candidate's."""
     return behind(title_new_told(facts))
 
 
 @once
+@of_each
 def title_told_together(facts: ListFacts) -> Floats:
     """idf share of its title in a partner's sentence, times how close both come to the question together, times σ."""
-    links = facts.word_links
-    return _best(links.title_told * links.together_told * facts.partners_sure[links.partner])
+    links = facts.sentence_links
+    return _best(links.title_told * links.together_told * facts.sure[links.partner])
 
 
-def title_told_together_behind(facts: ListFacts) -> Floats:
+def title_told_together_behind(facts: Facts) -> Floats:
     """`title_told_together` minus the best candidate's."""
     return behind(title_told_together(facts))
 
 
+@of_each
 def holds_title_told(facts: ListFacts) -> Floats:
     """idf share of a partner's title in one of its sentences, times how close that comes to the question, the best."""
-    return np.asarray(facts.word_links.holds_told.max(axis=0))
+    return np.asarray(facts.sentence_links.holds_told.max(axis=0))
 
 
+@of_each
 def holds_title_told_sure(facts: ListFacts) -> Floats:
     """The same with the partner's σ as factor."""
-    return np.asarray((facts.word_links.holds_told * facts.partners_sure[:, None]).max(axis=0))
+    holds = facts.sentence_links.holds_told
+    return np.asarray((holds * facts.sure[: len(holds), None]).max(axis=0))
 
 
-def rare_words(facts: ListFacts) -> Floats:
+def rare_words(facts: Facts) -> Floats:
     """Σ 1/√(df − 1) of the words, of 2 to 30 chunks and not the question's, that it shares with a partner, the best."""
     return _best(facts.word_links.rare)
 
 
 @once
-def rare_words_sure(facts: ListFacts) -> Floats:
+def rare_words_sure(facts: Facts) -> Floats:
     """The same with the partner's σ as factor."""
     return _best(facts.word_links.rare * facts.partners_sure)
 
 
-def rare_words_behind(facts: ListFacts) -> Floats:
+def rare_words_behind(facts: Facts) -> Floats:
     """`rare_words_sure` minus the best candidate's."""
     return behind(rare_words_sure(facts))
 
 
-def rare_words_best(facts: ListFacts) -> Floats:
+def rare_words_best(facts: Facts) -> Floats:
     """The same sum with the first one, without σ."""
-    return np.asarray(facts.word_links.rare[:, 0])
+    return np.asarray(facts.word_links.rare[..., 0])
 
 
 @once
+@of_each
 def chain(facts: ListFacts) -> Floats:
     """How close it and two partners come to the question together, times the links to the one and on to the other."""
     return _best(facts.chains.linked * facts.chains.onward)
 
 
-def chain_behind(facts: ListFacts) -> Floats:
+def chain_behind(facts: Facts) -> Floats:
     """`chain` minus the best candidate's."""
     return behind(chain(facts))
 
 
 @once
+@of_each
 def chain_sure(facts: ListFacts) -> Floats:
     """How close all three come together, times the better of its links to the two, and the σ of both, the best."""
     return _best(facts.chains.linked * facts.chains.sure)
 
 
-def chain_sure_behind(facts: ListFacts) -> Floats:
+def chain_sure_behind(facts: Facts) -> Floats:
     """`chain_sure` minus the best candidate's."""
     return behind(chain_sure(facts))
 

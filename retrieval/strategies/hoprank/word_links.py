@@ -30,12 +30,7 @@ class WordLinks:
     that stands in the partner, `explained` that in the partner or in the question, `asked` (k,) that in the question;
     `new` is Σ idf of the title's words that the partner has and the question lacks / ln(n + 1); `holds` is the share of
     the partner's title that stands in the candidate. `rare` is Σ 1/√(df − 1) of the words beyond the question that
-    both have and 2 to `RARE` chunks.
-
-    `told` (u,) is how close each of the u sentences of partners comes to the question, its title beside it, by idf
-    shares, and `partner` (u,) whose it is; `title_told`, `new_told` and `together_told` (k, u) are `title` and `new` of
-    the sentence, and how close candidate and sentence come together. `holds_told` (p, k) is the best of the candidate's
-    sentences: the share of the partner's title in it times how close it comes to the question.
+    both have and 2 to `RARE` chunks. Of several lists all have an axis more, the first.
     """
 
     title: Floats
@@ -44,19 +39,11 @@ class WordLinks:
     new: Floats
     holds: Floats
     rare: Floats
-    told: Floats
-    partner: Numbers
-    title_told: Floats
-    new_told: Floats
-    together_told: Floats
-    holds_told: Floats
 
     @classmethod
-    def of(cls, question: ReadQuestion, closeness: Closeness, words: LinkingWords) -> WordLinks:
-        """The links of the listed chunks whose closeness to the question and linking words these are."""
-        read, first = closeness.read, closeness.read.first
-        count = min(PARTNERS, len(first) - 1)
-        chunk = words.in_chunk
+    def of(cls, words: LinkingWords) -> WordLinks:
+        """The links of the listed chunks whose linking words these are."""
+        chunk, count = words.in_chunk, words.partners
         title, holds = words.share @ chunk[:count].T, chunk @ words.share[:count].T
         asked = words.share @ words.known
         explained = words.share @ np.maximum(chunk[:count], words.known).T
@@ -65,18 +52,36 @@ class WordLinks:
         for values in (title, holds, new, rare):
             np.fill_diagonal(values[:count], 0.0)
         np.fill_diagonal(explained[:count], asked[:count])
+        return cls(title, explained, asked, new, holds, rare)
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceLinks:
+    """The links by words of k candidates with the u sentences of their p partners; 0 with its own.
+
+    `told` (u,) is how close each sentence comes to the question, its title beside it, by idf shares, and `partner` (u,)
+    whose it is; `title_told`, `new_told` and `together_told` (k, u) are `title` and `new` of the sentence, and how
+    close candidate and sentence come together. `holds_told` (p, k) is the best of the candidate's sentences: the share
+    of the partner's title in it times how close it comes to the question.
+    """
+
+    told: Floats
+    partner: Numbers
+    title_told: Floats
+    new_told: Floats
+    together_told: Floats
+    holds_told: Floats
+
+    @classmethod
+    def of(cls, question: ReadQuestion, closeness: Closeness, words: LinkingWords) -> SentenceLinks:
+        """The links of the listed chunks whose closeness to the question and linking words these are."""
+        read, first, count = closeness.read, closeness.read.first, words.partners
         partner = read.chunk[: first[count]]
         sentence = words.inside[: first[count]]
         other = partner != np.arange(len(first) - 1)[:, None]
         elsewhere = read.chunk != np.arange(count)[:, None]
         in_sentences = (words.share[:count] @ words.inside.T) * elsewhere * words.told
         return cls(
-            title=title,
-            explained=explained,
-            asked=asked,
-            new=new,
-            holds=holds,
-            rare=rare,
             told=words.told[: first[count]],
             partner=partner,
             title_told=(words.share @ sentence.T) * other,
@@ -107,6 +112,11 @@ class LinkingWords:
     rarity: Floats
     with_title: Floats
     told: Floats
+
+    @property
+    def partners(self) -> int:
+        """How many of the chunks are partners of all, p."""
+        return min(PARTNERS, len(self.in_chunk))
 
     @classmethod
     def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> LinkingWords:
