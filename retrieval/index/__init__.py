@@ -15,12 +15,14 @@ from hopbench.retrieval.index.services import (
     Synonyms,
     TreeRelevance,
 )
+from hopbench.retrieval.search.cell_search import Asked
 
 __all__ = [
     "APPROXIMATE",
     "EXACT",
     "INDEX_VALUES",
     "Arrays",
+    "Asked",
     "Batch",
     "CommunitySummaries",
     "Index",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index.index import APPROXIMATE, Index
-from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, CellSearch
+from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, Asked, CellSearch
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.support.notice import notice
 
@@ -18,19 +18,19 @@ T = TypeVar("T", bound=np.generic)
 
 
 def nearest_rows(
-    index: Index, what: str, vectors: Vectors, asking: Callable[[], Vectors], questions: Vectors, depth: int
+    index: Index, what: str, vectors: Vectors, asking: Callable[[], Asked], questions: Asked, depth: int
 ) -> list[TopRows]:
-    """The best `depth` of `vectors` (n, d) by cosine for each of `questions` (q, d).
+    """The best `depth` of `vectors` (n, d) by cosine for each of the questions.
 
     Where the index's dense search is approximate, many rows are searched by cells: `asking` then gives a sample of what
     is asked for (`CellSearch.fit`). They depend on the graph alone, and are kept with it under the name `what`.
     """
     if index.search != APPROXIMATE or len(vectors) < LEAST_ROWS:
-        return dense_top(questions, vectors, depth)
+        return dense_top(questions.vectors, vectors, depth)
     return index.memo.get(("cells", what), lambda: _cells(index, what, vectors, asking)).top(questions, depth)
 
 
-def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Vectors]) -> CellSearch:
+def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Asked]) -> CellSearch:
     def made() -> CellSearch:
         notice(f"putting {len(vectors):,} vectors ({what}) into cells, once: a minute for each million")
         found = CellSearch.fit(vectors, asking())

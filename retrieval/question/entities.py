@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.index import Batch, Index, Keywords, Linker, nearest_rows, spread
+from hopbench.retrieval.index import Asked, Batch, Index, Keywords, Linker, nearest_rows, spread
 from hopbench.retrieval.search.cell_search import SAMPLE
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.support.timing import stage
@@ -84,11 +84,11 @@ class NameVectors:
         Only cosines of at least `minimum` count, and never the row that `skip` names for the vector.
         """
 
-        def asking() -> Vectors:  # names ask for their like, and questions are texts
-            return np.concatenate([spread(each, SAMPLE // 2) for each in (self.vectors, index.vectors)])
+        def asking() -> Asked:  # names ask for their like, and questions are texts
+            return Asked(np.concatenate([spread(each, SAMPLE // 2) for each in (self.vectors, index.vectors)]))
 
         nearest: list[list[int]] = []
-        found = nearest_rows(index, "entity names", self.vectors, asking, vectors, limit + bool(skip))
+        found = nearest_rows(index, "entity names", self.vectors, asking, Asked(vectors), limit + bool(skip))
         for number, best in enumerate(found):
             values = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
             passing = [row for row, value in values if value >= minimum and (not skip or row != skip[number])]

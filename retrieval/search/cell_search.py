@@ -1,37 +1,48 @@
 """Search among rows of unit vectors without looking at all of them: those of the cells nearest to a question.
 
 An inverted file (Sivic and Zisserman, ICCV 2003) whose cells are multiplied with all questions that look into them at
-once. What a question finds are the exactly best rows of its cells, and which cells those are is decided by exact
-products (`cells`): the same on every processor and whatever shares its batch. How many cells a question looks into is
-chosen on a sample of vectors that ask, by the recall that this gives, and measured on another one.
+once. Each row is in two cells (`Cells.own_and_second`). What a question finds are the exactly best rows of its cells,
+and which cells those are is decided by exact products (`cells`): the same on every processor and whatever shares its
+batch. How many cells a question looks into is chosen on a sample of vectors that ask, by the recall that this gives,
+and measured on another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.search.cells import COARSE, Cells, blocks, coarse, kth_best
-from hopbench.retrieval.search.exact import TopRows, best_of, dense_top
+from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.search.neighbours import Candidates
-from hopbench.retrieval.search.topk import set_cells
+from hopbench.retrieval.search.topk import best_cells, exact_cosines, set_cells
 from hopbench.retrieval.support.blas import one_blas_thread
+from hopbench.retrieval.support.csr import Lists
 
-VERSION = "cells-1"  # every change of what is found gives it another name
+VERSION = "cells-2"  # every change of what is found gives it another name
 LEAST_ROWS = 200_000  # of fewer, looking at all saves less than a millisecond a question (docs/scale.md)
 CELLS_PER_ROOT = 4.0  # of n rows, 4·√n cells: a fifth faster to ask than half as many, which are made in half the time
-DEPTHS = (5, 60)  # results for which the cells to look into are counted; more results take those of the last
+DEPTHS = (3, 10, 60)  # results for which the cells to look into are counted; more results take those of the last
 RECALL = 0.975  # share of the sample's true nearest rows that must be found
 SAME = 1.0 - 1e-6  # cosine of a vector with itself
+TOGETHER = 1024  # questions that are compared with the centroids at a time
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
-FIRST = 4  # cells from which a question learns how near its best rows are at least
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.intp]
+_ARRAYS = ("starts", "rows", "steps", "second_starts", "second")
+
+
+class Asked(NamedTuple):
+    """Vectors (q, d) that ask, and for each, where given, rows to look at beside those of its cells."""
+
+    vectors: Floats
+    rows: Sequence[Indices] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +50,9 @@ class CellSearch:
     """Rows of `vectors` (n, d) in c `cells`: cell i has `rows[starts[i] : starts[i + 1]]`.
 
     `steps` (n, d) are the vectors in the order of `rows`, in whole steps of 2⁻¹¹, which lie side by side where they are
-    multiplied together and take half the memory. `probes` and `recalls` are by `DEPTHS`: into how many cells a question
-    looks, and what share of the nearest rows it finds there.
+    multiplied together and take half the memory. Cell i is the second one of the rows at the places
+    `second[second_starts[i] : second_starts[i + 1]]` of that order. `probes` and `recalls` are by `DEPTHS`: into how
+    many cells a question looks, and what share of the nearest rows it finds there.
     """
 
     vectors: Floats
@@ -48,38 +60,39 @@ class CellSearch:
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     steps: NDArray[np.int16]
+    second_starts: NDArray[np.int64]
+    second: NDArray[np.int32]
     probes: Mapping[int, int]
     recalls: Mapping[int, float]
 
     @classmethod
-    def fit(cls, vectors: Floats, asking: Floats) -> Self:
-        """Put (n, d) unit vectors on the grid into cells; `asking` (m, d) are a sample of what will be searched for."""
+    def fit(cls, vectors: Floats, asking: Asked) -> Self:
+        """Put (n, d) unit vectors on the grid into cells; `asking` is a sample of what will be searched for."""
         cells = Cells.fit(vectors, max(round(CELLS_PER_ROOT * len(vectors) ** 0.5), 1))
-        own = cells.own(vectors)
-        rows = np.argsort(own, kind="stable").astype(np.int32)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(cells.centroids)))])
+        own, second = cells.own_and_second(vectors)
+        rows, starts = _by_cell(own, len(cells.centroids))
         steps = np.empty(vectors.shape, np.int16)
         for part in blocks(len(rows)):
             steps[part] = coarse(vectors[rows[part]]) * np.float32(COARSE)
-        ranks = {depth: _ranks(cells, own, vectors, asking, depth) for depth in DEPTHS}
+        twice = np.flatnonzero((own != second)[rows]).astype(np.int32)
+        in_order, second_starts = _by_cell(second[rows[twice]], len(cells.centroids))
+        ranks = {depth: _ranks(cells, np.stack([own, second]), vectors, asking, depth) for depth in DEPTHS}
         probes = {depth: _needed(each[::2]) for depth, each in ranks.items()}
         recalls = {depth: _share(each[1::2], probes[depth]) for depth, each in ranks.items()}
-        return cls(vectors, cells, starts, rows, steps, probes, recalls)
+        return cls(vectors, cells, starts, rows, steps, second_starts, twice[in_order], probes, recalls)
 
     @classmethod
     def of_arrays(cls, vectors: Floats, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The search that was kept as `arrays`."""
         probes, recalls = (dict(zip(DEPTHS, arrays[name].tolist(), strict=True)) for name in ("probes", "recalls"))
-        starts, rows, steps = (arrays[name] for name in ("starts", "rows", "steps"))
-        return cls(vectors, Cells(arrays["centroids"]), starts, rows, steps, probes, recalls)
+        parts = {name: arrays[name] for name in _ARRAYS}
+        return cls(vectors, Cells(arrays["centroids"]), **parts, probes=probes, recalls=recalls)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything but the vectors as arrays by name."""
         return {
             "centroids": self.cells.centroids,
-            "starts": self.starts,
-            "rows": self.rows,
-            "steps": self.steps,
+            **{name: getattr(self, name) for name in _ARRAYS},
             "probes": np.array([*self.probes.values()]),
             "recalls": np.array([*self.recalls.values()]),
         }
@@ -88,42 +101,72 @@ class CellSearch:
         shares = ", ".join(f"{recall:.3f} of the {depth} nearest" for depth, recall in self.recalls.items())
         return f"recall {shares}, on a sample; {self.probes[DEPTHS[-1]]} of {len(self.starts) - 1:,} cells looked into"
 
-    def top(self, questions: Floats, depth: int) -> list[TopRows]:
-        """The best `depth` of the rows found for (q, d) question vectors; of all rows beyond the last of `DEPTHS`."""
-        if depth > DEPTHS[-1] or not len(questions):
-            return dense_top(questions, self.vectors, depth)
+    def top(self, asked: Asked, depth: int) -> list[TopRows]:
+        """The best `depth` of the rows found for each question; of all rows beyond the last of `DEPTHS`."""
+        if depth > DEPTHS[-1] or not len(asked.vectors):
+            return dense_top(asked.vectors, self.vectors, depth)
         # Two threads would wait for each other at products of so few rows, and take twice the time of both.
         with one_blas_thread():
-            return self._top(questions, depth)
+            asking, rows = self._found(asked.vectors, depth)
+        more = Lists.of(asked.rows)
+        pairs = np.concatenate([asking * len(self.vectors) + rows, more.owner * len(self.vectors) + more.values])
+        asking, rows = np.divmod(np.unique(pairs), len(self.vectors))
+        exact = exact_cosines(asked.vectors, asking, rows, self.vectors)
+        asking, rows, values = best_cells(asking, rows, exact, depth)
+        ends = np.searchsorted(asking, np.arange(len(asked.vectors) + 1)).tolist()
+        return [TopRows(rows[begin:end], np.asarray(values[begin:end])) for begin, end in pairwise(ends)]
 
-    def _top(self, questions: Floats, depth: int) -> list[TopRows]:
+    def _found(self, questions: Floats, depth: int) -> tuple[Indices, Indices]:
+        """Who asks and rows, few more than the `depth` best of the cells that each looks into."""
         found = Candidates(self.vectors, depth, -np.inf, questions, error=_error(self.vectors.shape[1]))
-        near, scaled = self.cells.products(questions), questions / np.float32(COARSE)
-        self._begin(found, scaled, near, depth)
-        looks = near >= kth_best(near, self.probes[next(each for each in DEPTHS if depth <= each)])[:, None]
-        for cell in np.flatnonzero(looks.any(axis=0)).tolist():
-            asking = np.flatnonzero(looks[:, cell])
-            rows, products = self._products(cell, scaled[asking])
-            which, place = set_cells(products >= found.least[asking, None])
-            found.offer(asking[which], rows[place].astype(np.intp), products[which, place])
-        asking, candidates = found.remaining()
-        each = np.split(candidates, np.searchsorted(asking, np.arange(1, len(questions))))
-        return [best_of(self.vectors, *pair, depth) for pair in zip(each, questions, strict=True)]
+        nearest, looks = self._cells_of(questions, self.probes[next(each for each in DEPTHS if depth <= each)])
+        scaled = questions / np.float32(COARSE)
+        self._begin(found, scaled, nearest, depth)
+        for cell in np.flatnonzero(looks.any(axis=1)).tolist():
+            asking = np.flatnonzero(looks[cell])
+            places = self._places(cell)
+            products = self._products(self.steps.take(places, axis=0), scaled, asking)
+            place, which = set_cells(products >= found.least[asking])
+            # What is offered comes from the first cell of a row where the question looks into both.
+            first = self.starts.searchsorted(places[place], "right") - 1
+            kept = np.flatnonzero((first == cell) | ~looks[first, asking[which]])
+            which, place = which[kept], place[kept]
+            found.offer(asking[which], self.rows[places[place]].astype(np.intp), products[place, which])
+        return found.remaining()
 
-    def _begin(self, found: Candidates, scaled: Floats, near: Floats, depth: int) -> None:
-        """Let each question know how near its `depth` best rows are at least, by those of the cells nearest to it."""
-        count = min(FIRST, near.shape[1])
-        first = np.argpartition(-near, count - 1, axis=1)[:, :count]
-        for number, cells in enumerate(first.tolist()):
-            parts = [self._products(cell, scaled[number : number + 1])[1][0] for cell in cells]
-            products = np.concatenate(parts)
+    def _cells_of(self, questions: Floats, count: int) -> tuple[Indices, NDArray[np.bool_]]:
+        """The cell nearest to each question, and into which each looks, (c, q): the `count` nearest."""
+        nearest = np.zeros(len(questions), np.intp)
+        looks = np.empty((len(self.cells.centroids), len(questions)), bool)
+        for part in blocks(len(questions), TOGETHER):
+            near = self.cells.products(questions[part])
+            nearest[part] = near.argmax(axis=1)
+            looks[:, part] = (near >= kth_best(near, count)[:, None]).T
+        return nearest, looks
+
+    def _begin(self, found: Candidates, scaled: Floats, nearest: Indices, depth: int) -> None:
+        """Let each question know how near its `depth` best rows are at least, by those whose first cell is its own."""
+        order, starts = _by_cell(nearest, len(self.cells.centroids))
+        for cell in np.flatnonzero(np.diff(starts)).tolist():
+            asking = order[starts[cell] : starts[cell + 1]].astype(np.intp)
+            products = self._products(self.steps[slice(*self.starts[cell : cell + 2].tolist())], scaled, asking)
             if len(products) >= depth:
-                found.raise_least(np.array([number]), np.partition(products, -depth)[-depth])
+                found.raise_least(asking, kth_best(products.T, depth))
 
-    def _products(self, cell: int, scaled: Floats) -> tuple[NDArray[np.int32], Floats]:
-        """The rows of a cell (r,), and their products with some questions (q, d) in steps: (q, r)."""
-        part = slice(int(self.starts[cell]), int(self.starts[cell + 1]))
-        return self.rows[part], np.asarray(scaled @ self.steps[part].astype(np.float32).T)
+    def _places(self, cell: int) -> Indices:
+        """The places of the rows of a cell, (r,): those whose first it is, then those whose second."""
+        second = slice(*self.second_starts[cell : cell + 2].tolist())
+        return np.concatenate([np.arange(*self.starts[cell : cell + 2].tolist()), self.second[second]])
+
+    def _products(self, steps: NDArray[np.int16], scaled: Floats, asking: Indices) -> Floats:
+        """The products of some rows (r, d) with those of the questions that ask, (r, a), all in steps."""
+        return np.asarray(steps.astype(np.float32) @ scaled.take(asking, axis=0).T)
+
+
+def _by_cell(cells: Indices, count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by cell (n,), each cell's in their order, and where each cell's begin (c + 1,)."""
+    starts = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=count))])
+    return np.argsort(cells, kind="stable").astype(np.int32), starts
 
 
 def _error(dimension: int) -> float:
@@ -131,15 +174,20 @@ def _error(dimension: int) -> float:
     return float(dimension**0.5 * 0.5 / COARSE)
 
 
-def _ranks(cells: Cells, own: Indices, vectors: Floats, asking: Floats, depth: int) -> list[Indices]:
+def _ranks(cells: Cells, both: Indices, vectors: Floats, asking: Asked, depth: int) -> list[Indices]:
     """For each asking vector the ranks from 1, by nearness to it, of the cells of its `depth` nearest rows.
 
-    Equally near cells share the first of their ranks, and what equals the asking vector is none of its nearest.
+    Of the two cells of a row (2, n) it is the nearer one, and a row that is looked at in any case has rank 1. Equally
+    near cells share the first of their ranks, and what equals the asking vector is none of its nearest.
     """
     ranks = []
-    for products, top in zip(cells.products(asking), dense_top(asking, vectors, depth + 1), strict=True):
+    given = asking.rows or [np.zeros(0, np.intp)] * len(asking.vectors)
+    tops = dense_top(asking.vectors, vectors, depth + 1)
+    for products, top, rows in zip(cells.products(asking.vectors), tops, given, strict=True):
         others = top.rows[top.scores < SAME][:depth]
-        ranks.append((products > products[own[others], None]).sum(axis=1) + 1)
+        nearer = products[both[:, others]].max(axis=0)
+        rank = (products > nearer[:, None]).sum(axis=1) + 1
+        ranks.append(np.where(np.isin(others, rows), 1, rank))
     return ranks
 
 

@@ -50,6 +50,38 @@ class Cells:
         parts = [self.products(vectors[part]).argmax(axis=1) for part in blocks(len(vectors))]
         return np.concatenate(parts) if parts else np.zeros(0, np.intp)
 
+    def own_and_second(self, vectors: Floats) -> tuple[Indices, Indices]:
+        """The cell of each row and a second one, which a question that is far from the first may be near to.
+
+        The second centroid leaves a residual that is short and as little parallel to that of the first as can be (SOAR:
+        Sun et al., Improved Indexing for Approximate Nearest Neighbor Search, NeurIPS 2023, with λ = 1). With one
+        centroid the second cell is the first.
+        """
+        between = self.centroids @ self.centroids.T
+        parts = [self._two(coarse(vectors[part]), between) for part in blocks(len(vectors))]
+        own, second = zip(*parts, strict=True) if parts else ((), ())
+        nothing = np.zeros(0, np.intp)
+        return np.concatenate([nothing, *own]), np.concatenate([nothing, *second])
+
+    def _two(self, rows: Floats, between: Floats) -> tuple[Indices, Indices]:
+        """Those of some rows on the coarse grid; `between` (c, c) are the centroids' products, exact like all here."""
+        near = rows @ self.centroids.T
+        own = near.argmax(axis=1)
+        lengths, squares = (rows * rows).sum(axis=1), between.diagonal()
+        to_own = near[np.arange(len(rows)), own]
+        residual = lengths - 2.0 * to_own + squares[own]
+        weight = np.divide(1.0, residual, out=np.zeros_like(residual), where=residual > 0)
+        loss = between[own]  # (x − c₁)·(x − c₂), then squared and weighed, then |x − c₂|² − |x|² added
+        loss -= near
+        loss += (lengths - to_own)[:, None]
+        loss *= loss
+        loss *= weight[:, None]
+        near *= np.float32(2.0)
+        loss -= near
+        loss += squares
+        loss[np.arange(len(rows)), own] = np.inf
+        return own, loss.argmin(axis=1) if loss.shape[1] > 1 else own
+
 
 def kth_best(products: Floats, k: int) -> Floats:
     """The k-th largest value of each row, or the smallest where there are fewer: (n,)."""

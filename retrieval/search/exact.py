@@ -102,6 +102,26 @@ class LexicalIndex:
                 scores += np.where(chunks[places] == wanted, index["data"][part][places], np.float32(0.0))
         return np.asarray(np.round(scores, COSINE_DECIMALS), np.float64)
 
+    def sharing(self, texts: Sequence[str], most: int) -> list[NDArray[np.intp]]:
+        """For each text the chunks that have one of its tokens which at most `most` chunks have, a chunk once a token.
+
+        No chunk of a text without such a token.
+        """
+        nothing = np.zeros(0, np.intp)
+        known: dict[str, NDArray[np.intp]] = {}
+        found = []
+        for text in texts:
+            tokens = self._known(text)
+            known |= {token: self._with(token, most) for token in tokens if token not in known}
+            found.append(np.concatenate([nothing, *(known[token] for token in tokens)]))
+        return found
+
+    def _with(self, token: str, most: int) -> NDArray[np.intp]:
+        """The chunks that have a known token; none where they are more than `most`."""
+        index, number = self._index.scores, self._index.vocab_dict[token]
+        begin, end = index["indptr"][number : number + 2].tolist()
+        return np.asarray(index["indices"][begin : end if end - begin <= most else begin], np.intp)
+
     def _known(self, question: str) -> list[str]:
         """The tokens of a question that some chunk has."""
         vocabulary = self._index.vocab_dict if self._index is not None else {}

@@ -62,15 +62,15 @@ def _cosines() -> dict[str, Any]:
 
     from hopbench.retrieval.graph.build.all_pairs import exact_pairs
     from hopbench.retrieval.graph.build.cell_pairs import cell_pairs
-    from hopbench.retrieval.search.cell_search import CellSearch
+    from hopbench.retrieval.search.cell_search import Asked, CellSearch
     from hopbench.retrieval.support.arithmetic import on_grid
 
     drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0
     drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:])
     exact = exact_pairs(drawn.astype(np.float32), top_k=50, floor=0.5)
     near, effort = cell_pairs(drawn.astype(np.float32), top_k=10, floor=0.5)
-    by_cells = CellSearch.fit(on_grid(drawn), on_grid(drawn[::5]))
-    top = by_cells.top(on_grid(drawn[::40]), 20)
+    by_cells = CellSearch.fit(on_grid(drawn), Asked(on_grid(drawn[::5])))
+    top = by_cells.top(Asked(on_grid(drawn[::40])), 20)
     found = [part for one in top for part in (one.rows, one.scores)]
     digests = [_digest(part.tobytes()) for part in (*exact, *near, *by_cells.arrays().values(), *found)]
     return {"pairs": len(exact.first), "effort": [float(value) for value in effort], "digests": digests}

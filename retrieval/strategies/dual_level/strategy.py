@@ -25,7 +25,7 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index import Arrays, Batch, Keywords, Linker, nearest_rows, spread
+from hopbench.retrieval.index import Arrays, Asked, Batch, Keywords, Linker, nearest_rows, spread
 from hopbench.retrieval.question.entities import question_keywords
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import TopRows, dense_top
@@ -147,7 +147,7 @@ class DualLevel(Strategy):
         """The `entities` nearest to each of (q, d) keyword vectors."""
         index, what = task.batch.index, f"{self.entity_text} entities"
         known = self._entity_vectors(task)
-        return nearest_rows(index, what, known, lambda: spread(index.vectors), questions, self.entities)
+        return nearest_rows(index, what, known, lambda: Asked(spread(index.vectors)), Asked(questions), self.entities)
 
     def _entity_vectors(self, task: _Task) -> Vectors:
         """Embeddings of the graph's entities, (m, d) in the adjacency's order, made once and kept with the graph."""

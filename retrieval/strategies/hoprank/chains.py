@@ -6,12 +6,13 @@ Evidence of three hops and more is a chain of passages: the last one is known by
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
 from hopbench.retrieval.strategies.hoprank.word_links import WordLinks
-from hopbench.retrieval.strategies.hoprank.words import Floats
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +32,16 @@ class Chains:
     def of(cls, question: ReadQuestion, close: Floats, links: WordLinks, sure: Floats) -> Chains:
         """Chains of candidates by how close they come to the question's words, `close` (k, w); `sure` (p,) is σ."""
         link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure
-        one, other = np.triu_indices(len(sure))
+        one, other = _two_of(len(sure))
         together = question.together(close, np.maximum(close[one], close[other]))
         return cls(
             linked=together * np.maximum(link[:, one], link[:, other]),
             onward=np.maximum(link[one, other], link[other, one]),
             sure=sure[one] * sure[other],
         )
+
+
+@cache
+def _two_of(count: int) -> tuple[Numbers, Numbers]:
+    """The first and the second of each pair of partners, a partner with itself among them."""
+    return np.triu_indices(count)

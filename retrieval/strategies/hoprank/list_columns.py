@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -19,8 +19,8 @@ class ListColumns:
     """Facts about the k best candidates, best first, of which trees read the first r.
 
     `score` (k,) is what they are ordered by, `first_score` and `pool_score` (k,) are those of the first pass and of the
-    pool; `base` (k, 12) and `paths` (k, 6) are features of the linear score. `anchor` (k,) tells the anchors of the last
-    pass that lead to another candidate, `own` (k,) is the entity each is titled by.
+    pool; `base` (k, 12) and `paths` (k, 6) are features of the linear score. `anchor` (k,) tells the anchors of the
+    last pass that lead to another candidate, `own` (k,) is the entity each is titled by.
     `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
     into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none. `cosine` (r,) and
     `alike` (r, r) are the cosines of those that are read with the question and with each other.
@@ -54,7 +54,12 @@ class ListColumns:
         """The same of the first `PARTNERS`, (1, p): a factor of what stands in columns of partners."""
         return self.sure[..., None, :PARTNERS]
 
-    @cached_property
+    @property
     def above(self) -> Flags:
         """Whether the column's candidate stands above the row's, (k, k), the same for all lists."""
-        return np.tri(self.score.shape[-1], k=-1, dtype=bool)
+        return _below_diagonal(self.score.shape[-1])
+
+
+@cache
+def _below_diagonal(size: int) -> Flags:
+    return np.tri(size, k=-1, dtype=bool)

@@ -13,8 +13,8 @@ import numpy as np
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.features import Facts, Feature, in_any_order, of_each
-from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, ListFacts
 from hopbench.retrieval.strategies.hoprank.list_columns import TOP
+from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
 from hopbench.retrieval.strategies.hoprank.standing import STANDING
@@ -102,7 +102,7 @@ def cosine(facts: Facts) -> Floats:
 def like_best(facts: Facts) -> Floats:
     """The larger cosine of it and the first two, itself aside."""
     alike = facts.alike[..., :2]
-    others = ~np.eye(*alike.shape[-2:], dtype=bool)
+    others = 1.0 - np.eye(*alike.shape[-2:])
     return np.asarray((alike * others).max(axis=-1))
 
 

@@ -89,8 +89,11 @@ class ReadQuestion:
     def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
         """Which question words occur in each of k ranges of word positions, (k, w)."""
         positions, owner = expand_ranges(begin, end)
-        word = self.which(words.numbers[positions])
-        hit = np.flatnonzero(word != UNKNOWN)
+        numbers = words.numbers[positions]
+        mask, which, _ = self._by_remainder
+        word = which[numbers & mask]
+        hit = np.flatnonzero(word != UNKNOWN)  # few, so that only these need be compared
+        hit = hit[self.numbers[word[hit]] == numbers[hit]]
         inside = np.zeros((len(begin), len(self.numbers)), bool)
         inside[owner[hit], word[hit]] = True
         return inside

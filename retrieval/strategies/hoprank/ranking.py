@@ -69,9 +69,16 @@ class _PathFinder:
     def __init__(self, candidates: Candidates, passed: Passed, index: Index, seeds: Sequence[int]) -> None:
         self._seen, self._index, self._seeds = candidates.corpus, index, seeds
         self._paths = [paths for _, paths in passed if paths is not None]
+        self._known: dict[tuple[int, int | None], tuple[Step, ...]] = {}
 
     def steps_to(self, chunk: int, before: int | None = None) -> tuple[Step, ...]:
         """The steps of the best path of the last pass (of the pass `before`) into a chunk; none without an edge."""
+        key = chunk, before  # a few anchors lead to all hits
+        if key not in self._known:
+            self._known[key] = self._found(chunk, before)
+        return self._known[key]
+
+    def _found(self, chunk: int, before: int | None) -> tuple[Step, ...]:
         paths = self._paths[:before]
         if not paths:
             return ()

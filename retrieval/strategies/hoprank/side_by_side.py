@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -20,14 +20,14 @@ _COLUMNS = tuple(column.name for column in fields(ListColumns) if column.name !=
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SideBySide(ListColumns):
-    """The facts about n `lists` of k candidates, of each of which r are read: every array has them on its first axis."""
+    """The facts about n `lists` of k candidates, r of which are read: every array has them on its first axis."""
 
     lists: Sequence[ListFacts]
 
     @classmethod
     def of(cls, lists: Sequence[ListFacts]) -> Self:
         """Lists of the same size."""
-        columns = {name: np.stack([getattr(one, name) for one in lists]) for name in _COLUMNS}
+        columns: dict[str, Any] = {name: np.stack([getattr(one, name) for one in lists]) for name in _COLUMNS}
         return cls(**columns, lists=lists)
 
     @property

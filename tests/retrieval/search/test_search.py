@@ -115,6 +115,16 @@ def test_bm25_of_some_chunks_is_that_of_all(question: str) -> None:
     assert index.scores(question)[rows].tolist() == index.scores_of(question, rows).tolist()
 
 
+def test_chunks_that_share_a_rare_word() -> None:
+    index = LexicalIndex(["Ohio River", "Ohio flows", "Ohio, Iowa", "the"])
+
+    found = index.sharing(["the River of Iowa", "Ohio", "Iowa Iowa", ""], 2)
+
+    assert [[0, 2], [], [2], []] == [sorted(set(rows.tolist())) for rows in found]
+    assert [0, 1, 2] == index.sharing(["Ohio"], 3)[0].tolist()
+    assert [[]] == [rows.tolist() for rows in LexicalIndex(["the"]).sharing(["Ohio"], 2)]  # a corpus without a token
+
+
 def random_vectors(seed: int, rows: int) -> NDArray[np.float32]:
     vectors = np.random.default_rng(seed).normal(size=(rows, 16))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)

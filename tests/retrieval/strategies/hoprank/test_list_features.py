@@ -14,6 +14,7 @@ from hopbench.retrieval.strategies.hoprank import list_features as features
 from hopbench.retrieval.strategies.hoprank.list_facts import LISTED, READ, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.scoring import passes
+from hopbench.retrieval.strategies.hoprank.side_by_side import SideBySide
 from hopbench.retrieval.strategies.hoprank.weights import shipped
 from hopbench.retrieval.types import Counters
 
@@ -83,6 +84,17 @@ def test_a_list_has_every_feature_of_its_best_candidates(index: Index) -> None:
         kinds = paths.best[last.chunks.searchsorted(facts.chunks)]
         assert [not reached for reached in (kinds >= 0).tolist()] == (facts.best_edge == 0).tolist()
     assert len(tree_names()) == len(set(tree_names()))
+
+
+def test_lists_side_by_side_have_the_features_that_each_has_alone(index: Index) -> None:
+    found = [
+        list_facts(candidates, list(passes(candidates, shipped(), 8)))
+        for candidates in HopRank().candidates(Batch(index, ASKED), Counters())
+    ]
+    by_size = [one for one in found if one.size == found[0].size]
+    assert len(by_size) > 1
+    for order in (by_size, by_size[::-1]):
+        assert tree_features(SideBySide.of(order)).tolist() == [tree_features(one).tolist() for one in order]
 
 
 def test_the_pool_alone_is_no_list(index: Index) -> None:

@@ -77,7 +77,7 @@ def test_titles_in_chunks_by_their_definition(listed: list[ListFacts]) -> None:
 
 def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, read, close = facts.word_links, Read(facts), facts.closeness
+        links, read, close = facts.sentence_links, Read(facts), facts.closeness
         question, first = facts.candidates.question, close.read.first
         with_title = [
             np.maximum(close.sentence[first[chunk] + place], close.sentence[first[chunk]])
@@ -120,7 +120,7 @@ def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
 def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
         links, close = facts.word_links, facts.closeness.chunk
-        sure, share = facts.partners_sure.tolist(), facts.candidates.question.share
+        sure, share = facts.sure[:PARTNERS].tolist(), facts.candidates.question.share
         partners = range(len(sure))
         link = [
             [max(links.title[one, p], links.holds[one, p], min(links.rare[one, p], 1.0)) * sure[p] for p in partners]
