@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +36,7 @@ from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
-from hopbench.retrieval.index import Index
+from hopbench.retrieval.index import INDEX_VALUES, Index, Memo, ReadCache
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.types import Chunk, Passage, Question, Triple
 
@@ -167,6 +167,11 @@ class CountingStore:
     def close(self) -> None:
         """Pass on."""
         self.inner.close()
+
+
+def fresh(index: Index, store: Any) -> Index:
+    """The same index over another store, with nothing kept of what was read before."""
+    return replace(index, store=store, reads=ReadCache(), memo=Memo(INDEX_VALUES))
 
 
 @contextmanager

@@ -30,12 +30,14 @@ TOGETHER = {
     "tests/flows/cli/test_graph_list.py": "Neo4j",
     "tests/retrieval/graph/stores/test_neo4j_faults.py": "Neo4j",
     "tests/retrieval/graph/stores/test_stores.py": "Neo4j",
-    "tests/retrieval/graph/stores/test_neo4j_store.py": "Neo4j",
-    "tests/retrieval/graph/stores/test_neo4j_mapping.py": "Neo4j",
+    **{
+        f"tests/retrieval/graph/stores/test_neo4j_{name}.py": "Neo4j"
+        for name in ("mapping", "plans", "rankings", "store")
+    },
 }
 # Begun first, longest first, so that no worker is left with a long file at the end. A new file need not stand here.
 LONGEST = (
-    "tests/retrieval/graph/stores/test_neo4j_store.py",
+    "tests/retrieval/graph/stores/test_neo4j_rankings.py",
     "tests/flows/cli/test_explain.py",
     "tests/flows/cli/test_ragas.py",
     "tests/flows/cli/test_judge.py",

@@ -39,7 +39,8 @@ def test_and_in_a_second_one_by_the_definition(fitted: CellSearch) -> None:
     rows, centroids = coarse(VECTORS).astype(np.float64), fitted.cells.centroids.astype(np.float64)
     for row, first, other in zip(rows, own.tolist(), second.tolist(), strict=True):
         residual, beyond = row - centroids[first], row - centroids
-        loss = (beyond**2).sum(axis=1) + (beyond @ residual) ** 2 / max(residual @ residual, 1e-12)  # a row may be its centroid
+        length = max(residual @ residual, 1e-12)  # a row may be its centroid
+        loss = (beyond**2).sum(axis=1) + (beyond @ residual) ** 2 / length
         loss[first] = np.inf
         assert loss[other] == pytest.approx(loss.min(), abs=1e-5)
 
