@@ -127,6 +127,8 @@ class CellSearch:
             places = self._places(cell)
             products = self._products(self.steps.take(places, axis=0), scaled, asking)
             place, which = set_cells(products >= found.least[asking])
+            if not len(place):
+                continue
             # What is offered comes from the first cell of a row where the question looks into both.
             first = self.starts.searchsorted(places[place], "right") - 1
             kept = np.flatnonzero((first == cell) | ~looks[first, asking[which]])
