@@ -252,7 +252,7 @@ def test_a_machine_that_is_lost_while_it_ranks_costs_no_unit(
     from prefect.client.schemas.actions import WorkPoolCreate
 
     monkeypatch.setattr(work_pool, "SILENT_SECONDS", {"RUNNING": 20.0, "PENDING": 60.0})
-    with get_client(sync_client=True) as client:
+    with prefect_runtime.flow_settings(), get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name="lost", type="process"), overwrite=True)
     with ExitStack() as stack:
         first = stack.enter_context(worker_of("lost", prefect_runtime, home, tmp_path))
@@ -286,7 +286,7 @@ def test_a_second_process_that_works_for_a_pool_ranks_the_same(
     from prefect.client.schemas.actions import WorkPoolCreate
 
     left = sorted((home.scratch / "pool").glob("*"))  # of other tests
-    with get_client(sync_client=True) as client:
+    with prefect_runtime.flow_settings(), get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name="tests", type="process"), overwrite=True)
     with worker_of("tests", prefect_runtime, home, tmp_path):
         for runner in ((), ("--runner", "pool:tests", "--workers", "2")):
