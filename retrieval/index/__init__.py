@@ -15,7 +15,7 @@ from hopbench.retrieval.index.services import (
     Synonyms,
     TreeRelevance,
 )
-from hopbench.retrieval.search.cell_search import Asked
+from hopbench.retrieval.search.cell_recall import Asked
 
 __all__ = [
     "APPROXIMATE",

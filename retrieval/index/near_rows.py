@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index.index import APPROXIMATE, Index
-from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, Asked, CellSearch
+from hopbench.retrieval.search.cell_recall import Asked
+from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, CellSearch
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.support.notice import notice
 

@@ -9,15 +9,16 @@ and measured on another one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.cells import COARSE, Cells, blocks, coarse, kth_best
+from hopbench.retrieval.search.cell_recall import Asked, needed, ranks_of, share
+from hopbench.retrieval.search.cells import COARSE, Cells, Floats, Indices, blocks, coarse, kth_best
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import best_cells, exact_cosines, set_cells
@@ -28,21 +29,9 @@ VERSION = "cells-2"  # every change of what is found gives it another name
 LEAST_ROWS = 200_000  # of fewer, looking at all saves less than a millisecond a question (docs/scale.md)
 CELLS_PER_ROOT = 4.0  # of n rows, 4·√n cells: a fifth faster to ask than half as many, which are made in half the time
 DEPTHS = (3, 10, 60)  # results for which the cells to look into are counted; more results take those of the last
-RECALL = 0.975  # share of the sample's true nearest rows that must be found
-SAME = 1.0 - 1e-6  # cosine of a vector with itself
 TOGETHER = 1024  # questions that are compared with the centroids at a time
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
-
-Floats = NDArray[np.float32]
-Indices = NDArray[np.intp]
 _ARRAYS = ("starts", "rows", "steps", "second_starts", "second")
-
-
-class Asked(NamedTuple):
-    """Vectors (q, d) that ask, and for each, where given, rows to look at beside those of its cells."""
-
-    vectors: Floats
-    rows: Sequence[Indices] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +65,9 @@ class CellSearch:
             steps[part] = coarse(vectors[rows[part]]) * np.float32(COARSE)
         twice = np.flatnonzero((own != second)[rows]).astype(np.int32)
         in_order, second_starts = _by_cell(second[rows[twice]], len(cells.centroids))
-        ranks = {depth: _ranks(cells, np.stack([own, second]), vectors, asking, depth) for depth in DEPTHS}
-        probes = {depth: _needed(each[::2]) for depth, each in ranks.items()}
-        recalls = {depth: _share(each[1::2], probes[depth]) for depth, each in ranks.items()}
+        ranks = {depth: ranks_of(cells, np.stack([own, second]), vectors, asking, depth) for depth in DEPTHS}
+        probes = {depth: needed(each[::2]) for depth, each in ranks.items()}
+        recalls = {depth: share(each[1::2], probes[depth]) for depth, each in ranks.items()}
         return cls(vectors, cells, starts, rows, steps, second_starts, twice[in_order], probes, recalls)
 
     @classmethod
@@ -125,7 +114,7 @@ class CellSearch:
         for cell in np.flatnonzero(looks.any(axis=1)).tolist():
             asking = np.flatnonzero(looks[cell])
             places = self._places(cell)
-            products = self._products(self.steps.take(places, axis=0), scaled, asking)
+            products = _products(self.steps.take(places, axis=0), scaled, asking)
             place, which = set_cells(products >= found.least[asking])
             if not len(place):
                 continue
@@ -151,7 +140,7 @@ class CellSearch:
         order, starts = _by_cell(nearest, len(self.cells.centroids))
         for cell in np.flatnonzero(np.diff(starts)).tolist():
             asking = order[starts[cell] : starts[cell + 1]].astype(np.intp)
-            products = self._products(self.steps[slice(*self.starts[cell : cell + 2].tolist())], scaled, asking)
+            products = _products(self.steps[slice(*self.starts[cell : cell + 2].tolist())], scaled, asking)
             if len(products) >= depth:
                 found.raise_least(asking, kth_best(products.T, depth))
 
@@ -160,9 +149,10 @@ class CellSearch:
         second = slice(*self.second_starts[cell : cell + 2].tolist())
         return np.concatenate([np.arange(*self.starts[cell : cell + 2].tolist()), self.second[second]])
 
-    def _products(self, steps: NDArray[np.int16], scaled: Floats, asking: Indices) -> Floats:
-        """The products of some rows (r, d) with those of the questions that ask, (r, a), all in steps."""
-        return np.asarray(steps.astype(np.float32) @ scaled.take(asking, axis=0).T)
+
+def _products(steps: NDArray[np.int16], scaled: Floats, asking: Indices) -> Floats:
+    """The products of some rows (r, d) with those of the questions that ask, (r, a), all in steps."""
+    return np.asarray(steps.astype(np.float32) @ scaled.take(asking, axis=0).T)
 
 
 def _by_cell(cells: Indices, count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -174,32 +164,3 @@ def _by_cell(cells: Indices, count: int) -> tuple[NDArray[np.int32], NDArray[np.
 def _error(dimension: int) -> float:
     """How far a product with a row in whole steps may be from that with the row: |difference| ≤ √d · half a step."""
     return float(dimension**0.5 * 0.5 / COARSE)
-
-
-def _ranks(cells: Cells, both: Indices, vectors: Floats, asking: Asked, depth: int) -> list[Indices]:
-    """For each asking vector the ranks from 1, by nearness to it, of the cells of its `depth` nearest rows.
-
-    Of the two cells of a row (2, n) it is the nearer one, and a row that is looked at in any case has rank 1. Equally
-    near cells share the first of their ranks, and what equals the asking vector is none of its nearest.
-    """
-    ranks = []
-    given = asking.rows or [np.zeros(0, np.intp)] * len(asking.vectors)
-    tops = dense_top(asking.vectors, vectors, depth + 1)
-    for products, top, rows in zip(cells.products(asking.vectors), tops, given, strict=True):
-        others = top.rows[top.scores < SAME][:depth]
-        nearer = products[both[:, others]].max(axis=0)
-        rank = (products > nearer[:, None]).sum(axis=1) + 1
-        ranks.append(np.where(np.isin(others, rows), 1, rank))
-    return ranks
-
-
-def _needed(ranks: Sequence[Indices]) -> int:
-    """Into how many cells to look so that `RECALL` of the rows are found."""
-    ordered = np.sort(np.concatenate([np.ones(1, np.intp), *ranks]))
-    return int(ordered[int(np.ceil(RECALL * len(ordered))) - 1])
-
-
-def _share(ranks: Sequence[Indices], probes: int) -> float:
-    """The share of the rows that looking into so many cells finds."""
-    found = np.concatenate([np.ones(1, np.intp), *ranks]) <= probes
-    return round(float(found.mean()), 4)

@@ -62,7 +62,8 @@ def _cosines() -> dict[str, Any]:
 
     from hopbench.retrieval.graph.build.all_pairs import exact_pairs
     from hopbench.retrieval.graph.build.cell_pairs import cell_pairs
-    from hopbench.retrieval.search.cell_search import Asked, CellSearch
+    from hopbench.retrieval.search.cell_recall import Asked
+    from hopbench.retrieval.search.cell_search import CellSearch
     from hopbench.retrieval.support.arithmetic import on_grid
 
     drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0

@@ -74,14 +74,14 @@ def judged(asked: Sequence[tuple[Candidates, Passed]], weights: Weights) -> list
     if not weights.trees.trees or not all(passed[-1][1] for _, passed in asked):
         return [[] for _ in asked]
     lists = [list_facts(candidates, passed) for candidates, passed in asked]
-    first = _judged(lists, weights.trees)
+    first = _judged_by(lists, weights.trees)
     if not weights.second_trees.trees:
         return [[one] for one in first]
     again = [in_their_order(facts, one.value) for facts, one in zip(lists, first, strict=True)]
-    return [list(both) for both in zip(first, _judged(again, weights.second_trees), strict=True)]
+    return [list(both) for both in zip(first, _judged_by(again, weights.second_trees), strict=True)]
 
 
-def _judged(lists: Sequence[ListFacts], trees: Trees) -> list[Judged]:
+def _judged_by(lists: Sequence[ListFacts], trees: Trees) -> list[Judged]:
     """Those of each list that are read; lists of the same size have their features computed side by side."""
     found: dict[int, Judged] = {}
     by_size = sorted(range(len(lists)), key=lambda place: lists[place].size)

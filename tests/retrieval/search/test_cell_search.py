@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.retrieval.search.test_approximate import QUESTIONS, VECTORS, clustered, same
 
-from hopbench.retrieval.search.cell_search import DEPTHS, RECALL, Asked, CellSearch
+from hopbench.retrieval.search.cell_recall import RECALL, Asked
+from hopbench.retrieval.search.cell_search import DEPTHS, CellSearch
 from hopbench.retrieval.search.cells import coarse
 from hopbench.retrieval.search.exact import cosines, dense_top
 

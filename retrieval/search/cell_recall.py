@@ -1,0 +1,50 @@
+"""Into how many cells a search must look: by where the true nearest rows of a sample of questions lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hopbench.retrieval.search.cells import Cells, Floats, Indices
+from hopbench.retrieval.search.exact import dense_top
+
+RECALL = 0.975  # share of the sample's true nearest rows that must be found
+SAME = 1.0 - 1e-6  # cosine of a vector with itself
+
+
+class Asked(NamedTuple):
+    """Vectors (q, d) that ask, and for each, where given, rows to look at beside those of its cells."""
+
+    vectors: Floats
+    rows: Sequence[Indices] = ()
+
+
+def ranks_of(cells: Cells, both: Indices, vectors: Floats, asking: Asked, depth: int) -> list[Indices]:
+    """For each asking vector the ranks from 1, by nearness to it, of the cells of its `depth` nearest rows.
+
+    Of the two cells of a row (2, n) it is the nearer one, and a row that is looked at in any case has rank 1. Equally
+    near cells share the first of their ranks, and what equals the asking vector is none of its nearest.
+    """
+    ranks = []
+    given = asking.rows or [np.zeros(0, np.intp)] * len(asking.vectors)
+    tops = dense_top(asking.vectors, vectors, depth + 1)
+    for products, top, rows in zip(cells.products(asking.vectors), tops, given, strict=True):
+        others = top.rows[top.scores < SAME][:depth]
+        nearer = products[both[:, others]].max(axis=0)
+        rank = (products > nearer[:, None]).sum(axis=1) + 1
+        ranks.append(np.where(np.isin(others, rows), 1, rank))
+    return ranks
+
+
+def needed(ranks: Sequence[Indices]) -> int:
+    """Into how many cells to look so that `RECALL` of the rows are found."""
+    ordered = np.sort(np.concatenate([np.ones(1, np.intp), *ranks]))
+    return int(ordered[int(np.ceil(RECALL * len(ordered))) - 1])
+
+
+def share(ranks: Sequence[Indices], probes: int) -> float:
+    """The share of the rows that looking into so many cells finds."""
+    found = np.concatenate([np.ones(1, np.intp), *ranks]) <= probes
+    return round(float(found.mean()), 4)
