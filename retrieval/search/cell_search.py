@@ -22,35 +22,34 @@ from hopbench.retrieval.search.cells import COARSE, Cells, Floats, Indices, bloc
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import best_cells, exact_cosines, set_cells
-from hopbench.retrieval.support.blas import one_blas_thread
+from hopbench.retrieval.support.blas import in_threads
 from hopbench.retrieval.support.csr import Lists
 
-VERSION = "cells-2"  # every change of what is found gives it another name
+VERSION = "cells-3"  # every change of what is found gives it another name
 LEAST_ROWS = 200_000  # of fewer, looking at all saves less than a millisecond a question (docs/scale.md)
 CELLS_PER_ROOT = 4.0  # of n rows, 4·√n cells: a fifth faster to ask than half as many, which are made in half the time
 DEPTHS = (3, 10, 60)  # results for which the cells to look into are counted; more results take those of the last
 TOGETHER = 1024  # questions that are compared with the centroids at a time
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
-_ARRAYS = ("starts", "rows", "steps", "second_starts", "second")
+GROUP = 64  # cells that a thread looks into before it says what it has found
+_ARRAYS = ("own", "starts", "rows", "steps")
 
 
 @dataclass(frozen=True, eq=False)
 class CellSearch:
-    """Rows of `vectors` (n, d) in c `cells`: cell i has `rows[starts[i] : starts[i + 1]]`.
+    """Rows of `vectors` (n, d) in c `cells`: cell i has `rows[starts[i] : starts[i + 1]]`, `own` (n,) is a row's first.
 
-    `steps` (n, d) are the vectors in the order of `rows`, in whole steps of 2⁻¹¹, which lie side by side where they are
-    multiplied together and take half the memory. Cell i is the second one of the rows at the places
-    `second[second_starts[i] : second_starts[i + 1]]` of that order. `probes` and `recalls` are by `DEPTHS`: into how
-    many cells a question looks, and what share of the nearest rows it finds there.
+    `steps` (≤ 2n, d) are the vectors of `rows` in whole steps of 2⁻¹¹, which lie side by side where they are multiplied
+    together and take half the memory. `probes` and `recalls` are by `DEPTHS`: into how many cells a question looks, and
+    what share of the nearest rows it finds there.
     """
 
     vectors: Floats
     cells: Cells
+    own: NDArray[np.int32]
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     steps: NDArray[np.int16]
-    second_starts: NDArray[np.int64]
-    second: NDArray[np.int32]
     probes: Mapping[int, int]
     recalls: Mapping[int, float]
 
@@ -59,16 +58,16 @@ class CellSearch:
         """Put (n, d) unit vectors on the grid into cells; `asking` is a sample of what will be searched for."""
         cells = Cells.fit(vectors, max(round(CELLS_PER_ROOT * len(vectors) ** 0.5), 1))
         own, second = cells.own_and_second(vectors)
-        rows, starts = _by_cell(own, len(cells.centroids))
-        steps = np.empty(vectors.shape, np.int16)
+        twice = np.flatnonzero(own != second)
+        order, starts = _by_cell(np.concatenate([own, second[twice]]), len(cells.centroids))
+        rows = np.concatenate([np.arange(len(own)), twice]).astype(np.int32)[order]
+        steps = np.empty((len(rows), vectors.shape[1]), np.int16)
         for part in blocks(len(rows)):
             steps[part] = coarse(vectors[rows[part]]) * np.float32(COARSE)
-        twice = np.flatnonzero((own != second)[rows]).astype(np.int32)
-        in_order, second_starts = _by_cell(second[rows[twice]], len(cells.centroids))
         ranks = {depth: ranks_of(cells, np.stack([own, second]), vectors, asking, depth) for depth in DEPTHS}
         probes = {depth: needed(each[::2]) for depth, each in ranks.items()}
         recalls = {depth: share(each[1::2], probes[depth]) for depth, each in ranks.items()}
-        return cls(vectors, cells, starts, rows, steps, second_starts, twice[in_order], probes, recalls)
+        return cls(vectors, cells, own.astype(np.int32), starts, rows, steps, probes, recalls)
 
     @classmethod
     def of_arrays(cls, vectors: Floats, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -94,9 +93,7 @@ class CellSearch:
         """The best `depth` of the rows found for each question; of all rows beyond the last of `DEPTHS`."""
         if depth > DEPTHS[-1] or not len(asked.vectors):
             return dense_top(asked.vectors, self.vectors, depth)
-        # Two threads would wait for each other at products of so few rows, and take twice the time of both.
-        with one_blas_thread():
-            asking, rows = self._found(asked.vectors, depth)
+        asking, rows = self._found(asked.vectors, depth)
         more = Lists.of(asked.rows)
         pairs = np.concatenate([asking * len(self.vectors) + rows, more.owner * len(self.vectors) + more.values])
         asking, rows = np.divmod(np.unique(pairs), len(self.vectors))
@@ -111,19 +108,29 @@ class CellSearch:
         nearest, looks = self._cells_of(questions, self.probes[next(each for each in DEPTHS if depth <= each)])
         scaled = questions / np.float32(COARSE)
         self._begin(found, scaled, nearest, depth)
-        for cell in np.flatnonzero(looks.any(axis=1)).tolist():
-            asking = np.flatnonzero(looks[cell])
-            places = self._places(cell)
-            products = _products(self.steps.take(places, axis=0), scaled, asking)
-            place, which = set_cells(products >= found.least[asking])
-            if not len(place):
-                continue
-            # What is offered comes from the first cell of a row where the question looks into both.
-            first = self.starts.searchsorted(places[place], "right") - 1
-            kept = np.flatnonzero((first == cell) | ~looks[first, asking[which]])
-            which, place = which[kept], place[kept]
-            found.offer(asking[which], self.rows[places[place]].astype(np.intp), products[place, which])
+        in_threads(lambda cells: self._look(found, scaled, looks, cells), blocks(len(looks), GROUP))
         return found.remaining()
+
+    def _look(self, found: Candidates, scaled: Floats, looks: NDArray[np.bool_], cells: slice) -> None:
+        """Offer each question what may be among its best in those of the `cells` that it looks into, `looks` (c, q)."""
+        cell, asking = set_cells(looks[cells])
+        ends = cell.searchsorted(np.arange(len(looks[cells]) + 1)).tolist()
+        parts = []
+        for number, (begin, end) in enumerate(pairwise(ends), cells.start):
+            who, places = asking[begin:end], slice(*self.starts[number : number + 2].tolist())
+            if not len(who):
+                continue
+            products = _products(self.steps[places], scaled, who)
+            at = np.flatnonzero(products >= found.least[who])
+            place, which = np.divmod(at, len(who))
+            parts.append((who[which], self.rows[places][place], np.full(len(at), number), products.ravel()[at]))
+        if not parts:
+            return
+        asking, rows, cell, near = map(np.concatenate, zip(*parts, strict=True))
+        # Of a row's two cells, where the question looks into both, the first one offers it.
+        own = self.own[rows]
+        kept = (own == cell) | ~looks[own, asking]
+        found.offer(asking[kept], rows[kept], near[kept])
 
     def _cells_of(self, questions: Floats, count: int) -> tuple[Indices, NDArray[np.bool_]]:
         """The cell nearest to each question, and into which each looks, (c, q): the `count` nearest."""
@@ -138,16 +145,14 @@ class CellSearch:
     def _begin(self, found: Candidates, scaled: Floats, nearest: Indices, depth: int) -> None:
         """Let each question know how near its `depth` best rows are at least, by those whose first cell is its own."""
         order, starts = _by_cell(nearest, len(self.cells.centroids))
-        for cell in np.flatnonzero(np.diff(starts)).tolist():
+
+        def within(cell: int) -> None:
             asking = order[starts[cell] : starts[cell + 1]].astype(np.intp)
             products = _products(self.steps[slice(*self.starts[cell : cell + 2].tolist())], scaled, asking)
             if len(products) >= depth:
                 found.raise_least(asking, kth_best(products.T, depth))
 
-    def _places(self, cell: int) -> Indices:
-        """The places of the rows of a cell, (r,): those whose first it is, then those whose second."""
-        second = slice(*self.second_starts[cell : cell + 2].tolist())
-        return np.concatenate([np.arange(*self.starts[cell : cell + 2].tolist()), self.second[second]])
+        in_threads(within, np.flatnonzero(np.diff(starts)).tolist())
 
 
 def _products(steps: NDArray[np.int16], scaled: Floats, asking: Indices) -> Floats:

@@ -2,19 +2,64 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
+from threading import Lock
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+T = TypeVar("T")
 
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Let BLAS use one thread within; where several threads of the process ask for it, the first one decides."""
-    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
-    return limit
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread within: in all of the process, until the last of the threads that ask for it leaves."""
+    _limit().enter()
+    try:
+        yield
+    finally:
+        _limit().leave()
+
+
+def in_threads(work: Callable[[T], None], parts: Iterable[T]) -> None:
+    """Do each part of the work on one of as many threads as BLAS has; BLAS itself then uses one in each."""
+    threads = _limit().threads()
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, parts):
+            pass
+
+
+@dataclass
+class _Limit:
+    """The BLAS libraries that are loaded by now, NumPy's among them, and how many ask for one thread of theirs."""
+
+    libraries: ThreadpoolController = field(default_factory=ThreadpoolController)
+    entered: int = 0
+    restored: ExitStack = field(default_factory=ExitStack)
+    lock: Lock = field(default_factory=Lock)
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.entered == 0:
+                self.restored.enter_context(self.libraries.limit(limits=1, user_api="blas"))
+            self.entered += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.entered -= 1
+            if self.entered == 0:
+                self.restored.close()
+
+    def threads(self) -> int:
+        """How many threads BLAS uses now."""
+        return max((each["num_threads"] for each in self.libraries.info() if each["user_api"] == "blas"), default=1)
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    """The BLAS libraries that are loaded by now, NumPy's among them; looked up once, which takes milliseconds."""
-    return ThreadpoolController()
+def _limit() -> _Limit:
+    """Looked up once, which takes milliseconds."""
+    return _Limit()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,11 +9,11 @@ from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.neighbours import Candidates, Indices, Pairs
 from hopbench.retrieval.search.topk import kth_at_least, set_cells
 from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.blas import in_threads
 
 TILE_ROWS = 1024  # a tile of 1024 × 1024 products is 4 MB: within the cache
 
 Vectors = NDArray[np.float32]
-T = TypeVar("T")
 
 
 def exact_pairs(vectors: Vectors, *, top_k: int, floor: float) -> Pairs:
@@ -54,13 +50,3 @@ def _offer_between(found: Candidates, vectors: Vectors, rows: Indices, others: I
     found.offer(rows[here], others[there], products[here, there])
     here, there = set_cells(products >= found.least[others])
     found.offer(others[there], rows[here], products[here, there])
-
-
-def in_threads(work: Callable[[T], None], parts: Iterable[T]) -> None:
-    """Do each part of the work on one of as many threads as BLAS has; BLAS itself then uses one in each."""
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    threads = max((library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1)
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, parts):
-            pass

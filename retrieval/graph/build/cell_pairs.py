@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.build.all_pairs import Vectors, in_threads, offer_within
+from hopbench.retrieval.graph.build.all_pairs import Vectors, offer_within
 from hopbench.retrieval.search.cells import Cells, blocks, kth_best
 from hopbench.retrieval.search.neighbours import Candidates, Indices, Pairs
 from hopbench.retrieval.search.samples import true_neighbours
 from hopbench.retrieval.search.topk import set_cells
 from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.blas import in_threads
 
 CELLS_PER_ROOT = 2.0  # of n rows, 2·√n cells: twice and four times as many took 26% and 120% longer at 100,000
 RECALL = 0.98  # share of a sample's true neighbours that must be found
