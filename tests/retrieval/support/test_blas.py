@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from hopbench.retrieval.support.blas import one_blas_thread
+from hopbench.retrieval.support.blas import in_threads, one_blas_thread
 
 
 def threads() -> set[int]:
     """Of NumPy's own BLAS, once it is loaded; SciPy's may have been loaded after the libraries were looked up."""
     return {each["num_threads"] for each in threadpool_info() if f"{os.sep}numpy.libs{os.sep}" in each["filepath"]}
+
+
+def divide(number: int) -> None:
+    assert 1 // number
 
 
 def fails_within() -> None:
@@ -27,4 +31,31 @@ def test_one_thread_within_and_those_of_before_after_an_error() -> None:
     with threadpool_limits(2, "blas"):
         with pytest.raises(ZeroDivisionError):
             fails_within()
+        assert threads() == {2}
+
+
+def test_the_last_that_leaves_gives_the_threads_back() -> None:
+    """As when two threads of a process rank: the first one in is the first one out."""
+    first, second = one_blas_thread(), one_blas_thread()
+    with threadpool_limits(2, "blas"):
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}
+
+
+def test_parts_are_done_in_threads_each_with_one_of_blas() -> None:
+    seen: list[tuple[int, set[int]]] = []
+    with threadpool_limits(2, "blas"):
+        in_threads(lambda part: seen.append((part, threads())), range(5))
+        assert sorted(seen) == [(part, {1}) for part in range(5)]
+        assert threads() == {2}
+
+
+def test_an_error_of_a_part_is_raised_and_the_threads_are_given_back() -> None:
+    with threadpool_limits(2, "blas"):
+        with pytest.raises(ZeroDivisionError):
+            in_threads(divide, [1, 0, 1])
         assert threads() == {2}
