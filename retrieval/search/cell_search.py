@@ -21,7 +21,7 @@ from hopbench.retrieval.search.cell_recall import Asked, needed, ranks_of, share
 from hopbench.retrieval.search.cells import COARSE, Cells, Floats, Indices, blocks, coarse, kth_best
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.search.neighbours import Candidates
-from hopbench.retrieval.search.topk import best_cells, exact_cosines, set_cells
+from hopbench.retrieval.search.topk import best_cells, exact_cosines, kth_at_least, set_cells
 from hopbench.retrieval.support.blas import in_threads
 from hopbench.retrieval.support.csr import Lists
 
@@ -29,8 +29,9 @@ VERSION = "cells-3"  # every change of what is found gives it another name
 LEAST_ROWS = 200_000  # of fewer, looking at all saves less than a millisecond a question (docs/scale.md)
 CELLS_PER_ROOT = 4.0  # of n rows, 4·√n cells: a fifth faster to ask than half as many, which are made in half the time
 DEPTHS = (3, 10, 60)  # results for which the cells to look into are counted; more results take those of the last
-TOGETHER = 1024  # questions that are compared with the centroids at a time
+TOGETHER = 256  # questions that a thread compares with the centroids at a time
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
+NEAREST = 512  # groups of cells whose maxima tell which are nearest
 GROUP = 64  # cells that a thread looks into before it says what it has found
 _ARRAYS = ("own", "starts", "rows", "steps")
 
@@ -105,13 +106,12 @@ class CellSearch:
     def _found(self, questions: Floats, depth: int) -> tuple[Indices, Indices]:
         """Who asks and rows, few more than the `depth` best of the cells that each looks into."""
         found = Candidates(self.vectors, depth, -np.inf, questions, error=_error(self.vectors.shape[1]))
-        nearest, looks = self._cells_of(questions, self.probes[next(each for each in DEPTHS if depth <= each)])
+        looks = self._cells_of(questions, self.probes[next(each for each in DEPTHS if depth <= each)])
         scaled = questions / np.float32(COARSE)
-        self._begin(found, scaled, nearest, depth)
-        in_threads(lambda cells: self._look(found, scaled, looks, cells), blocks(len(looks), GROUP))
+        in_threads(lambda cells: self._look(found, scaled, looks, cells, depth), blocks(len(looks), GROUP))
         return found.remaining()
 
-    def _look(self, found: Candidates, scaled: Floats, looks: NDArray[np.bool_], cells: slice) -> None:
+    def _look(self, found: Candidates, scaled: Floats, looks: NDArray[np.bool_], cells: slice, depth: int) -> None:
         """Offer each question what may be among its best in those of the `cells` that it looks into, `looks` (c, q)."""
         cell, asking = set_cells(looks[cells])
         ends = cell.searchsorted(np.arange(len(looks[cells]) + 1)).tolist()
@@ -121,7 +121,7 @@ class CellSearch:
             if not len(who):
                 continue
             products = _products(self.steps[places], scaled, who)
-            at = np.flatnonzero(products >= found.least[who])
+            at = np.flatnonzero(products >= _least(found, who, products, depth))
             place, which = np.divmod(at, len(who))
             parts.append((who[which], self.rows[places][place], np.full(len(at), number), products.ravel()[at]))
         if not parts:
@@ -132,32 +132,29 @@ class CellSearch:
         kept = (own == cell) | ~looks[own, asking]
         found.offer(asking[kept], rows[kept], near[kept])
 
-    def _cells_of(self, questions: Floats, count: int) -> tuple[Indices, NDArray[np.bool_]]:
-        """The cell nearest to each question, and into which each looks, (c, q): the `count` nearest."""
-        nearest = np.zeros(len(questions), np.intp)
+    def _cells_of(self, questions: Floats, count: int) -> NDArray[np.bool_]:
+        """Into which cells each question looks, (c, q): the `count` nearest, and now and then the next."""
         looks = np.empty((len(self.cells.centroids), len(questions)), bool)
-        for part in blocks(len(questions), TOGETHER):
+
+        def look(part: slice) -> None:
             near = self.cells.products(questions[part])
-            nearest[part] = near.argmax(axis=1)
-            looks[:, part] = (near >= kth_best(near, count)[:, None]).T
-        return nearest, looks
+            looks[:, part] = (near >= kth_at_least(near, count, NEAREST)).T
 
-    def _begin(self, found: Candidates, scaled: Floats, nearest: Indices, depth: int) -> None:
-        """Let each question know how near its `depth` best rows are at least, by those whose first cell is its own."""
-        order, starts = _by_cell(nearest, len(self.cells.centroids))
-
-        def within(cell: int) -> None:
-            asking = order[starts[cell] : starts[cell + 1]].astype(np.intp)
-            products = _products(self.steps[slice(*self.starts[cell : cell + 2].tolist())], scaled, asking)
-            if len(products) >= depth:
-                found.raise_least(asking, kth_best(products.T, depth))
-
-        in_threads(within, np.flatnonzero(np.diff(starts)).tolist())
+        in_threads(look, blocks(len(questions), TOGETHER))
+        return looks
 
 
 def _products(steps: NDArray[np.int16], scaled: Floats, asking: Indices) -> Floats:
     """The products of some rows (r, d) with those of the questions that ask, (r, a), all in steps."""
     return np.asarray(steps.astype(np.float32) @ scaled.take(asking, axis=0).T)
+
+
+def _least(found: Candidates, asking: Indices, products: Floats, depth: int) -> Floats:
+    """What a row's product (r, a) must be to be offered; these say it to those who ask for the first time."""
+    new = np.flatnonzero(found.least[asking] == -np.inf)
+    if len(new) and len(products) >= depth:
+        found.raise_least(asking[new], kth_best(products[:, new].T, depth))
+    return np.asarray(found.least[asking])
 
 
 def _by_cell(cells: Indices, count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

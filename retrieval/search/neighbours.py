@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.search.topk import best_cells, exact_cosines, slack
 
-LEAST_HELD = 1 << 20  # candidates before the first pruning: below that, sorting them costs more than they do
+LEAST_HELD = 1 << 17  # candidates before the first pruning: below that, sorting them costs more than they do
 
 HELD_FOR_EACH = 4  # candidates for each neighbour wanted, before the next pruning
 

@@ -30,15 +30,16 @@ def top_columns(scores: NDArray[np.floating[Any]], k: int) -> tuple[NDArray[np.i
     return rows, columns
 
 
-def kth_at_least(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.floating[Any]]:
+def kth_at_least(scores: NDArray[np.floating[Any]], k: int, groups: int = GROUPS) -> NDArray[np.floating[Any]]:
     """A lower bound (m, 1) of each row's k-th best value, close to it; -inf where there are fewer than k columns.
 
     The k-th best among the maxima of disjoint groups of columns is such a bound, and one pass over the matrix finds it,
-    where selecting the k-th best itself would take twice the product that made the matrix.
+    where selecting the k-th best itself would take twice the product that made the matrix. `groups` is how many there
+    are at least: of more, the bound is closer.
     """
-    groups = max(GROUPS, 16 * k)
-    size = scores.shape[1] // groups
+    size = scores.shape[1] // max(groups, 16 * k)
     if size > 1:
+        groups = scores.shape[1] // size
         scores = scores[:, : size * groups].reshape(len(scores), size, groups).max(axis=1)
     if scores.shape[1] < k:
         return np.full((len(scores), 1), -np.inf, scores.dtype)

@@ -60,12 +60,15 @@ def test_what_is_found_are_the_best_rows_of_the_cells_looked_into(fitted: CellSe
         assert list(zip((-found.scores).tolist(), found.rows.tolist(), strict=True)) == best
 
 
-def test_the_recall_is_what_was_asked_for(fitted: CellSearch) -> None:
+def test_the_recall_is_what_was_asked_for() -> None:
+    """For questions like those of the sample, which it did not hold."""
+    alike = clustered(1400, seed=2)
+    fitted, others = CellSearch.fit(VECTORS, Asked(alike[::2])), alike[1::2]
     for depth in DEPTHS:
-        pairs = zip(fitted.top(Asked(QUESTIONS), depth), dense_top(QUESTIONS, VECTORS, depth), strict=True)
+        pairs = zip(fitted.top(Asked(others), depth), dense_top(others, VECTORS, depth), strict=True)
         shares = [np.isin(exact.rows, found.rows).mean() for found, exact in pairs]
-        assert np.mean(shares) >= RECALL - 0.04  # sixty questions, around other centres than the sample
-        assert fitted.recalls[depth] >= RECALL - 0.02
+        assert RECALL - 0.02 <= np.mean(shares) <= RECALL + 0.03
+        assert np.mean(shares) == pytest.approx(fitted.recalls[depth], abs=0.02)
     assert f"{fitted.recalls[60]:.3f} of the 60 nearest" in str(fitted)
 
 

@@ -121,13 +121,15 @@ def test_top_columns_sorts_by_value_then_column(rows: list[list[int]], k: int) -
 
 @pytest.mark.parametrize("values", [3, 10_000])
 def test_the_bound_of_the_kth_best_leaves_every_winner_in(values: int) -> None:
-    # 4,000 columns in 1,024 groups of 3; with 3 values nearly every cell ties.
+    # 4,000 columns in 1,333 groups of 3, of which the last column is left over; with 3 values nearly every cell ties.
     scores = np.random.default_rng(0).integers(0, values, (5, 4000)).astype(np.float32)
     ordered = -np.sort(-scores, axis=1)
     for k in (1, 10, 60):
         bound = kth_at_least(scores, k)[:, 0]
         assert (bound <= ordered[:, k - 1]).all()
         assert (bound >= ordered[:, 2 * k]).all()  # and is close
+        fewer = kth_at_least(scores, k, 10)[:, 0]
+        assert ((ordered[:, 2 * k] <= fewer) & (fewer <= bound)).all()
         rows, columns = top_columns(scores, k)
         by_hand = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         assert by_hand.tolist() == columns.reshape(5, k).tolist()
