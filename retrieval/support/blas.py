@@ -55,8 +55,8 @@ class _Limit:
                 self.restored.close()
 
     def threads(self) -> int:
-        """How many threads BLAS uses now."""
-        return max((each["num_threads"] for each in self.libraries.info() if each["user_api"] == "blas"), default=1)
+        """How many threads BLAS uses now: of several libraries, the fewest, since not each knows the user's setting."""
+        return min((each["num_threads"] for each in self.libraries.info() if each["user_api"] == "blas"), default=1)
 
 
 @cache
