@@ -108,24 +108,22 @@ class CellSearch:
         found = Candidates(self.vectors, depth, -np.inf, questions, error=_error(self.vectors.shape[1]))
         looks = self._cells_of(questions, self.probes[next(each for each in DEPTHS if depth <= each)])
         scaled = questions / np.float32(COARSE)
-        in_threads(lambda cells: self._look(found, scaled, looks, cells, depth), blocks(len(looks), GROUP))
+        wanted = np.flatnonzero(looks.any(axis=1))
+        parts = [wanted[part] for part in blocks(len(wanted), GROUP)]
+        in_threads(lambda cells: self._look(found, scaled, looks, cells, depth), parts)
         return found.remaining()
 
-    def _look(self, found: Candidates, scaled: Floats, looks: NDArray[np.bool_], cells: slice, depth: int) -> None:
+    def _look(self, found: Candidates, scaled: Floats, looks: NDArray[np.bool_], cells: Indices, depth: int) -> None:
         """Offer each question what may be among its best in those of the `cells` that it looks into, `looks` (c, q)."""
-        cell, asking = set_cells(looks[cells])
-        ends = cell.searchsorted(np.arange(len(looks[cells]) + 1)).tolist()
+        place, asking = set_cells(looks[cells])
+        ends = place.searchsorted(np.arange(len(cells) + 1)).tolist()
         parts = []
-        for number, (begin, end) in enumerate(pairwise(ends), cells.start):
-            who, places = asking[begin:end], slice(*self.starts[number : number + 2].tolist())
-            if not len(who):
-                continue
+        for cell, (begin, end) in zip(cells.tolist(), pairwise(ends), strict=True):
+            who, places = asking[begin:end], slice(*self.starts[cell : cell + 2].tolist())
             products = _products(self.steps[places], scaled, who)
             at = np.flatnonzero(products >= _least(found, who, products, depth))
-            place, which = np.divmod(at, len(who))
-            parts.append((who[which], self.rows[places][place], np.full(len(at), number), products.ravel()[at]))
-        if not parts:
-            return
+            row, which = np.divmod(at, len(who))
+            parts.append((who[which], self.rows[places][row], np.full(len(at), cell), products.ravel()[at]))
         asking, rows, cell, near = map(np.concatenate, zip(*parts, strict=True))
         # Of a row's two cells, where the question looks into both, the first one offers it.
         own = self.own[rows]

@@ -27,10 +27,16 @@ def one_blas_thread() -> Iterator[None]:
 
 def in_threads(work: Callable[[T], None], parts: Iterable[T]) -> None:
     """Do each part of the work on one of as many threads as BLAS has; BLAS itself then uses one in each."""
-    threads = _limit().threads()
-    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, parts):
-            pass
+    listed = list(parts)
+    threads = min(_limit().threads(), len(listed))
+    with one_blas_thread():
+        if threads < 2:
+            for part in listed:
+                work(part)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(work, listed):
+                pass
 
 
 @dataclass
