@@ -33,24 +33,26 @@ TOGETHER = 256  # questions that a thread compares with the centroids at a time
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
 NEAREST = 512  # groups of cells whose maxima tell which are nearest
 GROUP = 64  # cells that a thread looks into before it says what it has found
-_ARRAYS = ("own", "starts", "rows", "steps")
+_ARRAYS = ("starts", "rows", "steps", "second_starts", "second")
 
 
 @dataclass(frozen=True, eq=False)
 class CellSearch:
-    """Rows of `vectors` (n, d) in c `cells`: cell i has `rows[starts[i] : starts[i + 1]]`, `own` (n,) is a row's first.
+    """Rows of `vectors` (n, d) in c `cells`: cell i has `rows[starts[i] : starts[i + 1]]`.
 
-    `steps` (≤ 2n, d) are the vectors of `rows` in whole steps of 2⁻¹¹, which lie side by side where they are multiplied
-    together and take half the memory. `probes` and `recalls` are by `DEPTHS`: into how many cells a question looks, and
-    what share of the nearest rows it finds there.
+    `steps` (n, d) are the vectors in the order of `rows`, in whole steps of 2⁻¹¹, which lie side by side where they are
+    multiplied together and take half the memory. Cell i is the second one of the rows at the places
+    `second[second_starts[i] : second_starts[i + 1]]` of that order. `probes` and `recalls` are by `DEPTHS`: into how
+    many cells a question looks, and what share of the nearest rows it finds there.
     """
 
     vectors: Floats
     cells: Cells
-    own: NDArray[np.int32]
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     steps: NDArray[np.int16]
+    second_starts: NDArray[np.int64]
+    second: NDArray[np.int32]
     probes: Mapping[int, int]
     recalls: Mapping[int, float]
 
@@ -59,16 +61,16 @@ class CellSearch:
         """Put (n, d) unit vectors on the grid into cells; `asking` is a sample of what will be searched for."""
         cells = Cells.fit(vectors, max(round(CELLS_PER_ROOT * len(vectors) ** 0.5), 1))
         own, second = cells.own_and_second(vectors)
-        twice = np.flatnonzero(own != second)
-        order, starts = _by_cell(np.concatenate([own, second[twice]]), len(cells.centroids))
-        rows = np.concatenate([np.arange(len(own)), twice]).astype(np.int32)[order]
-        steps = np.empty((len(rows), vectors.shape[1]), np.int16)
+        rows, starts = _by_cell(own, len(cells.centroids))
+        steps = np.empty(vectors.shape, np.int16)
         for part in blocks(len(rows)):
             steps[part] = coarse(vectors[rows[part]]) * np.float32(COARSE)
+        twice = np.flatnonzero((own != second)[rows]).astype(np.int32)
+        in_order, second_starts = _by_cell(second[rows[twice]], len(cells.centroids))
         ranks = {depth: ranks_of(cells, np.stack([own, second]), vectors, asking, depth) for depth in DEPTHS}
         probes = {depth: needed(each[::2]) for depth, each in ranks.items()}
         recalls = {depth: share(each[1::2], probes[depth]) for depth, each in ranks.items()}
-        return cls(vectors, cells, own.astype(np.int32), starts, rows, steps, probes, recalls)
+        return cls(vectors, cells, starts, rows, steps, second_starts, twice[in_order], probes, recalls)
 
     @classmethod
     def of_arrays(cls, vectors: Floats, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -119,16 +121,16 @@ class CellSearch:
         ends = place.searchsorted(np.arange(len(cells) + 1)).tolist()
         parts = []
         for cell, (begin, end) in zip(cells.tolist(), pairwise(ends), strict=True):
-            who, places = asking[begin:end], slice(*self.starts[cell : cell + 2].tolist())
-            products = _products(self.steps[places], scaled, who)
+            who, places = asking[begin:end], self._places(cell)
+            products = _products(self.steps.take(places, axis=0), scaled, who)
             at = np.flatnonzero(products >= _least(found, who, products, depth))
             row, which = np.divmod(at, len(who))
-            parts.append((who[which], self.rows[places][row], np.full(len(at), cell), products.ravel()[at]))
-        asking, rows, cell, near = map(np.concatenate, zip(*parts, strict=True))
+            parts.append((who[which], places[row], np.full(len(at), cell), products.ravel()[at]))
+        asking, places, cell, near = map(np.concatenate, zip(*parts, strict=True))
         # Of a row's two cells, where the question looks into both, the first one offers it.
-        own = self.own[rows]
-        kept = (own == cell) | ~looks[own, asking]
-        found.offer(asking[kept], rows[kept], near[kept])
+        first = self.starts.searchsorted(places, "right") - 1
+        kept = (first == cell) | ~looks[first, asking]
+        found.offer(asking[kept], self.rows[places[kept]], near[kept])
 
     def _cells_of(self, questions: Floats, count: int) -> NDArray[np.bool_]:
         """Into which cells each question looks, (c, q): the `count` nearest, and now and then the next."""
@@ -140,6 +142,11 @@ class CellSearch:
 
         in_threads(look, blocks(len(questions), TOGETHER))
         return looks
+
+    def _places(self, cell: int) -> Indices:
+        """The places of the rows of a cell, (r,): those whose first it is, then those whose second."""
+        second = slice(*self.second_starts[cell : cell + 2].tolist())
+        return np.concatenate([np.arange(*self.starts[cell : cell + 2].tolist()), self.second[second]])
 
 
 def _products(steps: NDArray[np.int16], scaled: Floats, asking: Indices) -> Floats:

@@ -21,15 +21,14 @@ def fitted() -> CellSearch:
 
 def cells_of(fitted: CellSearch) -> np.ndarray:
     """The two cells of each row, (2, n); one twice where it has no second."""
-    cells = np.stack([fitted.own, fitted.own])
-    of_entry = np.repeat(np.arange(len(fitted.starts) - 1), np.diff(fitted.starts))
-    second = of_entry != fitted.own[fitted.rows]
-    cells[1, fitted.rows[second]] = of_entry[second]
+    cells = np.empty((2, len(VECTORS)), int)
+    cells[:, fitted.rows] = np.repeat(np.arange(len(fitted.starts) - 1), np.diff(fitted.starts))
+    cells[1, fitted.rows[fitted.second]] = np.repeat(np.arange(len(fitted.starts) - 1), np.diff(fitted.second_starts))
     return cells
 
 
 def test_every_row_is_in_the_cell_of_the_nearest_centroid(fitted: CellSearch) -> None:
-    assert sorted(fitted.rows.tolist()) == sorted([*range(len(VECTORS))] * 2)
+    assert sorted(fitted.rows.tolist()) == list(range(len(VECTORS)))
     assert cells_of(fitted)[0].tolist() == fitted.cells.products(VECTORS).argmax(axis=1).tolist()
     assert np.array_equal(fitted.steps / np.float32(2**11), coarse(VECTORS[fitted.rows]))
 
@@ -37,7 +36,7 @@ def test_every_row_is_in_the_cell_of_the_nearest_centroid(fitted: CellSearch) ->
 def test_and_in_a_second_one_by_the_definition(fitted: CellSearch) -> None:
     """SOAR's loss with λ = 1: |x − c₂|² + ((x − c₁)·(x − c₂))² / |x − c₁|²."""
     own, second = cells_of(fitted)
-    assert (own != second).all()
+    assert sorted(fitted.second.tolist()) == list(range(len(VECTORS)))
     rows, centroids = coarse(VECTORS).astype(np.float64), fitted.cells.centroids.astype(np.float64)
     for row, first, other in zip(rows, own.tolist(), second.tolist(), strict=True):
         residual, beyond = row - centroids[first], row - centroids
