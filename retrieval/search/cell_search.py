@@ -29,10 +29,10 @@ VERSION = "cells-3"  # every change of what is found gives it another name
 LEAST_ROWS = 200_000  # of fewer, looking at all saves less than a millisecond a question (docs/scale.md)
 CELLS_PER_ROOT = 4.0  # of n rows, 4·√n cells: a fifth faster to ask than half as many, which are made in half the time
 DEPTHS = (3, 10, 60)  # results for which the cells to look into are counted; more results take those of the last
-TOGETHER = 256  # questions that a thread compares with the centroids at a time
+QUESTIONS_AT_A_TIME = 256  # that a thread compares with the centroids
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
-NEAREST = 512  # groups of cells whose maxima tell which are nearest
-GROUP = 64  # cells that a thread looks into before it says what it has found
+CELLS_AT_A_TIME = 64  # that a thread looks into before it offers what it has found
+MAXIMA = 512  # of groups of cells, by which the nearest cells are known
 _ARRAYS = ("starts", "rows", "steps", "second_starts", "second")
 
 
@@ -111,7 +111,7 @@ class CellSearch:
         looks = self._cells_of(questions, self.probes[next(each for each in DEPTHS if depth <= each)])
         scaled = questions / np.float32(COARSE)
         wanted = np.flatnonzero(looks.any(axis=1))
-        parts = [wanted[part] for part in blocks(len(wanted), GROUP)]
+        parts = [wanted[part] for part in blocks(len(wanted), CELLS_AT_A_TIME)]
         in_threads(lambda cells: self._look(found, scaled, looks, cells, depth), parts)
         return found.remaining()
 
@@ -138,9 +138,9 @@ class CellSearch:
 
         def look(part: slice) -> None:
             near = self.cells.products(questions[part])
-            looks[:, part] = (near >= kth_at_least(near, count, NEAREST)).T
+            looks[:, part] = (near >= kth_at_least(near, count, MAXIMA)).T
 
-        in_threads(look, blocks(len(questions), TOGETHER))
+        in_threads(look, blocks(len(questions), QUESTIONS_AT_A_TIME))
         return looks
 
     def _places(self, cell: int) -> Indices:

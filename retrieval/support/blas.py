@@ -1,4 +1,7 @@
-"""How many threads BLAS uses: one, where products are so small that its threads wait longer than they compute."""
+"""How many threads BLAS uses: one, where products are so small that its threads wait longer than they compute.
+
+Many such products are divided among threads of Python instead, which NumPy lets run side by side.
+"""
 
 from __future__ import annotations
 

@@ -38,17 +38,16 @@ def entity_neighbours(
 ) -> Iterator[Record]:
     """`cypher.ENTITY_NEIGHBOURS`, for all of the frontier in a few array operations."""
     entities = graph.nodes[ENTITY]
-    asking, ids, rows = _listed(graph, [row["ids"] for row in frontier])
+    owner, ids, rows = _listed(graph, [row["ids"] for row in frontier])
     found = at_least(graph, ENTITY, rows, RELATED_TO, min_strength)
-    by, _, visited = _listed(graph, [row["visited"] for row in frontier])
-    size = len(entities.ids)
-    found = found.where(~among(asking[found.owners] * size + found.around.others, np.unique(by * size + visited)))
-    sources, names = [ids[owner] for owner in found.owners.tolist()], entities.columns["name"]
+    visitor, _, visited = _listed(graph, [row["visited"] for row in frontier])
+    size = len(entities.ids)  # a pair of a row of the frontier and an entity is one number
+    seen = np.unique(visitor * size + visited)
+    found = found.where(~among(owner[found.owners] * size + found.around.others, seen))
+    sources, names = [ids[node] for node in found.owners.tolist()], entities.columns["name"]
     own_names, others = names.many(rows), found.around.others.astype(np.int64)
     targets, target_names, weights = graph.ids(ENTITY, others), names.many(others), found.around.weights.tolist()
-    every = np.arange(len(frontier) + 1)
-    nodes = asking.searchsorted(every).tolist()
-    edges = asking[found.owners].searchsorted(every).tolist()
+    nodes, edges = (each.searchsorted(np.arange(len(frontier) + 1)).tolist() for each in (owner, owner[found.owners]))
     for row, node, edge in zip(frontier, map(slice, nodes, nodes[1:]), map(slice, edges, edges[1:]), strict=True):
         if ids[node]:
             named = {"source": ids[node], "target": [], "name": own_names[node], "weight": []}
@@ -59,12 +58,12 @@ def entity_neighbours(
 
 
 def _listed(graph: ArrayGraph, lists: Sequence[Sequence[str]]) -> tuple[Ints, list[str], Ints]:
-    """The entities in lists of ids laid end to end: the number of each one's list, its id and its row."""
+    """The known entities of lists of ids, laid end to end: the number of each one's list, its id and its row."""
     ids = [one for each in lists for one in each]
     rows = graph.nodes[ENTITY].rows(ids)
-    known_ = np.flatnonzero(rows >= 0)
+    found = np.flatnonzero(rows >= 0)
     numbers = np.arange(len(lists)).repeat([len(each) for each in lists])
-    return numbers[known_], [ids[one] for one in known_.tolist()], rows[known_]
+    return numbers[found], [ids[one] for one in found.tolist()], rows[found]
 
 
 def related_entities(

@@ -108,6 +108,18 @@ def asked(chunks: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
             cypher.ENTITY_NEIGHBOURS,
             {"frontier": [{"q": 3, "ids": IDS, "visited": [ADA]}], "min_strength": 0.1},
         ),
+        "neighbours of several": (
+            cypher.ENTITY_NEIGHBOURS,
+            {
+                "frontier": [
+                    {"q": 0, "ids": [ADA], "visited": [ADA, BABBAGE, "e:nobody"]},
+                    {"q": 1, "ids": ["e:nobody"], "visited": [ADA]},
+                    {"q": 2, "ids": [], "visited": []},
+                    {"q": 7, "ids": [BABBAGE, ADA], "visited": []},
+                ],
+                "min_strength": 0.0,
+            },
+        ),
         "related": (cypher.RELATED_ENTITIES, {"ids": IDS, **LIMITS}),
         "related of a type": (cypher.RELATED_ENTITIES, {"ids": IDS, **typed}),
         "chunks": (cypher.ENTITY_CHUNKS, {"ids": IDS}),
