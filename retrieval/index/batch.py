@@ -62,7 +62,7 @@ class Batch:
     def with_ids(self, top: TopRows) -> Scored:
         """Ranked rows as chunk ids with scores."""
         ids = self.index.ids
-        return [(ids[row], float(score)) for row, score in zip(top.rows, top.scores, strict=True)]
+        return [(ids[row], score) for row, score in zip(top.rows.tolist(), top.scores.tolist(), strict=True)]
 
     def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Raw cosines of chunks with one question of the batch, by chunk id."""

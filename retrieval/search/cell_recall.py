@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopbench.retrieval.search.cells import Cells, Floats, Indices
+from hopbench.retrieval.search.byte_vectors import ByteVectors, byte_products
+from hopbench.retrieval.search.cells import Floats, Indices
 from hopbench.retrieval.search.exact import dense_top
 
 RECALL = 0.95  # share of the sample's true nearest rows that must be found; .975 moved figures by .005 at most
@@ -21,7 +22,7 @@ class Asked(NamedTuple):
     rows: Sequence[Indices] = ()
 
 
-def ranks_of(cells: Cells, both: Indices, vectors: Floats, asking: Asked, depth: int) -> list[Indices]:
+def ranks_of(centroids: ByteVectors, both: Indices, vectors: Floats, asking: Asked, depth: int) -> list[Indices]:
     """For each asking vector the ranks from 1, by nearness to it, of the cells of its `depth` nearest rows.
 
     Of the two cells of a row (2, n) it is the nearer one, and a row that is looked at in any case has rank 1. Equally
@@ -30,7 +31,8 @@ def ranks_of(cells: Cells, both: Indices, vectors: Floats, asking: Asked, depth:
     ranks = []
     given = asking.rows or [np.zeros(0, np.intp)] * len(asking.vectors)
     tops = dense_top(asking.vectors, vectors, depth + 1)
-    for products, top, rows in zip(cells.products(asking.vectors), tops, given, strict=True):
+    near = byte_products(ByteVectors.each(asking.vectors).codes, centroids.codes)
+    for products, top, rows in zip(near, tops, given, strict=True):
         others = top.rows[top.scores < SAME][:depth]
         nearer = products[both[:, others]].max(axis=0)
         rank = (products > nearer[:, None]).sum(axis=1) + 1

@@ -83,7 +83,7 @@ class Cells:
         return own, loss.argmin(axis=1) if loss.shape[1] > 1 else own
 
 
-def kth_best(products: Floats, k: int) -> Floats:
+def kth_best(products: NDArray[Any], k: int) -> NDArray[Any]:
     """The k-th largest value of each row, or the smallest where there are fewer: (n,)."""
     k = min(k, products.shape[1])
     return np.asarray(np.partition(products, -k, axis=1)[:, -k])

@@ -36,7 +36,7 @@ class Candidates:
     Or of each of (q, d) `questions` in place of the rows themselves. `least`, a value for each who asks, is the float32
     product below which a row need not be offered another one. Safe for threads; a reader that sees an old value of
     `least` offers more than it needs to. Each pair of a row and a candidate comes in once. `error` is how far what is
-    offered may be from the product of the two vectors, beside float32's own rounding.
+    offered may be from the product of the two vectors, for all who ask or each, beside float32's own rounding.
     """
 
     def __init__(
@@ -46,20 +46,21 @@ class Candidates:
         floor: float,
         questions: NDArray[np.float32] | None = None,
         *,
-        error: float = 0.0,
+        error: float | NDArray[np.float32] = 0.0,
     ) -> None:
         self._vectors, self._k, self._floor = vectors, k, floor
         self._asking = vectors if questions is None else questions
-        self._gap = slack(vectors.shape[1]) + 2.0 * error
+        gap = np.broadcast_to(slack(vectors.shape[1]) + 2.0 * np.asarray(error, np.float64), len(self._asking))
+        self._gap = gap.astype(np.float32)
         self._parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
         self._held, self._limit = 0, max(HELD_FOR_EACH * k * len(self._asking), LEAST_HELD)
         self._lock = Lock()
-        self.least = np.full(len(self._asking), floor - self._gap, np.float32)
+        self.least = (floor - gap).astype(np.float32)
 
     def raise_least(self, rows: Indices | slice, kth: NDArray[np.float32] | np.float32) -> None:
         """Let `kth` be known as a lower bound of the k-th best product of `rows`."""
         with self._lock:
-            self.least[rows] = np.maximum(self.least[rows], kth - np.float32(self._gap))
+            self.least[rows] = np.maximum(self.least[rows], kth - self._gap[rows])
 
     def offer(self, rows: Indices, candidates: Indices, products: NDArray[np.float32]) -> None:
         """Add a candidate to each of `rows`, with its float32 product."""
@@ -104,7 +105,7 @@ class Candidates:
         counts = np.bincount(rows, minlength=len(self.least))
         full = np.flatnonzero(counts >= self._k)
         kth = products[(np.cumsum(counts) - counts)[full] + self._k - 1]
-        self.least[full] = np.maximum(self.least[full], kth - np.float32(self._gap))
+        self.least[full] = np.maximum(self.least[full], kth - self._gap[full])
         keep = products >= self.least[rows]
         self._parts.append(self._without_ties(rows[keep], candidates[keep], products[keep]))
         self._held = len(self._parts[0][0])
@@ -113,7 +114,7 @@ class Candidates:
     def _without_ties(
         self, rows: NDArray[np.int32], candidates: NDArray[np.int32], products: NDArray[np.float32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-        """The candidates with the k nearest alone of rows that have many within the gap, such as a text's copies."""
+        """The candidates, by row and best first, with few more than the k nearest of rows with many within the gap."""
         crowded = np.bincount(rows, minlength=len(self.least))[rows] > 4 * self._k
         if not crowded.any():
             return rows, candidates, products
@@ -122,7 +123,9 @@ class Candidates:
         order = np.lexsort((candidates[tied], -cosines, rows[tied]))
         ranked = rows[tied][order]
         chosen = tied[order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < self._k]]
-        kept = np.concatenate([np.flatnonzero(~crowded), chosen])
+        # The k greatest products stay as well: they say what is offered, which must not depend on when this was done.
+        greatest = np.arange(len(rows)) - np.searchsorted(rows, rows) < self._k
+        kept = np.union1d(np.flatnonzero(~crowded | greatest), chosen)
         return rows[kept], candidates[kept], products[kept]
 
 

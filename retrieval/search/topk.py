@@ -30,7 +30,7 @@ def top_columns(scores: NDArray[np.floating[Any]], k: int) -> tuple[NDArray[np.i
     return rows, columns
 
 
-def kth_at_least(scores: NDArray[np.floating[Any]], k: int, groups: int = GROUPS) -> NDArray[np.floating[Any]]:
+def kth_at_least(scores: NDArray[Any], k: int, groups: int = GROUPS) -> NDArray[Any]:
     """A lower bound (m, 1) of each row's k-th best value, close to it; -inf where there are fewer than k columns.
 
     The k-th best among the maxima of disjoint groups of columns is such a bound, and one pass over the matrix finds it,
@@ -42,7 +42,7 @@ def kth_at_least(scores: NDArray[np.floating[Any]], k: int, groups: int = GROUPS
         groups = scores.shape[1] // size
         scores = scores[:, : size * groups].reshape(len(scores), size, groups).max(axis=1)
     if scores.shape[1] < k:
-        return np.full((len(scores), 1), -np.inf, scores.dtype)
+        return np.full((len(scores), 1), -np.inf, np.float32)
     return np.partition(scores, -k, axis=1)[:, -k : scores.shape[1] - k + 1]
 
 

@@ -5,7 +5,8 @@
 builds the graph of a benchmark in a fresh home, ranks its first questions with every label, and prints build key,
 fingerprint, and per label the trial id and a digest of all its rankings: passages, scores to 9 decimals, their
 components and paths. BATCH is how many questions share a batch. "kernels" is what does differ: a test that found no
-difference there would not have changed the kernels.
+difference there would not have changed the kernels. NUMKONG_WITHOUT names the instruction sets that NumKong must do
+without.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -78,13 +80,22 @@ def _cosines() -> dict[str, Any]:
 
 
 def _kernels() -> list[str]:
-    """Digests of what differs with the kernels: a product in float32, NumPy's logarithms, and the C library's."""
+    """What differs with the kernels: digests of a float32 product, NumPy's logarithms, the C library's; NumKong's."""
+    import numkong
     import numpy as np
 
     drawn = np.random.default_rng(0).uniform(1.0, 100.0, (300, 300))
     by_library = [math.log(value) for value in drawn.ravel().tolist()]
     parts = drawn.astype(np.float32) @ drawn.T.astype(np.float32), np.log(drawn), np.array(by_library)
-    return [_digest(part.tobytes()) for part in parts]
+    used = (name for name, has in numkong.get_capabilities().items() if has)
+    return [*(_digest(part.tobytes()) for part in parts), " ".join(used)]
+
+
+def _without(instructions: str) -> None:
+    import numkong
+
+    for name in instructions.split():
+        numkong.disable_capability(name)
 
 
 def _ranked(trial: Any) -> dict[str, Any]:
@@ -116,5 +127,6 @@ def _digest(value: Any) -> str:
 
 
 if __name__ == "__main__":
+    _without(os.environ.get("NUMKONG_WITHOUT", ""))
     with tempfile.TemporaryDirectory() as folder:
         sys.stdout.write(json.dumps(numbers(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(folder))))

@@ -124,14 +124,15 @@ class ExpansionQueries(Strategy):
         total = {c: plain.get(c, 0.0) + self.graph_weight * graph.get(c, 0.0) for c in {**plain, **graph}}
         by_chunk = {query_hit.chunk: query_hit for query_hit in query_hits}
         hits = []
-        for chunk, score in ordered(total):
-            query_hit = by_chunk.get(chunk)
+        for place, (chunk, score) in enumerate(ordered(total)):
+            if place >= KEEP and chunk not in seeds:
+                continue
             components = {self.initial_ranking: plain.get(chunk, 0.0), "graph": graph.get(chunk, 0.0)}
-            if query_hit is not None:
+            if (query_hit := by_chunk.get(chunk)) is None:
+                hits.append(Hit(chunk, score, "seed", components))
+            else:
                 components |= {"cosine": query_hit.cosine, "proximity": query_hit.query.proximity}
-            hits.append(
-                Hit(chunk, score, "graph" if query_hit else "seed", components, _steps(query_hit) if query_hit else ())
-            )
+                hits.append(Hit(chunk, score, "graph", components, _steps(query_hit)))
         return Ranking(question, hits, seeds, {"kept": sum(hit.origin == "graph" for hit in hits[:KEEP])})
 
 

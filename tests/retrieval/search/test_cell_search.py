@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from tests.retrieval.search.test_approximate import QUESTIONS, VECTORS, clustered, same
 
+from hopbench.retrieval.search.byte_vectors import ByteVectors
 from hopbench.retrieval.search.cell_recall import RECALL, Asked
 from hopbench.retrieval.search.cell_search import DEPTHS, CellSearch
-from hopbench.retrieval.search.cells import coarse
+from hopbench.retrieval.search.cells import Cells, coarse
 from hopbench.retrieval.search.exact import cosines, dense_top
 
 ASKING = clustered(400, seed=2)
@@ -19,25 +22,33 @@ def fitted() -> CellSearch:
     return CellSearch.fit(VECTORS, Asked(ASKING))
 
 
+CELLS = Cells.fit(VECTORS, round(4.0 * len(VECTORS) ** 0.5))
+
+
 def cells_of(fitted: CellSearch) -> np.ndarray:
     """The two cells of each row, (2, n); one twice where it has no second."""
+    of = np.repeat(np.arange(len(fitted.starts) - 1), np.diff(fitted.starts))
+    first = fitted.own[fitted.rows] == of
     cells = np.empty((2, len(VECTORS)), int)
-    cells[:, fitted.rows] = np.repeat(np.arange(len(fitted.starts) - 1), np.diff(fitted.starts))
-    cells[1, fitted.rows[fitted.second]] = np.repeat(np.arange(len(fitted.starts) - 1), np.diff(fitted.second_starts))
+    cells[:, fitted.rows[first]] = of[first]
+    cells[1, fitted.rows[~first]] = of[~first]
     return cells
 
 
 def test_every_row_is_in_the_cell_of_the_nearest_centroid(fitted: CellSearch) -> None:
-    assert sorted(fitted.rows.tolist()) == list(range(len(VECTORS)))
-    assert cells_of(fitted)[0].tolist() == fitted.cells.products(VECTORS).argmax(axis=1).tolist()
-    assert np.array_equal(fitted.steps / np.float32(2**11), coarse(VECTORS[fitted.rows]))
+    assert fitted.own.tolist() == CELLS.products(VECTORS).argmax(axis=1).tolist()
+    for begin, end in pairwise(fitted.starts.tolist()):
+        assert len(set(fitted.rows[begin:end].tolist())) == end - begin  # a row once in a cell
+    near = fitted.codes.codes * fitted.codes.step - VECTORS[fitted.rows]
+    assert np.abs(near).max() <= fitted.codes.step * 0.5001
+    assert np.abs(fitted.centroids.codes * fitted.centroids.step - CELLS.centroids).max() < fitted.centroids.step
 
 
 def test_and_in_a_second_one_by_the_definition(fitted: CellSearch) -> None:
     """SOAR's loss with λ = 1: |x − c₂|² + ((x − c₁)·(x − c₂))² / |x − c₁|²."""
     own, second = cells_of(fitted)
-    assert sorted(fitted.second.tolist()) == list(range(len(VECTORS)))
-    rows, centroids = coarse(VECTORS).astype(np.float64), fitted.cells.centroids.astype(np.float64)
+    assert sorted(fitted.rows.tolist()) == sorted([*range(len(VECTORS))] * 2)
+    rows, centroids = coarse(VECTORS).astype(np.float64), CELLS.centroids.astype(np.float64)
     for row, first, other in zip(rows, own.tolist(), second.tolist(), strict=True):
         residual, beyond = row - centroids[first], row - centroids
         length = max(residual @ residual, 1e-12)  # a row may be its centroid
@@ -52,7 +63,7 @@ def test_what_is_found_are_the_best_rows_of_the_cells_looked_into(fitted: CellSe
     assert 1 < probes < len(fitted.starts) - 1
     both = cells_of(fitted)
     for found, question in zip(fitted.top(Asked(QUESTIONS), depth), QUESTIONS, strict=True):
-        near = fitted.cells.products(question[None])[0]
+        near = ByteVectors.each(question[None]).codes[0].astype(int) @ fitted.centroids.codes.astype(int).T
         looked = np.flatnonzero(near[both].max(axis=0) >= np.sort(near)[-probes])
         scores = cosines(VECTORS, looked, question)
         best = sorted(zip((-scores).tolist(), looked.tolist(), strict=True))[:depth]

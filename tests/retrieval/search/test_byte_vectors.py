@@ -1,0 +1,73 @@
+"""Vectors in bytes: their products are exact, whatever multiplies them, and near those of the vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numkong
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from hopbench.retrieval.search.byte_vectors import ByteVectors, byte_products
+from hopbench.retrieval.support.arithmetic import on_grid
+
+
+def unit(count: int, dimension: int, seed: int = 0) -> np.ndarray:
+    drawn = np.random.default_rng(seed).normal(size=(count, dimension))
+    return on_grid((drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32))
+
+
+@pytest.fixture(params=[(), ("haswell",), numkong.get_capabilities()], ids=["plain", "haswell", "all"])
+def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """NumKong with the instructions of an old processor, or all that this one has."""
+    had = {name for name, has in numkong.get_capabilities().items() if has} - {"serial"}
+    for name in had - set(request.param):
+        numkong.disable_capability(name)
+    yield
+    for name in had:
+        numkong.enable_capability(name)
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 64, 255, 256, 1536])
+def test_products_are_exact_with_the_instructions_of_every_processor(kernels: None, dimension: int) -> None:
+    rng = np.random.default_rng(dimension)
+    rows = rng.integers(-127, 128, (71, dimension)).astype(np.int8)
+    others = rng.choice(np.array([-127, 127], np.int8), (33, dimension))  # the largest sums
+    assert np.array_equal(byte_products(rows, others), rows.astype(np.int64) @ others.astype(np.int64).T)
+    assert np.array_equal(byte_products(others, others), others.astype(np.int64) @ others.astype(np.int64).T)
+
+
+def test_a_product_is_as_near_to_the_vectors_as_their_steps_say() -> None:
+    rows, questions = unit(500, 256), unit(100, 256, seed=1)
+    alike, each = ByteVectors.alike(rows), ByteVectors.each(questions)
+    wrong = byte_products(each.codes, alike.codes) * (each.step[:, None] * alike.step) - questions @ rows.T
+    assert wrong.std(axis=1) == pytest.approx(each.spread(alike), rel=0.2)
+    assert (np.abs(wrong) < 6 * each.spread(alike)[:, None]).all()
+
+
+def test_vectors_have_a_step_in_common_or_each_its_own() -> None:
+    vectors = np.array([[0.5, -0.25], [0.1, 0.0], [0.0, 0.0]], np.float32)
+    alike, each = ByteVectors.alike(vectors), ByteVectors.each(vectors)
+    assert alike.codes.tolist() == [[127, -64], [25, 0], [0, 0]]
+    assert float(alike.step) == pytest.approx(0.5 / 127)
+    assert each.codes.tolist() == [[127, -64], [127, 0], [0, 0]]
+    assert each.step == pytest.approx([0.5 / 127, 0.1 / 127, 1 / 127])
+
+
+def test_of_nothing_there_are_no_products() -> None:
+    nothing, some = ByteVectors.alike(np.zeros((0, 4), np.float32)), ByteVectors.alike(unit(3, 4))
+    assert (0, 3) == byte_products(nothing.codes, some.codes).shape
+    assert (3, 0) == byte_products(some.codes, nothing.codes).shape
+
+
+@settings(max_examples=50)
+@given(arrays(np.float32, (3, 5), elements=st.floats(-1, 1, width=32)))
+def test_no_component_is_farther_off_than_half_a_step(vectors: np.ndarray) -> None:
+    for coded, step in (
+        (of := ByteVectors.alike(vectors), of.step),
+        (of := ByteVectors.each(vectors), of.step[:, None]),
+    ):
+        assert (np.abs(coded.codes * step.astype(np.float64) - vectors) <= step * 0.50001).all()
