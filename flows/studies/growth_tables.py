@@ -13,7 +13,10 @@ BEGIN, END = "<!-- hopbench bench -->", "<!-- end of hopbench bench -->"
 
 
 def markdown(found: Sequence[Step | Cost]) -> str:
-    """A table of steps (processor time, peak memory), one of labels (milliseconds, edges of a question), by size."""
+    """A table of steps (processor time, peak memory), one of labels (a question's milliseconds and edges), by size.
+
+    Milliseconds in a batch are processor time, those on the clock in brackets; alone, the 95th percentile is.
+    """
     sizes = sorted({one.passages for one in found})
     steps = {(one.name, one.passages): one for one in found if isinstance(one, Step)}
     costs = {(one.label, one.passages): one for one in found if isinstance(one, Cost)}
@@ -62,7 +65,8 @@ def _cost(cost: Cost | None) -> str:
     if cost is None:
         return "– | – | –"
     alone = f"{cost.alone:.1f} ({cost.alone_p95:.1f})" if cost.alone else "–"
-    return f"{cost.ms:.2f} | {alone} | {cost.edges:,.0f}"
+    clock = f" ({cost.clock_ms:.2f})" if cost.clock_ms else ""
+    return f"{cost.ms:.2f}{clock} | {alone} | {cost.edges:,.0f}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -48,14 +48,15 @@ def test_each_size_is_built_and_each_label_measured(tmp_path: Path) -> None:
         f"before\n{BEGIN}\n\n| step | 300: CPU | memory | 400: CPU | memory |\n|---|---|---|---|---|\n"
     )
     assert "old" not in text
+    cost = costs[300, "graph_expansion"]
     assert (
-        f"| `graph_expansion` | {costs[300, 'graph_expansion'].ms:.2f} | {costs[300, 'graph_expansion'].alone:.1f} ("
-        in text
+        f"| `graph_expansion` | {cost.ms:.2f} ({cost.clock_ms:.2f}) | {cost.alone:.1f} ({cost.alone_p95:.1f}) |" in text
     )
+    assert 0 < cost.clock_ms < 1000
     assert text.endswith(f"{END}\nafter\n")
 
 
-def test_what_a_version_before_measured_has_no_question_asked_alone(tmp_path: Path) -> None:
+def test_what_a_version_before_measured_has_neither_the_clock_nor_a_question_asked_alone(tmp_path: Path) -> None:
     before = Cost(300, "bm25", 1.5, 0.1, 0, 0.0, 12.0, 0, 10**7)
 
     assert "| `bm25` | 1.50 | – | 12 | 0.1 s | 0 |" in markdown([before])
