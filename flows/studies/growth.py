@@ -28,7 +28,7 @@ from hopbench.retrieval.types import Question
 
 SEED = 1
 JOURNAL = "growth.jsonl"
-AGAIN = 3  # runs after the first, of which the least counts: what disturbs one only adds to it
+AFTER_THE_FIRST = 3  # runs, of which the least counts: what disturbs one only adds to it
 KEPT = ConfigDict(extra="forbid", allow_inf_nan=False)  # what a line of the journal must be
 WORLD, OPENED, BM25, TAGS = "generate the world", "corpus, chunks, vectors", "BM25 index", "tags' vocabulary"
 BUILD = {
@@ -63,12 +63,12 @@ class Cost:
     """What one label cost on one corpus.
 
     `ms` is a question's share of the batch in processor time with nothing read before, and `clock_ms` that on the
-    clock: the least of `AGAIN` runs each. `once_seconds` is the one-time extra cost, cached for the index (names,
-    adjacency, communities). Round trips are the batch's, rows and edges a
-    question's; `failures` the questions that failed, `peak` the process's bytes with all that labels before it hold.
+    clock: the least of `AFTER_THE_FIRST` runs each. `once_seconds` is the one-time extra cost, cached for the index
+    (names, adjacency, communities). Round trips are the batch's, rows and edges a question's; `failures` the questions
+    that failed, `peak` the process's bytes with all that labels before it hold.
     `alone` and `alone_p95` are milliseconds on the clock of a question asked alone, warm, with what its first hits'
-    scores are made of: the median and the 95th percentile of 50 at most. Of `clock_ms` and of these 0 says that the
-    version which measured took none.
+    scores are made of: the median and the 95th percentile of 50 at most. These three are 0 in measurements of versions
+    that took none.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = KEPT
@@ -213,7 +213,7 @@ def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Qu
 
     trials: list[TrialOutcome] = []
     first, _ = once()
-    runs = [once() for _ in range(AGAIN)]
+    runs = [once() for _ in range(AFTER_THE_FIRST)]
     cpu, clock = (min(getattr(took, name) for took, _ in runs) for name in ("cpu", "clock"))
     alone = [*measure_latency(strategy, index, questions, explained=True).values()]
     median, slow = np.quantile(alone, [0.5, 0.95]).tolist()

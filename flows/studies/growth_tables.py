@@ -15,7 +15,8 @@ BEGIN, END = "<!-- hopbench bench -->", "<!-- end of hopbench bench -->"
 def markdown(found: Sequence[Step | Cost]) -> str:
     """A table of steps (processor time, peak memory), one of labels (a question's milliseconds and edges), by size.
 
-    Milliseconds in a batch are processor time, those on the clock in brackets; alone, the 95th percentile is.
+    Milliseconds of a batch are processor time, with those on the clock in brackets. Those of a question asked alone
+    are the median on the clock, with the 95th percentile in brackets.
     """
     sizes = sorted({one.passages for one in found})
     steps = {(one.name, one.passages): one for one in found if isinstance(one, Step)}

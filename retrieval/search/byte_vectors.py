@@ -1,4 +1,4 @@
-"""Unit vectors in bytes, and their products: exact whole numbers, in less than half the time that float32 takes.
+"""Unit vectors in bytes, and their products: exact whole numbers, in less than half of float32's time with VNNI.
 
 A component is a whole number of steps, 127 of them at most. NumKong multiplies bytes by the instructions that the
 processor has for them, and adds the products as whole numbers of 32 bits. What is lost is lost in the rounding to steps
@@ -7,6 +7,8 @@ processor has for them, and adds the products as whole numbers of 32 bits. What 
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -39,17 +41,26 @@ class ByteVectors(NamedTuple):
         return cls(_in_steps(vectors, step[:, None]), step)
 
     def spread(self, others: ByteVectors) -> Floats:
-        """The standard deviation of what rounding adds to the products with unit vectors, for a step of each."""
-        return np.asarray(np.sqrt((self.step**2 + others.step**2) / 12.0), np.float32)
+        """The standard deviation of what rounding adds to products of unit vectors, of components that round apart."""
+        return np.asarray(np.sqrt((self.step * self.step + others.step * others.step) / 12.0), np.float32)
 
 
 def byte_products(rows: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.int32]:
     """The products of all rows (r, d) with all others (o, d), (r, o), in steps of both; it does not hold the GIL."""
-    import numkong
-
     if not len(rows) or not len(others):
         return np.zeros((len(rows), len(others)), np.int32)
-    return np.asarray(numkong.dots_packed(rows, numkong.dots_pack(others, dtype="int8")))
+    return np.asarray(_numkong().dots_packed(rows, _numkong().dots_pack(others, dtype="int8")))
+
+
+@cache
+def _numkong() -> ModuleType:
+    """NumKong without its kernels for AMX, which each thread would have to be made ready for."""
+    import numkong
+
+    for name, has in numkong.get_capabilities().items():
+        if has and name.endswith("amx"):
+            numkong.disable_capability(name)
+    return numkong
 
 
 def _step(largest: np.floating | Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopbench.retrieval.search.byte_vectors import ByteVectors, byte_products
 from hopbench.retrieval.search.cells import Floats, Indices
-from hopbench.retrieval.search.exact import dense_top
+from hopbench.retrieval.search.exact import TopRows, dense_top
 
 RECALL = 0.95  # share of the sample's true nearest rows that must be found; .975 moved figures by .005 at most
 SAME = 1.0 - 1e-6  # cosine of a vector with itself
@@ -22,21 +22,27 @@ class Asked(NamedTuple):
     rows: Sequence[Indices] = ()
 
 
-def ranks_of(centroids: ByteVectors, both: Indices, vectors: Floats, asking: Asked, depth: int) -> list[Indices]:
+def nearest_others(asking: Asked, vectors: Floats, depth: int) -> list[Indices]:
+    """The true `depth` nearest rows of each asking vector, best first; what equals it is none of them."""
+    tops = dense_top(asking.vectors, vectors, depth + 1)
+    return [top.rows[top.scores < SAME][:depth] for top in tops]
+
+
+def ranks_of(
+    centroids: ByteVectors, both: Indices, asking: Asked, nearest: Sequence[Indices], depth: int
+) -> list[Indices]:
     """For each asking vector the ranks from 1, by nearness to it, of the cells of its `depth` nearest rows.
 
     Of the two cells of a row (2, n) it is the nearer one, and a row that is looked at in any case has rank 1. Equally
-    near cells share the first of their ranks, and what equals the asking vector is none of its nearest.
+    near cells share the first of their ranks.
     """
     ranks = []
     given = asking.rows or [np.zeros(0, np.intp)] * len(asking.vectors)
-    tops = dense_top(asking.vectors, vectors, depth + 1)
     near = byte_products(ByteVectors.each(asking.vectors).codes, centroids.codes)
-    for products, top, rows in zip(near, tops, given, strict=True):
-        others = top.rows[top.scores < SAME][:depth]
-        nearer = products[both[:, others]].max(axis=0)
+    for products, others, rows in zip(near, nearest, given, strict=True):
+        nearer = products[both[:, others[:depth]]].max(axis=0)
         rank = (products > nearer[:, None]).sum(axis=1) + 1
-        ranks.append(np.where(np.isin(others, rows), 1, rank))
+        ranks.append(np.where(np.isin(others[:depth], rows), 1, rank))
     return ranks
 
 
@@ -46,7 +52,9 @@ def needed(ranks: Sequence[Indices]) -> int:
     return int(ordered[int(np.ceil(RECALL * len(ordered))) - 1])
 
 
-def share(ranks: Sequence[Indices], probes: int) -> float:
-    """The share of the rows that looking into so many cells finds."""
-    found = np.concatenate([np.ones(1, np.intp), *ranks]) <= probes
-    return round(float(found.mean()), 4)
+def share_found(found: Sequence[TopRows], true: Sequence[TopRows], depth: int) -> float:
+    """The share of the true `depth` best rows that searches have found; a vector itself, where it asks, left out."""
+    hits = [
+        np.isin(best.rows[:depth][best.scores[:depth] < SAME], top.rows) for top, best in zip(found, true, strict=True)
+    ]
+    return round(float(np.concatenate([np.ones(1, bool), *hits]).mean()), 4)

@@ -3,14 +3,14 @@
 An inverted file (Sivic and Zisserman, ICCV 2003) whose cells are multiplied with all questions that look into them at
 once. Each row is in two cells (`Cells.own_and_second`). What a question finds are the best rows of its cells: products
 of bytes (`byte_vectors`) say which may be among them, exact ones put these in order. Bytes say too which cells are
-near. Whole numbers are the same on every processor and whatever shares a batch. How many cells a question looks into is
-chosen on a sample of vectors that ask, by the recall that this gives, and measured on another one.
+near. Whole numbers are the same on every processor. How many cells a question looks into is chosen on a sample of
+vectors that ask, and what share of the nearest rows it finds so is measured on another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.search.byte_vectors import ByteVectors, byte_products
-from hopbench.retrieval.search.cell_recall import Asked, needed, ranks_of, share
+from hopbench.retrieval.search.cell_recall import Asked, nearest_others, needed, ranks_of, share_found
 from hopbench.retrieval.search.cells import Cells, Floats, Indices, blocks, kth_best
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.search.neighbours import Candidates
@@ -68,11 +68,13 @@ class CellSearch:
         rows = np.concatenate([np.arange(len(own)), twice])[np.argsort(in_cells, kind="stable")].astype(np.int32)
         in_bytes, centroids = ByteVectors.alike(vectors), ByteVectors.alike(cells.centroids)
         both = np.stack([own, second])
-        ranks = {depth: ranks_of(centroids, both, vectors, asking, depth) for depth in DEPTHS}
-        probes = {depth: needed(each[::2]) for depth, each in ranks.items()}
-        recalls = {depth: share(each[1::2], probes[depth]) for depth, each in ranks.items()}
+        chooses, measures = (Asked(asking.vectors[half::2], asking.rows[half::2]) for half in (0, 1))
+        nearest = nearest_others(chooses, vectors, DEPTHS[-1])
+        probes = {depth: needed(ranks_of(centroids, both, chooses, nearest, depth)) for depth in DEPTHS}
         codes = ByteVectors(in_bytes.codes[rows], in_bytes.step)
-        return cls(vectors, centroids, starts, rows, own.astype(np.int32), codes, probes, recalls)
+        made = cls(vectors, centroids, starts, rows, own.astype(np.int32), codes, probes, {})
+        true = dense_top(measures.vectors, vectors, DEPTHS[-1])
+        return replace(made, recalls={depth: share_found(made.top(measures, depth), true, depth) for depth in DEPTHS})
 
     @classmethod
     def of_arrays(cls, vectors: Floats, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -134,9 +136,9 @@ class CellSearch:
         for cell, (begin, end) in zip(cells.tolist(), pairwise(begins.tolist()), strict=True):
             who, part = asking[begin:end], slice(*self.starts[cell : cell + 2].tolist())
             products = byte_products(self.codes.codes[part], asked.codes.take(who, axis=0))
-            new = who[least[who] == NOTHING_YET]
-            if len(new) and len(products) >= depth:
-                kth = kth_best(products.T[least[who] == NOTHING_YET], depth)
+            fresh = least[who] == NOTHING_YET
+            if fresh.any() and len(products) >= depth:
+                new, kth = who[fresh], kth_best(products.T[fresh], depth)
                 found.raise_least(new, kth.astype(np.float32) * steps[new])
                 least[new] = _whole_steps(found.least[new], steps[new])
             at.append(np.flatnonzero(products >= least[who]))

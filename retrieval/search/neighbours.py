@@ -1,8 +1,8 @@
 """Which of n rows are nearest to each of them, or to each question: candidates of all, pruned while they come in.
 
-A float32 product says which pairs may be among the best; what is kept and put in order are exact cosines (`topk`). A
-row's candidates below its k-th best so far cannot be among its k nearest, so neither the order in which pairs come in
-nor the number of threads that bring them decides what is found.
+A product in float32, or in bytes, says which pairs may be among the best; what is kept and put in order are exact
+cosines (`topk`). A row's candidates clearly below its k-th best product so far are below the k-th best of all, so
+neither the order in which pairs come in nor the number of threads that bring them decides what is found.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ class Pairs(NamedTuple):
 class Candidates:
     """The rows that may be among the `k` nearest of each row of (n, d) unit vectors on the grid, at `floor` or above.
 
-    Or of each of (q, d) `questions` in place of the rows themselves. `least`, a value for each who asks, is the float32
-    product below which a row need not be offered another one. Safe for threads; a reader that sees an old value of
-    `least` offers more than it needs to. Each pair of a row and a candidate comes in once. `error` is how far what is
-    offered may be from the product of the two vectors, for all who ask or each, beside float32's own rounding.
+    Or of each of (q, d) `questions` in place of the rows themselves. `least`, a value for each who asks, is the product
+    below which a row need not be offered another one. Safe for threads; a reader that sees an old value of `least`
+    offers more than it needs to. Each pair of a row and a candidate comes in once. `error` (q,) is what is allowed for
+    the difference of what is offered from the product of the two vectors, where that is more than float32's rounding:
+    then the candidates are those whose products are not below the k-th best by more than twice that.
     """
 
     def __init__(
@@ -46,11 +47,14 @@ class Candidates:
         floor: float,
         questions: NDArray[np.float32] | None = None,
         *,
-        error: float | NDArray[np.float32] = 0.0,
+        error: NDArray[np.float32] | None = None,
     ) -> None:
         self._vectors, self._k, self._floor = vectors, k, floor
         self._asking = vectors if questions is None else questions
-        gap = np.broadcast_to(slack(vectors.shape[1]) + 2.0 * np.asarray(error, np.float64), len(self._asking))
+        self._bounded = error is None
+        gap = np.full(len(self._asking), slack(vectors.shape[1]))
+        if error is not None:
+            gap += 2.0 * error
         self._gap = gap.astype(np.float32)
         self._parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
         self._held, self._limit = 0, max(HELD_FOR_EACH * k * len(self._asking), LEAST_HELD)
@@ -114,18 +118,21 @@ class Candidates:
     def _without_ties(
         self, rows: NDArray[np.int32], candidates: NDArray[np.int32], products: NDArray[np.float32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-        """The candidates, by row and best first, with few more than the k nearest of rows with many within the gap."""
+        """The candidates, sorted as they are, with the k nearest alone of rows that have many within the gap.
+
+        Such as a text's copies. Of products that are not bounded, the k nearest of each product.
+        """
         crowded = np.bincount(rows, minlength=len(self.least))[rows] > 4 * self._k
         if not crowded.any():
             return rows, candidates, products
         tied = np.flatnonzero(crowded)
         cosines = self._cosines(rows[tied].astype(np.intp), candidates[tied].astype(np.intp))
-        order = np.lexsort((candidates[tied], -cosines, rows[tied]))
-        ranked = rows[tied][order]
+        # Where products may be wrong by more than is allowed for, only those of the same product may drop one: what
+        # they stand for stays as long as it would have.
+        ranked = rows[tied] if self._bounded else _row_then_best(rows[tied], products[tied])
+        order = np.lexsort((candidates[tied], -cosines, ranked))
         chosen = tied[order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < self._k]]
-        # The k greatest products stay as well: they say what is offered, which must not depend on when this was done.
-        greatest = np.arange(len(rows)) - np.searchsorted(rows, rows) < self._k
-        kept = np.union1d(np.flatnonzero(~crowded | greatest), chosen)
+        kept = np.union1d(np.flatnonzero(~crowded), chosen)
         return rows[kept], candidates[kept], products[kept]
 
 
