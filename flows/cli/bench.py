@@ -13,7 +13,8 @@ from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.studies.growth import Cost, Step
+    from hopbench.flows.studies.growth import Step
+    from hopbench.flows.studies.label_cost import Cost
     from hopbench.retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
@@ -94,8 +95,9 @@ def _growth(
     wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int, store: str, folder: Path, table: Path | None
 ) -> None:
     from hopbench.flows.cli.printing.output import console
-    from hopbench.flows.studies.growth import Cost, Step, growth
+    from hopbench.flows.studies.growth import Step, growth
     from hopbench.flows.studies.growth_tables import markdown, write_table
+    from hopbench.flows.studies.label_cost import Cost
 
     screen = console()
     found: list[Step | Cost] = []

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hopbench.eval.files import refuse_unwritable, write_atomically
-from hopbench.flows.studies.growth import STEPS, Cost, Step
+from hopbench.flows.studies.growth import STEPS, Step
+from hopbench.flows.studies.label_cost import Cost
 from hopbench.retrieval.support.errors import InputError
 
 BEGIN, END = "<!-- hopbench bench -->", "<!-- end of hopbench bench -->"

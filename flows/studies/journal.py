@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict
+
 from hopbench.retrieval.support.errors import InputError
 
+KEPT = ConfigDict(extra="forbid", allow_inf_nan=False)  # what is written as a line, and read from one
 Line = dict[str, Any]
 
 

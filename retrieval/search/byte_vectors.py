@@ -14,10 +14,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-STEPS = 127  # of a byte, on each side of zero
-BLOCK = 65_536  # rows at a time
+from hopbench.retrieval.search.cells import Floats, blocks
 
-Floats = NDArray[np.float32]
+STEPS = 127  # of a byte, on each side of zero
 
 
 class ByteVectors(NamedTuple):
@@ -27,15 +26,16 @@ class ByteVectors(NamedTuple):
     step: Floats
 
     @classmethod
-    def alike(cls, vectors: Floats) -> Self:
+    def with_common_step(cls, vectors: Floats) -> Self:
         """Vectors (n, d) with one step, so that products with them can be compared."""
-        parts = [vectors[begin : begin + BLOCK] for begin in range(0, len(vectors), BLOCK)]
-        step = _step(np.max([np.abs(part).max() for part in parts], initial=0.0))
-        codes = [_in_steps(part, step) for part in parts]
-        return cls(np.concatenate([np.zeros((0, vectors.shape[1]), np.int8), *codes]), step)
+        step = _step(np.max([np.abs(vectors[part]).max() for part in blocks(len(vectors))], initial=0.0))
+        codes = np.empty(vectors.shape, np.int8)
+        for part in blocks(len(vectors)):
+            codes[part] = _in_steps(vectors[part], step)
+        return cls(codes, step)
 
     @classmethod
-    def each(cls, vectors: Floats) -> Self:
+    def with_own_steps(cls, vectors: Floats) -> Self:
         """Vectors (n, d) each with a step of its own, so that none depends on the others."""
         step = _step(np.abs(vectors).max(axis=1, initial=0.0))
         return cls(_in_steps(vectors, step[:, None]), step)

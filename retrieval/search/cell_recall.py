@@ -22,9 +22,9 @@ class Asked(NamedTuple):
     rows: Sequence[Indices] = ()
 
 
-def nearest_others(asking: Asked, vectors: Floats, depth: int) -> list[Indices]:
+def nearest_others(asking: Floats, vectors: Floats, depth: int) -> list[Indices]:
     """The true `depth` nearest rows of each asking vector, best first; what equals it is none of them."""
-    tops = dense_top(asking.vectors, vectors, depth + 1)
+    tops = dense_top(asking, vectors, depth + 1)
     return [top.rows[top.scores < SAME][:depth] for top in tops]
 
 
@@ -38,7 +38,7 @@ def ranks_of(
     """
     ranks = []
     given = asking.rows or [np.zeros(0, np.intp)] * len(asking.vectors)
-    near = byte_products(ByteVectors.each(asking.vectors).codes, centroids.codes)
+    near = byte_products(ByteVectors.with_own_steps(asking.vectors).codes, centroids.codes)
     for products, others, rows in zip(near, nearest, given, strict=True):
         nearer = products[both[:, others[:depth]]].max(axis=0)
         rank = (products > nearer[:, None]).sum(axis=1) + 1

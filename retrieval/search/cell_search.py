@@ -34,14 +34,14 @@ QUESTIONS_AT_A_TIME = 256  # that a thread compares with the centroids
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
 CELLS_AT_A_TIME = 64  # that a thread looks into before it offers what it has found
 MAXIMA = 512  # of groups of cells, by which the nearest cells are known
-SPREADS = 3.0  # of a product of bytes, that each of two may be wrong by: one pair of 90,000 trades places by more
+ALLOWED_SPREADS = 3.0  # a byte product may be wrong by so many deviations: one pair of 90,000 trades places by more
 NOTHING_YET = np.iinfo(np.int32).min  # the least product of a question that has not looked into a cell
 _ARRAYS = ("starts", "rows", "own")
 
 
 @dataclass(frozen=True, eq=False)
 class CellSearch:
-    """Rows of `vectors` (n, d) in c `cells`: cell i has `rows[starts[i] : starts[i + 1]]`.
+    """Rows of `vectors` (n, d) in c cells: cell i has `rows[starts[i] : starts[i + 1]]`.
 
     First come the rows whose cell it is by `own` (n,), then those whose second one it is. `codes` are the vectors of
     `rows` in bytes, side by side where they are multiplied together; `centroids` (c, d) are in bytes as well. `probes`
@@ -66,10 +66,10 @@ class CellSearch:
         in_cells = np.concatenate([own, second[twice]])
         starts = np.concatenate([[0], np.cumsum(np.bincount(in_cells, minlength=len(cells.centroids)))])
         rows = np.concatenate([np.arange(len(own)), twice])[np.argsort(in_cells, kind="stable")].astype(np.int32)
-        in_bytes, centroids = ByteVectors.alike(vectors), ByteVectors.alike(cells.centroids)
+        in_bytes, centroids = ByteVectors.with_common_step(vectors), ByteVectors.with_common_step(cells.centroids)
         both = np.stack([own, second])
         chooses, measures = (Asked(asking.vectors[half::2], asking.rows[half::2]) for half in (0, 1))
-        nearest = nearest_others(chooses, vectors, DEPTHS[-1])
+        nearest = nearest_others(chooses.vectors, vectors, DEPTHS[-1])
         probes = {depth: needed(ranks_of(centroids, both, chooses, nearest, depth)) for depth in DEPTHS}
         codes = ByteVectors(in_bytes.codes[rows], in_bytes.step)
         made = cls(vectors, centroids, starts, rows, own.astype(np.int32), codes, probes, {})
@@ -115,8 +115,8 @@ class CellSearch:
 
     def _found(self, questions: Floats, depth: int) -> tuple[Indices, Indices]:
         """Who asks and rows, few more than the `depth` best of the cells that each looks into."""
-        asked = ByteVectors.each(questions)
-        error = np.float32(SPREADS) * asked.spread(self.codes)
+        asked = ByteVectors.with_own_steps(questions)
+        error = np.float32(ALLOWED_SPREADS) * asked.spread(self.codes)
         found = Candidates(self.vectors, depth, -np.inf, questions, error=error)
         looks = self._cells_of(asked, self.probes[next(each for each in DEPTHS if depth <= each)])
         wanted = np.flatnonzero(looks.any(axis=1))

@@ -125,7 +125,7 @@ class ExpansionQueries(Strategy):
         by_chunk = {query_hit.chunk: query_hit for query_hit in query_hits}
         hits = []
         for place, (chunk, score) in enumerate(ordered(total)):
-            if place >= KEEP and chunk not in seeds:
+            if place >= KEEP and chunk not in seeds:  # `rank` drops these: to make hits of them takes time
                 continue
             components = {self.initial_ranking: plain.get(chunk, 0.0), "graph": graph.get(chunk, 0.0)}
             if (query_hit := by_chunk.get(chunk)) is None:

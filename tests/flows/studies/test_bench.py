@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from hopbench.flows.cli.bench import _sizes
 from hopbench.flows.cli.main import app
-from hopbench.flows.studies.growth import STEPS, Cost, Step, growth
+from hopbench.flows.studies.growth import STEPS, Step, growth
 from hopbench.flows.studies.growth_tables import BEGIN, END, markdown, write_table
+from hopbench.flows.studies.label_cost import Cost
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import InputError
 

@@ -42,7 +42,7 @@ def test_products_are_exact_with_the_instructions_of_every_processor(kernels: No
 
 def test_a_product_is_as_near_to_the_vectors_as_their_steps_say() -> None:
     rows, questions = unit(500, 256), unit(100, 256, seed=1)
-    alike, each = ByteVectors.alike(rows), ByteVectors.each(questions)
+    alike, each = ByteVectors.with_common_step(rows), ByteVectors.with_own_steps(questions)
     wrong = byte_products(each.codes, alike.codes) * (each.step[:, None] * alike.step) - questions @ rows.T
     assert wrong.std(axis=1) == pytest.approx(each.spread(alike), rel=0.2)
     assert (np.abs(wrong) < 6 * each.spread(alike)[:, None]).all()
@@ -50,7 +50,7 @@ def test_a_product_is_as_near_to_the_vectors_as_their_steps_say() -> None:
 
 def test_vectors_have_a_step_in_common_or_each_its_own() -> None:
     vectors = np.array([[0.5, -0.25], [0.1, 0.0], [0.0, 0.0]], np.float32)
-    alike, each = ByteVectors.alike(vectors), ByteVectors.each(vectors)
+    alike, each = ByteVectors.with_common_step(vectors), ByteVectors.with_own_steps(vectors)
     assert alike.codes.tolist() == [[127, -64], [25, 0], [0, 0]]
     assert float(alike.step) == pytest.approx(0.5 / 127)
     assert each.codes.tolist() == [[127, -64], [127, 0], [0, 0]]
@@ -58,7 +58,7 @@ def test_vectors_have_a_step_in_common_or_each_its_own() -> None:
 
 
 def test_of_nothing_there_are_no_products() -> None:
-    nothing, some = ByteVectors.alike(np.zeros((0, 4), np.float32)), ByteVectors.alike(unit(3, 4))
+    nothing, some = ByteVectors.with_common_step(np.zeros((0, 4), np.float32)), ByteVectors.with_common_step(unit(3, 4))
     assert (0, 3) == byte_products(nothing.codes, some.codes).shape
     assert (3, 0) == byte_products(some.codes, nothing.codes).shape
 
@@ -67,7 +67,7 @@ def test_of_nothing_there_are_no_products() -> None:
 @given(arrays(np.float32, (3, 5), elements=st.floats(-1, 1, width=32)))
 def test_no_component_is_farther_off_than_half_a_step(vectors: np.ndarray) -> None:
     for coded, step in (
-        (of := ByteVectors.alike(vectors), of.step),
-        (of := ByteVectors.each(vectors), of.step[:, None]),
+        (of := ByteVectors.with_common_step(vectors), of.step),
+        (of := ByteVectors.with_own_steps(vectors), of.step[:, None]),
     ):
         assert (np.abs(coded.codes * step.astype(np.float64) - vectors) <= step * 0.50001).all()

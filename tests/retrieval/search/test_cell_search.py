@@ -63,7 +63,7 @@ def test_what_is_found_are_the_best_rows_of_the_cells_looked_into(fitted: CellSe
     assert 1 < probes < len(fitted.starts) - 1
     both = cells_of(fitted)
     for found, question in zip(fitted.top(Asked(QUESTIONS), depth), QUESTIONS, strict=True):
-        near = ByteVectors.each(question[None]).codes[0].astype(int) @ fitted.centroids.codes.astype(int).T
+        near = ByteVectors.with_own_steps(question[None]).codes[0].astype(int) @ fitted.centroids.codes.astype(int).T
         looked = np.flatnonzero(near[both].max(axis=0) >= np.sort(near)[-probes])
         scores = cosines(VECTORS, looked, question)
         best = sorted(zip((-scores).tolist(), looked.tolist(), strict=True))[:depth]

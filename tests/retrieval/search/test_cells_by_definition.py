@@ -12,7 +12,7 @@ import pytest
 from hopbench.retrieval.search import cell_search, neighbours
 from hopbench.retrieval.search.byte_vectors import ByteVectors
 from hopbench.retrieval.search.cell_recall import Asked
-from hopbench.retrieval.search.cell_search import DEPTHS, MAXIMA, SPREADS, CellSearch
+from hopbench.retrieval.search.cell_search import ALLOWED_SPREADS, DEPTHS, MAXIMA, CellSearch
 from hopbench.retrieval.search.exact import dense_top
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import best_cells, exact_cosines, kth_at_least, slack
@@ -40,12 +40,12 @@ def drawn(kind: str, rng: np.random.Generator, count: int, dimension: int) -> np
 
 def by_definition(search: CellSearch, questions: np.ndarray, depth: int, probes: int) -> list[tuple[list, list]]:
     """Of the rows in the cells nearest to each question those whose product in bytes allows it, by exact cosines."""
-    asked, found = ByteVectors.each(questions), []
+    asked, found = ByteVectors.with_own_steps(questions), []
     codes = np.zeros(search.vectors.shape, np.int64)
     codes[search.rows] = search.codes.codes
     inside = np.zeros((len(search.starts) - 1, len(codes)), bool)
     inside[np.repeat(np.arange(len(inside)), np.diff(search.starts)), search.rows] = True
-    gaps = slack(codes.shape[1]) + 2.0 * (np.float32(SPREADS) * asked.spread(search.codes))
+    gaps = slack(codes.shape[1]) + 2.0 * (np.float32(ALLOWED_SPREADS) * asked.spread(search.codes))
     for question, code, step, gap in zip(questions, asked.codes.astype(np.int64), asked.step, gaps, strict=True):
         near = code @ search.centroids.codes.T.astype(np.int64)
         rows = np.flatnonzero(inside[near >= kth_at_least(near[None], probes, MAXIMA)[0]].any(axis=0))
