@@ -50,10 +50,14 @@ class GraphEntry(TypedDict):
 
 
 class OptionalEntry(TypedDict, total=False):
-    """Version and digest of the plug-ins that a strategy comes from; reach@h in files that do not count it a metric."""
+    """Version and digest of the plug-ins that a strategy comes from; reach@h in files that do not count it a metric.
+
+    `once_seconds` is the time of what was done once for the corpus, which older versions counted in `seconds`.
+    """
 
     plugins: Mapping[str, str]
     reach: Mapping[str, float]
+    once_seconds: float
 
 
 class LatencyEntry(TypedDict, total=False):

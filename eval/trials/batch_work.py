@@ -52,6 +52,7 @@ def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
         whole.notes.update(part.notes)
         whole.counters.add(part.counters)
         whole.seconds += part.seconds
+        whole.once_seconds += part.once_seconds
     return whole
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class TrialContent(TypedDict):
     notes: Mapping[str, Json]
     counters: Mapping[str, Json]
     seconds: float
+    once_seconds: NotRequired[float]
     latency_ms: Mapping[str, float]
     pace: Mapping[str, float]
 
@@ -79,6 +80,7 @@ def _trial(outcome: TrialOutcome) -> TrialContent:
         "notes": {question: _value(dict(notes)) for question, notes in outcome.notes.items()},
         "counters": _counters(outcome.counters),
         "seconds": outcome.seconds,
+        "once_seconds": outcome.once_seconds,
         "latency_ms": outcome.latency_ms,
         "pace": outcome.pace,
     }
@@ -95,6 +97,7 @@ def _trial_of(content: TrialContent) -> TrialOutcome:
         {question: _value_of(notes) for question, notes in content["notes"].items()},
         _counters_of(content["counters"]),
         float(content["seconds"]),
+        float(content.get("once_seconds", 0.0)),  # versions before had it in `seconds`
         {question: float(value) for question, value in content["latency_ms"].items()},
         {name: float(value) for name, value in content["pace"].items()},
     )

@@ -13,6 +13,7 @@ from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH = 1000  # questions
@@ -23,6 +24,7 @@ DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
 class TrialOutcome:
     """What a trial found and spent. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id.
 
+    `seconds` are those of the questions; what was done once for the index on the way is in `once_seconds`.
     `pace` is the latency beside the yardstick, see `hopbench.eval.trials.latency.measure_paced`.
     """
 
@@ -34,6 +36,7 @@ class TrialOutcome:
     notes: dict[str, Mapping[str, object]] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     seconds: float = 0.0
+    once_seconds: float = 0.0
     latency_ms: dict[str, float] = field(default_factory=dict)
     pace: dict[str, float] = field(default_factory=dict)
 
@@ -87,14 +90,16 @@ class Trial:
         for batch in self.parts:
             begun, spent = time.perf_counter(), Counters()
             # As `rank_batch` does, which would be one more frame in every traceback from a strategy.
-            try:
-                with collector_paused():
-                    rankings = self.strategy.rank(batch, spent)
-            except Exception as error:
-                rankings = rank_after_failure(error, self.strategy, batch, self.outcome.counters)
-            else:
-                self.outcome.counters.add(spent)
-            self.outcome.seconds += time.perf_counter() - begun
+            with once_apart() as once:
+                try:
+                    with collector_paused():
+                        rankings = self.strategy.rank(batch, spent)
+                except Exception as error:
+                    rankings = rank_after_failure(error, self.strategy, batch, self.outcome.counters)
+                else:
+                    self.outcome.counters.add(spent)
+            self.outcome.seconds += time.perf_counter() - begun - once.seconds
+            self.outcome.once_seconds += once.seconds
             for ranking in rankings:
                 self.outcome.add(ranking, batch.index, self.budget)
         if self.time_calls is not None:

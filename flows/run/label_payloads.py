@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TRACKED_COSTS = (
     "seconds",
+    "once_seconds",
     "latency_ms_p50",
     "latency_ms_p95",
     "round_trips",

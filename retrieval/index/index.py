@@ -19,6 +19,7 @@ from hopbench.retrieval.search.cell_search import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.timing import done_once
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk, Source
 
@@ -46,7 +47,7 @@ class Index:
     embedder: Embedder
     reads: ReadCache = field(default_factory=ReadCache)
     services: Services = field(default_factory=Services)
-    memo: Memo = field(default_factory=lambda: Memo(INDEX_VALUES))
+    memo: Memo = field(default_factory=lambda: Memo(INDEX_VALUES, done_once))
     search: str = EXACT
     native: NativeSearch | None = None
     floors: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -59,7 +60,8 @@ class Index:
         def computed() -> LexicalIndex:
             return LexicalIndex([chunk.content for chunk in self.chunks])
 
-        return computed() if self.kept is None else self.kept.lexical(computed)
+        with done_once():
+            return computed() if self.kept is None else self.kept.lexical(computed)
 
     @cached_property
     def tagger(self) -> Tagger:
@@ -68,7 +70,8 @@ class Index:
         def computed() -> Tagger:
             return Tagger(chunk.content for chunk in self.chunks)
 
-        return computed() if self.kept is None else self.kept.tagger(computed)
+        with done_once():
+            return computed() if self.kept is None else self.kept.tagger(computed)
 
     @cached_property
     def approximate(self) -> ApproximateSearch:
@@ -81,31 +84,36 @@ class Index:
             notice(str(found))
             return found
 
-        return computed() if self.kept is None else self.kept.approximate(computed)
+        with done_once():
+            return computed() if self.kept is None else self.kept.approximate(computed)
 
     @cached_property
     def ids(self) -> Sequence[str]:
         """The ids of the chunks, by row."""
-        return ids_of(self.chunks)
+        with done_once():
+            return ids_of(self.chunks)
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
         """Chunk id → row."""
-        return {chunk: row for row, chunk in enumerate(self.ids)}
+        with done_once():
+            return {chunk: row for row, chunk in enumerate(self.ids)}
 
     @cached_property
     def passage_of(self) -> Mapping[str, str]:
         """Chunk id → passage id."""
-        if isinstance(self.chunks, MappedChunks):
-            return dict(zip(self.ids, self.chunks.passage_ids, strict=True))
-        return {chunk.id: chunk.passage_id for chunk in self.chunks}
+        with done_once():
+            if isinstance(self.chunks, MappedChunks):
+                return dict(zip(self.ids, self.chunks.passage_ids, strict=True))
+            return {chunk.id: chunk.passage_id for chunk in self.chunks}
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
         """Chunk id → source (file, page), of the chunks for which the corpus has one."""
         if isinstance(self.chunks, MappedChunks) and not self.chunks.passages.sourced:
             return {}
-        return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
+        with done_once():
+            return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     def kept_of_graph(self) -> tuple[KeptSearch, str] | None:
         """Where what is computed from the graph alone is kept, and the stamp of the graph; None where nothing is."""

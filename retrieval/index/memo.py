@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -27,7 +28,9 @@ class Memo:
     that miss the same key both compute it; the first result is kept, and both get that one.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, timed: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        """`timed` surrounds the computation of each value."""
+        self._timed = timed
         self._values: LRUCache[Hashable, tuple[Any, Counters]] = LRUCache(limit)
         self._lock = Lock()
 
@@ -49,7 +52,8 @@ class Memo:
             entry = self._values.get(key)
         if entry is None:
             spent = Counters()
-            computed = compute(spent), spent
+            with self._timed():
+                computed = compute(spent), spent
             with self._lock:
                 entry = self._values.setdefault(key, computed)
         return entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -253,3 +254,26 @@ def test_a_threshold_below_the_graph_s_floor_is_refused(index: Index, label: str
         else nullcontext()
     ):
         Plan(benchmark(), index, record, {label: make(label)})
+
+
+def test_what_is_done_once_is_told_apart_from_the_time_of_the_questions(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    class Reading(Stumbling):
+        def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+            def read() -> int:
+                now[0] += 60
+                return 1
+
+            names = batch.index.memo.get("names", read)
+            now[0] += names
+            return [Ranking(question.id, [Hit("p01", 1.0)], ["p01"]) for question in batch.questions]
+
+    parts = batches(Index(index.chunks, index.vectors, index.store, index.embedder), ASKED, 1)
+    first, second = (run_trial(label, Reading(), parts, DEFAULT) for label in ("first", "second"))
+
+    assert (60, 0) == (first.once_seconds, second.once_seconds)
+    assert (len(ASKED), len(ASKED)) == (first.seconds, second.seconds)

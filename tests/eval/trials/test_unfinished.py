@@ -49,6 +49,7 @@ def outcome() -> TrialOutcome:
         {"q1": notes, "q2": {}},
         counters,
         1.1,
+        0.2,
         {"q1": 0.1},
     )
 
