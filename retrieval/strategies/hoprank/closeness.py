@@ -50,17 +50,6 @@ class Closeness:
         dense = cosines(corpus.texts.sentence_vectors(read.sentences), _weighed(question, asked))
         return cls(read, sentence, read.best(sentence), *dense.T.astype(np.float64))
 
-    def of_some(self, chunks: Numbers) -> Closeness:
-        """That of some of the chunks, named by their places here, in their order."""
-        place = self.read.places(chunks)
-        return Closeness(
-            self.read.of_some(chunks),
-            self.sentence[place],
-            self.chunk[chunks],
-            self.dense[place],
-            self.dense_open[place],
-        )
-
 
 def _alike(
     corpus: CorpusIndex, question: ReadQuestion, asked: NDArray[np.int16], read: ListedWords

@@ -8,6 +8,7 @@ from functools import wraps
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.side_by_side import SideBySide
 from hopbench.retrieval.strategies.hoprank.words import Floats
 
@@ -38,13 +39,14 @@ def of_each(feature: OfOne) -> Feature:
     return computed
 
 
-def in_any_order(feature: OfOne) -> Feature:
-    """The same for a feature that says the same of a candidate in any order: it is computed once for all."""
+def in_any_order(feature: Callable[[Reading], Floats]) -> Feature:
+    """A feature that says the same of a candidate in any order: it is computed once for all that were read."""
 
     @wraps(feature)
     def kept(facts: ListFacts) -> Floats:
-        if (name := feature.__name__) not in facts.in_any_order:
-            facts.in_any_order[name] = feature(facts)
-        return facts.in_any_order[name]
+        known = facts.reading.known
+        if (name := feature.__name__) not in known:
+            known[name] = feature(facts.reading)
+        return known[name][facts.places]
 
     return once(of_each(kept))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.chains import Chains
-from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.list_columns import TOP, ListColumns
@@ -20,7 +19,8 @@ from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
 from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells
-from hopbench.retrieval.strategies.hoprank.word_links import LinkingWords, SentenceLinks, WordLinks
+from hopbench.retrieval.strategies.hoprank.reading import Reading
+from hopbench.retrieval.strategies.hoprank.word_links import SentenceLinks, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
 LISTED = 100  # candidates among which ranks and edges are counted
@@ -46,20 +46,18 @@ PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
 class ListFacts(ListColumns):
     """Facts about one list, beside its columns those that differ in size from question to question.
 
-    `covers` (k, w) are the question's words in each. `closeness` is that of those that are read, `linking` the words
-    that may link them with others. `in_any_order` are features that do not depend on the order.
+    `covers` (k, w) are the question's words in each. Those that are read stand at these `places` (r,) of the `reading`.
     """
 
     candidates: Candidates
     covers: Flags
-    closeness: Closeness
-    linking: LinkingWords
-    in_any_order: dict[str, Floats] = field(default_factory=dict)
+    reading: Reading
+    places: Numbers
 
     @property
     def read(self) -> int:
         """How many of them trees read, r."""
-        return len(self.closeness.chunk)
+        return len(self.places)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -67,27 +65,50 @@ class ListFacts(ListColumns):
         return len(self.chunks), self.read
 
     @cached_property
+    def close(self) -> Floats:
+        """How close each that is read comes to the question's words, (r, w)."""
+        return self.reading.closeness.chunk[self.places]
+
+    @cached_property
     def pairs(self) -> Pairs:
         """Each that is read with each of the very first."""
-        candidates, read = self.candidates, self.read
-        return Pairs.of(
-            candidates.corpus, candidates.question, self.chunks[:read], self.closeness, self.edge[:read, :read]
-        )
+        return self.reading.pairs.of_some(self.places)
 
     @cached_property
     def word_links(self) -> WordLinks:
         """The links by words of each that is read with the very first."""
-        return WordLinks.of(self.linking)
+        return self.reading.word_links.of_some(self.places)
+
+    @property
+    def sentence_links(self) -> SentenceLinks:
+        """Those of all that were read, which they name by their places there."""
+        return self.reading.sentence_links
 
     @cached_property
-    def sentence_links(self) -> SentenceLinks:
-        """Those of each that is read with sentences of the very first, and of these with its sentences."""
-        return SentenceLinks.of(self.candidates.question, self.closeness, self.linking)
+    def sure_partners(self) -> Floats:
+        """σ of the very first by their places in the reading, 0 of all others there."""
+        return self._of_partners(self.sure[: min(PARTNERS, self.read)])
+
+    @cached_property
+    def partners(self) -> Floats:
+        """1 for the very first in the same way."""
+        return self._of_partners(1.0)
+
+    def _of_partners(self, values: Floats | float) -> Floats:
+        found = np.zeros(len(self.reading.chunks))
+        found[self.places[:PARTNERS]] = values
+        return found
+
+    def best_link(self, titled: Numbers, values: Floats) -> Floats:
+        """The best of the values of links for each that is read, (r,), 0 without any; `titled` are places as there."""
+        best = np.zeros(len(self.reading.chunks))
+        np.maximum.at(best, titled, values)
+        return best[self.places]
 
     @cached_property
     def chains(self) -> Chains:
         """Each that is read with pairs of the very first."""
-        return Chains.of(self.candidates.question, self.closeness.chunk, self.word_links, self.sure[:PARTNERS])
+        return Chains.of(self.candidates.question, self.close, self.word_links, self.sure[:PARTNERS])
 
     @cached_property
     def new_words(self) -> Flags:
@@ -109,9 +130,8 @@ class ListFacts(ListColumns):
             edge=self.edge[order[:, None], order],
             cosine=self.cosine[first],
             alike=self.alike[first[:, None], first],
-            closeness=self.closeness.of_some(first),
-            linking=self.linking.of_some(first, self.closeness.read.places(first)),
-            in_any_order={name: values[first] for name, values in self.in_any_order.items()},
+            reading=self.reading,
+            places=self.places[first],
         )
 
 
@@ -129,8 +149,8 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
     edge, anchor = _edges_between(chunks, paths)
     rows = candidates.rows(chunks)
     corpus, question = candidates.corpus, candidates.question
-    closeness = Closeness.of(corpus, question, chunks[:READ])
-    vectors = corpus.vectors[chunks[:READ]].astype(np.float64)
+    read = chunks[:READ]
+    vectors = corpus.vectors[read].astype(np.float64)
     return ListFacts(
         candidates=candidates,
         chunks=chunks,
@@ -148,8 +168,8 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
         best_edge=_of_best(paths.probability, into),
         cosine=(vectors @ candidates.vector.astype(np.float64)).round(COSINE_DECIMALS),
         alike=(vectors @ vectors.T).round(COSINE_DECIMALS),
-        closeness=closeness,
-        linking=LinkingWords.of(corpus, question, closeness),
+        reading=Reading.of(corpus, question, read, edge[: len(read), : len(read)]),
+        places=np.arange(len(read)),
     )
 
 

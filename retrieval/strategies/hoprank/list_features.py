@@ -17,6 +17,7 @@ from hopbench.retrieval.strategies.hoprank.list_columns import TOP
 from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
+from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.standing import STANDING
 from hopbench.retrieval.strategies.hoprank.trees import FEATURE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.word_link_features import WORD_LINK_FEATURES
@@ -107,9 +108,9 @@ def like_best(facts: Facts) -> Floats:
 
 
 @in_any_order
-def length(facts: ListFacts) -> Floats:
+def length(reading: Reading) -> Floats:
     """Its words / the mean of the corpus's chunks, at most 4."""
-    corpus, chunks = facts.candidates.corpus, facts.chunks[: facts.read]
+    corpus, chunks = reading.corpus, reading.chunks
     words = corpus.words
     begin, end = (words.sentence_start[words.chunk_start[each]] for each in (chunks, chunks + 1))
     mean = max(len(words.numbers), 1) / max(corpus.chunks, 1)

@@ -36,19 +36,6 @@ class ListedWords:
         positions, owner = expand_ranges(*words.of_sentences(sentences))
         return cls(*np.unique(words.numbers[positions], return_inverse=True), owner, sentences, first)
 
-    def places(self, chunks: Numbers) -> Numbers:
-        """The places here of the sentences of some chunks, chunk by chunk."""
-        return expand_ranges(self.first[chunks], self.first[chunks + 1])[0]
-
-    def of_some(self, chunks: Numbers) -> ListedWords:
-        """The words of some of the chunks, named by their places here, in their order; `distinct` are those of all."""
-        place = self.places(chunks)
-        start = self.owner.searchsorted(np.arange(len(self.sentences) + 1))
-        position, owner = expand_ranges(start[place], start[place + 1])
-        size = np.diff(self.first)[chunks]
-        first = np.concatenate([[0], size.cumsum()])
-        return ListedWords(self.distinct, self.word[position], owner, self.sentences[place], first)
-
     @cached_property
     def chunk(self) -> Numbers:
         """The chunk of each sentence, (s,), counted here from 0."""

@@ -7,6 +7,7 @@ import numpy as np
 from hopbench.retrieval.strategies.hoprank.features import Facts, Feature, in_any_order, of_each
 from hopbench.retrieval.strategies.hoprank.list_columns import TOP
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.standing import behind, rank_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
 
@@ -14,7 +15,7 @@ from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
 @of_each
 def close_adds(facts: ListFacts) -> Floats:
     """idf share by which it comes closer to the question's words than the first four, as far as they stand above it."""
-    close = facts.closeness.chunk
+    close = facts.close
     known = np.maximum.accumulate(close[:TOP])
     before = np.concatenate([np.zeros((1, close.shape[1])), known])[np.minimum(np.arange(len(close)), len(known))]
     return facts.candidates.question.share(np.maximum(close - before, 0.0))
@@ -23,7 +24,7 @@ def close_adds(facts: ListFacts) -> Floats:
 @of_each
 def close_gain(facts: ListFacts) -> Floats:
     """idf share by which it comes closer to the open words than the first one."""
-    close = facts.closeness.chunk
+    close = facts.close
     return facts.candidates.question.open_share(np.maximum(close - close[0], 0.0))
 
 
@@ -33,21 +34,21 @@ def close_open(facts: Facts) -> Floats:
 
 
 @in_any_order
-def close_sentence(facts: ListFacts) -> Floats:
+def close_sentence(reading: Reading) -> Floats:
     """How close its best sentence comes to the open words, by their idf shares."""
-    return facts.closeness.read.best(facts.candidates.question.open_share(facts.closeness.sentence))
+    return reading.words.best(reading.question.open_share(reading.closeness.sentence))
 
 
 @in_any_order
-def sentence_dense(facts: ListFacts) -> Floats:
+def sentence_dense(reading: Reading) -> Floats:
     """Cosine of its best sentence and the question, words weighed by idf."""
-    return facts.closeness.read.best(facts.closeness.dense)
+    return reading.words.best(reading.closeness.dense)
 
 
 @in_any_order
-def sentence_dense_open(facts: ListFacts) -> Floats:
+def sentence_dense_open(reading: Reading) -> Floats:
     """The same with the open words only."""
-    return facts.closeness.read.best(facts.closeness.dense_open)
+    return reading.words.best(reading.closeness.dense_open)
 
 
 def sentence_dense_rank(facts: Facts) -> Floats:

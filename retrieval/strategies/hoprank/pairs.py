@@ -6,9 +6,11 @@ is known by its partner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
@@ -23,7 +25,7 @@ LINKED = 0.05  # P(edge)
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Each of k candidates with each of the first p, its partners; of several lists all have an axis more, the first.
+    """Each of k candidates with each of p, its partners; of several lists all have an axis more, the first.
 
     `together` (k, p) is the idf share of the question's words that both cover, as far as their words are close,
     `open_together` that of the open ones, `of_sentences` that of the title and the best sentence of each; `own` and
@@ -44,21 +46,23 @@ class Pairs:
     def of(
         cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, closeness: Closeness, edge: Floats
     ) -> Pairs:
-        """The pairs of listed chunks; `edge` (k, k) is P(edge) of the best edge from the one to the other."""
-        count = min(PARTNERS, len(chunks))
-        both = np.maximum(closeness.chunk[:, None], closeness.chunk[None, :count])
-        told = _title_and_best(question, closeness)
-        others = ~np.eye(len(chunks), count, dtype=bool)
+        """Each of some chunks with each; `edge` (k, k) is P(edge) of the best edge from the one to the other."""
+        close, told = closeness.chunk, _title_and_best(question, closeness)
+        others = ~np.eye(len(chunks), dtype=bool)
         return cls(
-            own=question.share(closeness.chunk),
-            open_own=question.open_share(closeness.chunk),
-            together=question.together(closeness.chunk, closeness.chunk[:count]),
-            open_together=question.open_share(both),
-            of_sentences=question.together(told, told[:count]),
-            edge=np.maximum(edge, edge.T)[:, :count] * others,
-            titled=_titled(corpus, chunks)[:, :count] & others,
+            own=question.share(close),
+            open_own=question.open_share(close),
+            together=question.together(close, close),
+            open_together=question.open_together(close, close),
+            of_sentences=question.together(told, told),
+            edge=np.maximum(edge, edge.T) * others,
+            titled=_titled(corpus, chunks) & others,
             others=others,
         )
+
+    def of_some(self, places: Numbers) -> Pairs:
+        """Some of them in their order, the first of which are the partners of all."""
+        return Pairs(*(of_some(getattr(self, column.name), places) for column in fields(self)))
 
     @property
     def linked(self) -> Flags:
@@ -68,6 +72,11 @@ class Pairs:
     def best(self, values: Floats, where: Flags) -> Floats:
         """The largest of the values (k, p) where something holds, at least 0, (k,)."""
         return np.asarray(np.maximum.reduce(values * where, axis=-1, initial=0.0))
+
+
+def of_some(values: NDArray[Any], places: Numbers) -> NDArray[Any]:
+    """What is known of each (k,), or of each with each (k, k), of some: (r,), or (r, p) with the first of them."""
+    return values[places] if values.ndim == 1 else values[places[:, None], places[:PARTNERS]]
 
 
 def _title_and_best(question: ReadQuestion, closeness: Closeness) -> Floats:

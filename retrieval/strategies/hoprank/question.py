@@ -111,8 +111,20 @@ class ReadQuestion:
 
         `close` (k, w) and `others` (m, w) are how far each covers the question's words.
         """
-        parts = in_parts(len(close), others.size)
-        return np.concatenate([self.share(np.maximum(close[part, None], others)) for part in parts])
+        return _together(close, others, self._shares)
+
+    def open_together(self, close: Floats, others: Floats) -> Floats:
+        """The same over the words outside linked entities."""
+        return _together(close, others, self._open_shares)
+
+
+def _together(close: Floats, others: Floats, shares_: Floats) -> Floats:
+    """Sums of what the better of two covers, (k, m); word by word, so that array operations run along the others."""
+    theirs, found = np.ascontiguousarray(others.T)[:, None], np.empty((len(close), len(others)))
+    for part in in_parts(len(close), others.size):
+        better = np.maximum(np.ascontiguousarray(close[part].T)[..., None], theirs)
+        found[part] = (shares_ @ better.reshape(len(shares_), found[part].size)).reshape(found[part].shape)
+    return found
 
 
 def in_parts(count: int, size: int) -> Iterator[slice]:

@@ -13,12 +13,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.strategies.hoprank.shapley import Ways, ways_of
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import summed
 
 MAX_LEAVES = 16
+BYTE = 8  # bits
+ROWS = 64  # of features at a time: their splits take some 1 MB
 FEATURE_DECIMALS = 6  # of the features of trees: a threshold is never nearer to a value than that
 
 # By the bits of leaves that are out of the question, the first one that is not.
@@ -36,7 +39,9 @@ class Trees:
         """The value of rows (k, f), (k,)."""
         if not self.trees:
             return np.zeros(len(features))
-        return summed(self._leaf_values[np.arange(len(self.trees))[:, None], self._leaf(features)])
+        first = MAX_LEAVES * np.arange(len(self.trees))[:, None]
+        parts = [self._leaf_values.take(first + self._leaf(features[part])) for part in blocks(len(features), ROWS)]
+        return np.concatenate([np.zeros(0), *map(summed, parts)])
 
     def _leaf(self, features: Floats) -> NDArray[np.int8]:
         """Which leaf, from the left, each row reaches in each tree, (t, k).
@@ -44,11 +49,10 @@ class Trees:
         A row that goes right at a split cannot reach the leaves on its left. What is left over begins with its leaf
         (Lucchese et al., QuickScorer, SIGIR 2015).
         """
-        splits, by_feature = self._splits, np.ascontiguousarray(features.T)
-        out = np.zeros((len(self.trees), len(features)), np.uint16)
-        for feature, threshold, on_the_left in zip(*splits.by_number, strict=True):
-            out |= (by_feature[feature] > threshold[:, None]) * on_the_left[:, None]
-        return _FIRST_LEFT[out]
+        splits = self._splits
+        right = features.T.copy().take(splits.feature, axis=0) > splits.threshold[..., None]
+        out = np.multiply(right.view(np.uint8), splits.on_the_left[..., None])
+        return np.asarray(_FIRST_LEFT.take(np.bitwise_or.reduce(out, axis=0)))
 
     @cached_property
     def _splits(self) -> _Splits:
@@ -91,12 +95,7 @@ class _Splits:
 
     feature: Numbers
     threshold: Floats
-    on_the_left: NDArray[np.uint16]
-
-    @property
-    def by_number(self) -> tuple[Numbers, Floats, NDArray[np.uint16]]:
-        """All of them, a row for the splits of one number."""
-        return self.feature, self.threshold, self.on_the_left
+    on_the_left: NDArray[np.uint8] | NDArray[np.uint16]
 
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> _Splits:
@@ -110,4 +109,4 @@ class _Splits:
             for leaf, (_, way) in enumerate(tree.leaves()):
                 for split, right in way:
                     on_the_left[split, number] |= 0 if right else 1 << leaf
-        return cls(feature, threshold, on_the_left)
+        return cls(feature, threshold, on_the_left.astype(np.uint8) if size[0] < BYTE else on_the_left)

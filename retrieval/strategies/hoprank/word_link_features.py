@@ -84,30 +84,32 @@ def holds_title_behind(facts: Facts) -> Floats:
     return behind(holds_title_sure(facts))
 
 
-def _sure_sentences(facts: ListFacts) -> Floats:
-    """σ of the partner of each sentence, times how close that comes to the question, (u,)."""
+def _sure(facts: ListFacts) -> Floats:
+    """σ of the partner that tells it, 0 of others, times how close its sentence comes to the question, (c,)."""
     links = facts.sentence_links
-    return np.asarray(links.told * facts.sure[links.partner])
+    return np.asarray(links.told * facts.sure_partners[links.told_by])
 
 
 @of_each
 def title_told(facts: ListFacts) -> Floats:
     """idf share of its title in a partner's sentence, times how close that comes to the question, times σ, the best."""
-    return _best(facts.sentence_links.title_told * _sure_sentences(facts))
+    links = facts.sentence_links
+    return facts.best_link(links.titled, links.title * _sure(facts))
 
 
 @of_each
 def title_told_best(facts: ListFacts) -> Floats:
     """The same of the first one's sentences, without σ."""
     links = facts.sentence_links
-    return _best(links.title_told * (links.told * (links.partner == 0)))
+    return facts.best_link(links.titled, links.title * (links.told * (links.told_by == facts.places[0])))
 
 
 @once
 @of_each
 def title_new_told(facts: ListFacts) -> Floats:
     """`title_new` of a partner's sentence, times how close that comes to the question, the best."""
-    return _best(facts.sentence_links.new_told * _sure_sentences(facts))
+    links = facts.sentence_links
+    return facts.best_link(links.titled, links.new * _sure(facts))
 
 
 def title_new_told_behind(facts: Facts) -> Floats:
@@ -120,7 +122,7 @@ def title_new_told_behind(facts: Facts) -> Floats:
 def title_told_together(facts: ListFacts) -> Floats:
     """idf share of its title in a partner's sentence, times how close both come to the question together, times σ."""
     links = facts.sentence_links
-    return _best(links.title_told * links.together_told * facts.sure[links.partner])
+    return facts.best_link(links.titled, links.title * links.together * facts.sure_partners[links.told_by])
 
 
 def title_told_together_behind(facts: Facts) -> Floats:
@@ -131,14 +133,15 @@ def title_told_together_behind(facts: Facts) -> Floats:
 @of_each
 def holds_title_told(facts: ListFacts) -> Floats:
     """idf share of a partner's title in one of its sentences, times how close that comes to the question, the best."""
-    return np.asarray(facts.sentence_links.holds_told.max(axis=0))
+    links = facts.sentence_links
+    return facts.best_link(links.told_by, links.title * links.told * facts.partners[links.titled])
 
 
 @of_each
 def holds_title_told_sure(facts: ListFacts) -> Floats:
     """The same with the partner's σ as factor."""
-    holds = facts.sentence_links.holds_told
-    return np.asarray((holds * facts.sure[: len(holds), None]).max(axis=0))
+    links = facts.sentence_links
+    return facts.best_link(links.told_by, links.title * links.told * facts.sure_partners[links.titled])
 
 
 def rare_words(facts: Facts) -> Floats:

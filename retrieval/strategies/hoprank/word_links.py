@@ -7,14 +7,14 @@ Massachusetts*, by the words of a title that the question does not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
-from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS
-from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
+from hopbench.retrieval.strategies.hoprank.pairs import of_some
+from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion, in_parts
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import ln, shares
 
@@ -24,7 +24,7 @@ TINY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class WordLinks:
-    """The links by words of k candidates with the first p of them, their partners; 0 with itself.
+    """The links by words of k candidates with p of them, their partners; 0 with itself.
 
     Shares are of the idf of a title's words, stop words aside. `title` (k, p) is the share of the candidate's title
     that stands in the partner, `explained` that in the partner or in the question, `asked` (k,) that in the question;
@@ -42,53 +42,53 @@ class WordLinks:
 
     @classmethod
     def of(cls, words: LinkingWords) -> WordLinks:
-        """The links of the listed chunks whose linking words these are."""
-        chunk, count = words.in_chunk, words.partners
-        title, holds = words.share @ chunk[:count].T, chunk @ words.share[:count].T
+        """The links of each of the listed chunks whose linking words these are with each."""
+        chunk = words.in_chunk
+        title, new = words.share @ chunk.T, words.new @ chunk.T
         asked = words.share @ words.known
-        explained = words.share @ np.maximum(chunk[:count], words.known).T
-        new = words.new @ chunk[:count].T
-        rare = (words.rare * words.rarity) @ words.rare[:count].T
-        for values in (title, holds, new, rare):
-            np.fill_diagonal(values[:count], 0.0)
-        np.fill_diagonal(explained[:count], asked[:count])
-        return cls(title, explained, asked, new, holds, rare)
+        explained = words.share @ np.maximum(chunk, words.known).T
+        rare = (words.rare * words.rarity) @ words.rare.T
+        for values in (title, new, rare):
+            np.fill_diagonal(values, 0.0)
+        np.fill_diagonal(explained, asked)
+        return cls(title, explained, asked, new, title.T, rare)
+
+    def of_some(self, places: Numbers) -> WordLinks:
+        """Some of them in their order, the first of which are the partners of all."""
+        return WordLinks(*(of_some(getattr(self, column.name), places) for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceLinks:
-    """The links by words of k candidates with the u sentences of their p partners; 0 with its own.
+    """The c links of candidates' titles with sentences of other candidates, in which a word of theirs stands.
 
-    `told` (u,) is how close each sentence comes to the question, its title beside it, by idf shares, and `partner` (u,)
-    whose it is; `title_told`, `new_told` and `together_told` (k, u) are `title` and `new` of the sentence, and how
-    close candidate and sentence come together. `holds_told` (p, k) is the best of the candidate's sentences: the share
-    of the partner's title in it times how close it comes to the question.
+    `titled` (c,) is the candidate and `told_by` (c,) the one whose sentence it is. `title` and `new` (c,) are as in
+    `WordLinks`, but of the sentence; `told` (c,) is how close that comes to the question, its title beside it, by idf
+    shares, and `together` (c,) how close the candidate and it come together.
     """
 
+    titled: Numbers
+    told_by: Numbers
+    title: Floats
+    new: Floats
     told: Floats
-    partner: Numbers
-    title_told: Floats
-    new_told: Floats
-    together_told: Floats
-    holds_told: Floats
+    together: Floats
 
     @classmethod
     def of(cls, question: ReadQuestion, closeness: Closeness, words: LinkingWords) -> SentenceLinks:
-        """The links of the listed chunks whose closeness to the question and linking words these are."""
-        read, first, count = closeness.read, closeness.read.first, words.partners
-        partner = read.chunk[: first[count]]
-        sentence = words.inside[: first[count]]
-        other = partner != np.arange(len(first) - 1)[:, None]
-        elsewhere = read.chunk != np.arange(count)[:, None]
-        in_sentences = (words.share[:count] @ words.inside.T) * elsewhere * words.told
-        return cls(
-            told=words.told[: first[count]],
-            partner=partner,
-            title_told=(words.share @ sentence.T) * other,
-            new_told=(words.new @ sentence.T) * other,
-            together_told=question.together(closeness.chunk, words.with_title[: first[count]]),
-            holds_told=read.best(in_sentences.T).T,
-        )
+        """Those of the listed chunks whose closeness to the question and linking words these are."""
+        chunk = closeness.read.chunk
+        share = words.share @ words.inside.T
+        titled, sentence = np.nonzero(share)  # of forty cells one
+        told_by = chunk[sentence]
+        other = titled != told_by
+        titled, sentence, told_by = titled[other], sentence[other], told_by[other]
+        new, together = np.zeros(len(titled)), np.zeros(len(titled))
+        for part in in_parts(len(titled), words.new.shape[1] + closeness.chunk.shape[1]):
+            of, within = titled[part], sentence[part]
+            new[part] = np.einsum("ij,ij->i", words.new[of], words.inside[within])
+            together[part] = question.share(np.maximum(closeness.chunk[of], words.with_title[within]))
+        return cls(titled, told_by, share[titled, sentence], new, words.told[sentence], together)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +113,6 @@ class LinkingWords:
     with_title: Floats
     told: Floats
 
-    @property
-    def partners(self) -> int:
-        """How many of the chunks are partners of all, p."""
-        return min(PARTNERS, len(self.in_chunk))
-
     @classmethod
     def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> LinkingWords:
         """Those of the listed chunks."""
@@ -139,12 +134,6 @@ class LinkingWords:
             with_title,
             question.share(with_title),
         )
-
-    def of_some(self, chunks: Numbers, sentences: Numbers) -> LinkingWords:
-        """Those of some of the chunks and their sentences, named by their places here, in their order."""
-        of_chunk = {name: getattr(self, name)[chunks] for name in ("in_chunk", "share", "new", "rare")}
-        of_sentence = {name: getattr(self, name)[sentences] for name in ("inside", "with_title", "told")}
-        return LinkingWords(**of_chunk, **of_sentence, known=self.known, rarity=self.rarity)
 
 
 def _rare(corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> tuple[Floats, Floats]:

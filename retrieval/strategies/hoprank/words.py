@@ -22,10 +22,12 @@ PART = 50_000  # chunks whose words are counted at a time
 
 def distinct(values: NDArray[Any]) -> Numbers:
     """The distinct values of a short array, sorted: what np.unique gives, in a third of its time."""
-    ordered = np.sort(values)
-    first = np.ones(len(ordered), bool)
+    ordered = values.copy()
+    ordered.sort()
+    first = np.empty(len(ordered), bool)
+    first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered[first]
+    return ordered.compress(first)
 
 
 def columns(values: Sequence[Floats]) -> Floats:

@@ -83,7 +83,7 @@ def of_one(candidates: Candidates, chunk: int) -> NDArray[np.float64]:
 
 def test_closeness_is_that_of_the_closest_words(listed: list[ListFacts]) -> None:
     for facts in listed:
-        close = facts.closeness
+        close = facts.reading.closeness
         for row, chunk in enumerate(facts.chunks[:READ].tolist()):
             wanted = of_one(facts.candidates, chunk)
             assert wanted.tolist() == pytest.approx(close.chunk[row].tolist())
@@ -104,7 +104,7 @@ def test_a_paraphrase_is_read(index: Index) -> None:
 
 def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        pairs, close, question = facts.pairs, facts.closeness.chunk, facts.candidates.question
+        pairs, close, question = facts.pairs, facts.close, facts.candidates.question
         mentions = facts.candidates.corpus.mentions
         chunks = facts.chunks[:READ].tolist()
         assert (len(chunks), min(PARTNERS, len(chunks))) == pairs.together.shape
@@ -112,6 +112,7 @@ def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
             for other, partner in enumerate(chunks[:PARTNERS]):
                 both = np.maximum(close[one], close[other])
                 assert question.share(both[None])[0] == pairs.together[one, other]
+                assert question.open_share(both[None])[0] == pairs.open_together[one, other]
                 assert (one != other) == pairs.others[one, other]
                 named = [
                     mentions.own[second] != -1 and mentions.own[second] in mentions.entity[mentions.chunk == first]
@@ -123,7 +124,7 @@ def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
 
 
 def test_two_by_two_in_parts_is_the_same_as_at_once(listed: list[ListFacts], monkeypatch: pytest.MonkeyPatch) -> None:
-    question, close = listed[0].candidates.question, listed[0].closeness.chunk
+    question, close = listed[0].candidates.question, listed[0].close
     at_once = question.together(close, close)
     monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.question.TOGETHER", 2 * close.size + 1)
 
@@ -148,7 +149,7 @@ def test_what_partners_say_by_their_definition(listed: list[ListFacts]) -> None:
 
 def test_what_those_above_lack(listed: list[ListFacts]) -> None:
     facts = listed[0]
-    close, share = facts.closeness.chunk, facts.candidates.question.share
+    close, share = facts.close, facts.candidates.question.share
     added = [
         share(np.maximum(row - close[: min(place, 4)].max(axis=0, initial=0.0), 0.0)[None])[0]
         for place, row in enumerate(close)

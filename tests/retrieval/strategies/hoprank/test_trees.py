@@ -20,16 +20,15 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.contributions import MEAN, UNREAD, Scores
 from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
+from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.scoring import Judged, in_their_order, judged_scores, passes
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import from_json, shipped, to_json
-from hopbench.retrieval.strategies.hoprank.word_links import LinkingWords
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Counters
@@ -251,9 +250,9 @@ def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Ind
         scores, _ = judged_scores(last.scores, last.chunks.searchsorted(facts.chunks[: facts.read]), value)
         anew = list_facts(candidates, [*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)])
         assert anew.chunks.tolist() == found.chunks.tolist()
-        closeness = Closeness.of(candidates.corpus, candidates.question, anew.chunks[: found.read])
-        linking = LinkingWords.of(candidates.corpus, candidates.question, closeness)
-        few = replace(anew, closeness=closeness, linking=linking, known={}, in_any_order={})
+        read = anew.chunks[: found.read]
+        reading = Reading.of(candidates.corpus, candidates.question, read, anew.edge[: len(read), : len(read)])
+        few = replace(anew, reading=reading, places=np.arange(len(read)), known={})
         assert tree_features(few).tolist() == tree_features(found).tolist()
         assert min(READ_AGAIN, len(facts.chunks)) == found.read
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from hopbench.retrieval.strategies.hoprank.list_facts import READ, ListFacts, li
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
-from hopbench.retrieval.strategies.hoprank.word_links import RARE
+from hopbench.retrieval.strategies.hoprank.word_links import RARE, SentenceLinks
 from hopbench.retrieval.types import Counters, Passage, Question
 
 
@@ -77,7 +78,7 @@ def test_titles_in_chunks_by_their_definition(listed: list[ListFacts]) -> None:
 
 def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, read, close = facts.sentence_links, Read(facts), facts.closeness
+        links, read, close = facts.sentence_links, Read(facts), facts.reading.closeness
         question, first = facts.candidates.question, close.read.first
         with_title = [
             np.maximum(close.sentence[first[chunk] + place], close.sentence[first[chunk]])
@@ -85,26 +86,41 @@ def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> Non
             for place in range(len(sentences))
         ]
         near = [question.share(each[None])[0] for each in with_title]
-        for place, partner in enumerate(links.partner.tolist()):
-            sentence = read.sentences[partner][place - first[partner]]
-            assert near[place] == links.told[place]
-            for one, title in enumerate(read.titles):
-                same = one == partner
-                together = question.share(np.maximum(close.chunk[one], with_title[place])[None])[0]
-                assert together == links.together_told[one, place]
-                assert (0.0 if same else read.share(title, sentence)) == pytest.approx(
-                    links.title_told[one, place], abs=1e-6
-                )
-                new = 0.0 if same else read.mass(title & sentence - read.question) / read.log
-                assert new == pytest.approx(links.new_told[one, place], abs=1e-6)
-        for partner in range(links.holds_told.shape[0]):
-            for one, sentences in enumerate(read.sentences):
-                told = [
-                    read.share(read.titles[partner], sentence) * near[first[one] + place]
-                    for place, sentence in enumerate(sentences)
-                ]
-                wanted = 0.0 if one == partner else max(told)
-                assert wanted == pytest.approx(links.holds_told[partner, one], abs=1e-6)
+        wanted = {}
+        for one, title in enumerate(read.titles):
+            for partner, sentences in enumerate(read.sentences):
+                for place, sentence in enumerate(sentences, first[partner]):
+                    if one != partner and title & sentence:
+                        together = question.share(np.maximum(close.chunk[one], with_title[place])[None])[0]
+                        new = read.mass(title & sentence - read.question) / read.log
+                        wanted[one, partner, place] = [read.share(title, sentence), new, near[place], together]
+        found = np.array([links.title, links.new, links.told, links.together]).T
+        pairs = [(one, partner) for one, partner, _ in wanted]
+        assert pairs == list(zip(links.titled.tolist(), links.told_by.tolist(), strict=True))
+        assert np.array([*wanted.values()]).reshape(-1, 4) == pytest.approx(found, abs=1e-6)
+
+
+def test_what_sentences_tell_of_titles_by_its_definition(listed: list[ListFacts]) -> None:
+    for facts in listed:
+        links, sure = facts.sentence_links, facts.sure[:PARTNERS].tolist()
+        rows = list(zip(*vars_of(links), strict=True))
+        for one in range(facts.read):
+            of_title = [row for row in rows if row[0] == one and row[1] < len(sure)]
+            held = [row for row in rows if row[1] == one and row[0] < len(sure)]
+            wanted = {
+                features.title_told: [title * told * sure[by] for _, by, title, _, told, _ in of_title],
+                features.title_told_best: [title * told for _, by, title, _, told, _ in of_title if by == 0],
+                features.title_new_told: [new * told * sure[by] for _, by, _, new, told, _ in of_title],
+                features.title_told_together: [title * both * sure[by] for _, by, title, _, _, both in of_title],
+                features.holds_title_told: [title * told for _, _, title, _, told, _ in held],
+                features.holds_title_told_sure: [title * told * sure[of] for of, _, title, _, told, _ in held],
+            }
+            for feature, values in wanted.items():
+                assert max([0.0, *values]) == pytest.approx(feature(facts)[one])
+
+
+def vars_of(links: SentenceLinks) -> list[list[float]]:
+    return [getattr(links, column.name).tolist() for column in fields(links)]
 
 
 def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
@@ -119,7 +135,7 @@ def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
 
 def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, close = facts.word_links, facts.closeness.chunk
+        links, close = facts.word_links, facts.close
         sure, share = facts.sure[:PARTNERS].tolist(), facts.candidates.question.share
         partners = range(len(sure))
         link = [
