@@ -13,8 +13,9 @@ from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.flows.settings.home import Home
-    from hopbench.flows.studies.growth import Step
+    from hopbench.flows.studies.growth import Found
     from hopbench.flows.studies.label_cost import Cost
+    from hopbench.flows.studies.side_by_side import SideBySide
     from hopbench.retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
@@ -37,6 +38,10 @@ def bench_command(
     store: Annotated[
         str, option(DATA, help="The graphs' store: kglite, arrays or neo4j.", complete=complete.stores)
     ] = "kglite",
+    processes: Annotated[
+        int | None,
+        option(DATA, min=1, max=64, help="Share questions among so many, too (processors, 4 at most; 1: do not)."),
+    ] = None,
     out: Annotated[
         Path | None,
         option(OUTPUT, metavar="DIR", help="Keep worlds, graphs and figures here; the same command goes on here."),
@@ -71,10 +76,10 @@ def bench_command(
     if trials_on is not None:
         GraphOptions(dataset=trials_on).benchmark()  # refused before anything is measured
     if wanted and out is not None:
-        _growth(wanted, labels, questions, store, out.absolute(), table)
+        _growth(wanted, labels, questions, store, processes, out.absolute(), table)
     elif wanted:
         with tempfile.TemporaryDirectory(prefix="hopbench-bench-") as folder:
-            _growth(wanted, labels, questions, store, Path(folder), table)
+            _growth(wanted, labels, questions, store, processes, Path(folder), table)
     if trials_on is not None:
         _trials(trials_on, home)
 
@@ -92,17 +97,26 @@ def _refuse_unwritable(out: Path | None, table: Path | None) -> None:
 
 
 def _growth(
-    wanted: Sequence[int], labels: Mapping[str, Strategy], questions: int, store: str, folder: Path, table: Path | None
+    wanted: Sequence[int],
+    labels: Mapping[str, Strategy],
+    questions: int,
+    store: str,
+    processes: int | None,
+    folder: Path,
+    table: Path | None,
 ) -> None:
     from hopbench.flows.cli.printing.output import console
     from hopbench.flows.studies.growth import Step, growth
     from hopbench.flows.studies.growth_tables import markdown, write_table
     from hopbench.flows.studies.label_cost import Cost
+    from hopbench.flows.studies.side_by_side import SideBySide
+    from hopbench.retrieval.support.forked import usable_processors
 
     screen = console()
-    found: list[Step | Cost] = []
+    found: list[Found] = []
+    processes = processes or usable_processors()
     with screen.status("") as status:
-        for one in growth(wanted, labels, questions, folder, status.update, store):
+        for one in growth(wanted, labels, questions, folder, status.update, store, processes):
             found.append(one)
             if isinstance(one, Step):
                 part = " (what an earlier run had left)" if one.resumed else ""
@@ -110,6 +124,7 @@ def _growth(
                     f"{one.passages:,} passages: {one.name}: {one.cpu:.1f} s of CPU{part}, {one.peak / 1e9:.2f} GB"
                 )
     _print_costs([item for item in found if isinstance(item, Cost)], wanted)
+    _print_side_by_side([item for item in found if isinstance(item, SideBySide)], wanted)
     if table is not None:
         write_table(table, markdown(found))
         screen.print(f"the tables are in {table}")
@@ -138,6 +153,18 @@ def _sizes(text: str) -> list[int]:
     if not sizes or sizes[0] < LEAST or sizes[-1] > 1_000_000:
         raise InputError(f"--sizes {text}: give whole numbers from {LEAST} to 1000000, such as {SIZES}, or none")
     return sizes
+
+
+def _print_side_by_side(found: Sequence[SideBySide], sizes: Sequence[int]) -> None:
+    from hopbench.flows.cli.printing.output import add_row, console, table
+
+    if not found:
+        return
+    heads = [f"{size:,}" for size in sizes]
+    rows = table(f"milliseconds a question, {found[0].processes} processes (clock)", *heads, right=heads)
+    for label in dict.fromkeys(one.label for one in found):
+        add_row(rows, label, *(f"{one.ms:,.2f}" for one in found if one.label == label))
+    console().print(rows)
 
 
 def _print_costs(costs: Sequence[Cost], sizes: Sequence[int]) -> None:

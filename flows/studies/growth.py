@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.journal import KEPT, Journal
 from hopbench.flows.studies.label_cost import Cost, measure
 from hopbench.flows.studies.peak import peak, spent
+from hopbench.flows.studies.side_by_side import Processes, SideBySide
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
@@ -52,7 +53,8 @@ class Step:
     resumed: bool = False
 
 
-F = TypeVar("F", Step, Cost)
+F = TypeVar("F", Step, Cost, SideBySide)
+Found = Step | Cost | SideBySide
 
 
 def growth(
@@ -62,9 +64,11 @@ def growth(
     folder: Path,
     report: Callable[[str], None],
     store: str = "kglite",
-) -> Iterator[Step | Cost]:
+    processes: int = 1,
+) -> Iterator[Found]:
     """Build a world of each size in `folder` and run every strategy over it, smallest first.
 
+    Where `processes` are several, each label is measured in them side by side as well.
     What was measured before in the same folder is not measured again. Raises InputError where the folder was begun
     with another store or number of questions.
     """
@@ -72,7 +76,10 @@ def growth(
     home.prepare()
     journal = Journal.open(folder / JOURNAL, {"questions": questions, "store": store})
     for size in sorted(sizes):
-        yield from _Size(size, home, journal, report, store).measured(strategies, questions)
+        measured = _Size(size, home, journal, report, store)
+        yield from measured.measured(strategies, questions)
+        if processes > 1:
+            yield from measured.side_by_side(strategies, processes)
 
 
 @dataclass(frozen=True)
@@ -98,18 +105,37 @@ class _Size:
         lines = (line for line in self.journal.lines() if line.get("passages") == self.size)
         return {str(line["begun"]) for line in lines if "begun" in line}
 
+    def side_by_side(self, labels: Iterable[str], processes: int) -> Iterator[SideBySide]:
+        """What labels cost in some processes, which read the graph that is there by now."""
+        lines = (_read(line, SideBySide) for line in self.journal.lines())
+        known = {one.label: one for one in lines if one and (one.passages, one.processes) == (self.size, processes)}
+        if missing := [label for label in labels if label not in known]:
+            with Processes(processes, self._options(), self.home.root) as opened:
+                for label in missing:
+                    self.report(f"{self.size:,} passages: {label} in {processes} processes")
+                    known[label] = opened.measured(label)
+                    self.journal.add(asdict(known[label]))
+        yield from (known[label] for label in labels)
+
+    def _options(self) -> GraphOptions:
+        return GraphOptions(dataset=str(self._world), store=self.store)
+
+    @property
+    def _world(self) -> Path:
+        return self.home.root / f"world-{self.size}"
+
     def measured(self, strategies: Mapping[str, Strategy], questions: int) -> Iterator[Step | Cost]:
         if not self.known.keys() >= {*STEPS, *strategies}:
             self._measure(strategies, questions)
         yield from (self.known[name] for name in (*STEPS, *strategies))
 
     def _measure(self, strategies: Mapping[str, Strategy], questions: int) -> None:
-        world = self.home.root / f"world-{self.size}"
+        world = self._world
         if not world.exists():
             self.known.pop(WORLD, None)
         if WORLD not in self.known:
             self._step(WORLD, partial(write_benchmark, world, SEED, self.size, questions))
-        options = GraphOptions(dataset=str(world), store=self.store)
+        options = self._options()
         benchmark, index = self._step(OPENED, partial(self._opened, options))
         self._build(options.graph_plan(benchmark, self.home), index)
         self._step(BM25, lambda: index.lexical)

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hopbench.eval.files import refuse_unwritable, write_atomically
-from hopbench.flows.studies.growth import STEPS, Step
+from hopbench.flows.studies.growth import STEPS, Found, Step
 from hopbench.flows.studies.label_cost import Cost
+from hopbench.flows.studies.side_by_side import SideBySide
 from hopbench.retrieval.support.errors import InputError
 
 BEGIN, END = "<!-- hopbench bench -->", "<!-- end of hopbench bench -->"
 
 
-def markdown(found: Sequence[Step | Cost]) -> str:
+def markdown(found: Sequence[Found]) -> str:
     """A table of steps (processor time, peak memory), one of labels (a question's milliseconds and edges), by size.
 
-    Milliseconds of a batch are processor time, with those on the clock in brackets. Those of a question asked alone
-    are the median on the clock, with the 95th percentile in brackets.
+    Milliseconds of a batch are processor time, with those on the clock in brackets; where several processes shared it,
+    those on the clock follow. Those of a question asked alone are the median on the clock, with the 95th percentile in
+    brackets.
     """
     sizes = sorted({one.passages for one in found})
     steps = {(one.name, one.passages): one for one in found if isinstance(one, Step)}
@@ -26,14 +28,17 @@ def markdown(found: Sequence[Step | Cost]) -> str:
     for name in STEPS:
         cells = [_step(steps.get((name, size))) for size in sizes]
         lines.append(_row([name, *cells]))
+    beside = {(one.label, one.passages): one for one in found if isinstance(one, SideBySide)}
+    shared = next((f" | in {one.processes} processes" for one in beside.values()), "")
     labels = list(dict.fromkeys(label for label, _ in costs))
-    lines += ["", _row(["label", *(f"{size:,}: ms | alone | edges" for size in sizes), "once", "failed"])]
-    lines.append(_rule(3 + 3 * len(sizes)))
+    lines += ["", _row(["label", *(f"{size:,}: ms{shared} | alone | edges" for size in sizes), "once", "failed"])]
+    lines.append(_rule(3 + (4 if shared else 3) * len(sizes)))
     for label in labels:
         own = [costs.get((label, size)) for size in sizes]
+        cells = [_cost(costs.get((label, size)), beside.get((label, size)), bool(shared)) for size in sizes]
         known = [one for one in own if one]
         once, failed = max(one.once_seconds for one in known), sum(one.failures for one in known)
-        lines.append(_row([f"`{label}`", *map(_cost, own), f"{once:.1f} s", str(failed)]))
+        lines.append(_row([f"`{label}`", *cells, f"{once:.1f} s", str(failed)]))
     return "\n".join(lines)
 
 
@@ -63,12 +68,13 @@ def _step(step: Step | None) -> str:
     return f"{'≥ ' if step.resumed else ''}{step.cpu:,.1f} s | {step.peak / 1e9:.2f} GB"
 
 
-def _cost(cost: Cost | None) -> str:
+def _cost(cost: Cost | None, beside: SideBySide | None, shared: bool) -> str:
+    in_several = [f"{beside.ms:.2f}" if beside else "–"] if shared else []
     if cost is None:
-        return "– | – | –"
+        return " | ".join(["–", *in_several, "–", "–"])
     alone = f"{cost.alone:.1f} ({cost.alone_p95:.1f})" if cost.alone else "–"
     clock = f" ({cost.clock_ms:.2f})" if cost.clock_ms else ""
-    return f"{cost.ms:.2f}{clock} | {alone} | {cost.edges:,.0f}"
+    return " | ".join([f"{cost.ms:.2f}{clock}", *in_several, alone, f"{cost.edges:,.0f}"])
 
 
 def _row(cells: Sequence[str]) -> str:

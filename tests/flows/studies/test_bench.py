@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import shutil
 from pathlib import Path
@@ -9,13 +10,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hopbench.eval.hopworld.write import write_benchmark
 from hopbench.flows.cli.bench import _sizes
 from hopbench.flows.cli.main import app
-from hopbench.flows.studies.growth import STEPS, Step, growth
+from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.home import Home
+from hopbench.flows.studies.growth import STEPS, Found, Step, growth
 from hopbench.flows.studies.growth_tables import BEGIN, END, markdown, write_table
 from hopbench.flows.studies.label_cost import Cost
+from hopbench.flows.studies.side_by_side import Processes, SideBySide, _prepare
 from hopbench.retrieval.strategies.registry import resolve
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 LABELS, SIMILAR = "bm25,graph_expansion", "SIMILAR_TO"
 
@@ -61,6 +66,34 @@ def test_what_a_version_before_measured_has_neither_the_clock_nor_a_question_ask
     before = Cost(300, "bm25", 1.5, 0.1, 0, 0.0, 12.0, 0, 10**7)
 
     assert "| `bm25` | 1.50 | – | 12 | 0.1 s | 0 |" in markdown([before])
+
+
+def test_processes_share_the_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> list[Found]:
+        return list(growth([300], resolve(LABELS), 20, tmp_path, lambda _: None, "arrays", processes=2))
+
+    found = asked()
+    beside = [one for one in found if isinstance(one, SideBySide)]
+    assert [(300, label, 2) for label in LABELS.split(",")] == [(x.passages, x.label, x.processes) for x in beside]
+    assert all(0 < one.ms < 1000 for one in beside)
+    assert f"| {beside[0].ms:.2f} |" in markdown(found)
+    assert "| label | 300: ms | in 2 processes | alone | edges | once | failed |" in markdown(found)
+
+    monkeypatch.delattr("hopbench.flows.studies.growth.Processes")  # what is known is not measured again
+    assert found == asked()
+
+
+def test_a_process_that_the_system_ends_is_told(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "world", 1, 300, 20)
+    options = GraphOptions(dataset=str(tmp_path / "world"))
+    home = Home(tmp_path / "home")
+    home.prepare()
+    with Processes(1, options, home.root) as opened:
+        assert 20 == opened._all(_prepare, "bm25")[0][0]
+        (child,) = multiprocessing.active_children()
+        child.kill()
+        with pytest.raises(IncompleteError, match=r"one of 1 processes .* with --processes 1 without them"):
+            opened.measured("bm25")
 
 
 def test_a_killed_measurement_goes_on_and_says_what_it_did_not_see(tmp_path: Path) -> None:
