@@ -81,7 +81,7 @@ class ListFacts(ListColumns):
 
     @property
     def sentence_links(self) -> SentenceLinks:
-        """Those of all that were read, which they name by their places there."""
+        """Those of all that were read; they name candidates by their places in the reading."""
         return self.reading.sentence_links
 
     @cached_property
@@ -91,7 +91,7 @@ class ListFacts(ListColumns):
 
     @cached_property
     def partners(self) -> Floats:
-        """1 for the very first in the same way."""
+        """1 for the very first by their places in the reading, 0 for all others there."""
         return self._of_partners(1.0)
 
     def _of_partners(self, values: Floats | float) -> Floats:
@@ -99,10 +99,10 @@ class ListFacts(ListColumns):
         found[self.places[:PARTNERS]] = values
         return found
 
-    def best_link(self, titled: Numbers, values: Floats) -> Floats:
-        """The best of the values of links for each that is read, (r,), 0 without any; `titled` are places as there."""
+    def best_link(self, of: Numbers, values: Floats) -> Floats:
+        """For each that is read the best value of links, (r,), 0 without any; they are `of` places in the reading."""
         best = np.zeros(len(self.reading.chunks))
-        np.maximum.at(best, titled, values)
+        np.maximum.at(best, of, values)
         return best[self.places]
 
     @cached_property
