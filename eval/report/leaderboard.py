@@ -17,7 +17,7 @@ METRIC_COLUMNS = (
 )
 COST_COLUMNS = {
     "coverage": "Share of questions that got a ranking",
-    "seconds": "Wall time for all questions, in batch",
+    "seconds": "Wall time for all questions, in batch, without what is done once for the corpus",
     "latency_ms_p50": "Median time of one warm question, ms",
     "latency_ms_p95": "95th percentile of one warm question, ms",
     "round_trips": "Calls to the graph store",

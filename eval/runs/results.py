@@ -100,7 +100,7 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
         "by_type": summary["by_type"],
         "by_gold": summary["by_gold"],
         "seconds": None if strategy is not None and strategy.timing == "unknown" else round(trial.seconds, 4),
-        "once_seconds": round(trial.once_seconds, 4),
+        "once_seconds": None if strategy is not None and strategy.timing == "unknown" else round(trial.once_seconds, 4),
         "stage_seconds": {stage: round(spent, 4) for stage, spent in sorted(counters.stage_seconds.items())},
         "latency_ms_p50": round(float(np.percentile(latencies, 50)), 3) if latencies else None,
         "latency_ms_p95": round(float(np.percentile(latencies, 95)), 3) if latencies else None,

@@ -57,7 +57,7 @@ class OptionalEntry(TypedDict, total=False):
 
     plugins: Mapping[str, str]
     reach: Mapping[str, float]
-    once_seconds: float
+    once_seconds: float | None
 
 
 class LatencyEntry(TypedDict, total=False):

@@ -84,7 +84,8 @@ class TrialContext:
 
         `reach@h` is not computed. Raises BudgetReached when the models have cost what they may.
         """
-        key, started = self.key(strategy), time.time() - (ranked.seconds if ranked else 0.0)
+        key, before = self.key(strategy), ranked.seconds + ranked.once_seconds if ranked else 0.0
+        started = time.time() - before
         with collector_paused():
             outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
             tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}

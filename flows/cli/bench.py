@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hopbench.flows.settings.home import Home
     from hopbench.flows.studies.growth import Found
     from hopbench.flows.studies.label_cost import Cost
-    from hopbench.flows.studies.side_by_side import SideBySide
+    from hopbench.flows.studies.shared_cost import SharedCost
     from hopbench.retrieval.strategies.base import Strategy
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
@@ -40,7 +40,7 @@ def bench_command(
     ] = "kglite",
     processes: Annotated[
         int | None,
-        option(DATA, min=1, max=64, help="Share questions among so many, too (processors, 4 at most; 1: do not)."),
+        option(DATA, min=1, max=64, help="Processes that share questions, too (default: one a processor, 4 at most)."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -109,12 +109,11 @@ def _growth(
     from hopbench.flows.studies.growth import Step, growth
     from hopbench.flows.studies.growth_tables import markdown, write_table
     from hopbench.flows.studies.label_cost import Cost
-    from hopbench.flows.studies.side_by_side import SideBySide
-    from hopbench.retrieval.support.forked import usable_processors
+    from hopbench.flows.studies.shared_cost import SharedCost, usual_processes
 
     screen = console()
     found: list[Found] = []
-    processes = processes or usable_processors()
+    processes = processes or usual_processes()
     with screen.status("") as status:
         for one in growth(wanted, labels, questions, folder, status.update, store, processes):
             found.append(one)
@@ -124,7 +123,7 @@ def _growth(
                     f"{one.passages:,} passages: {one.name}: {one.cpu:.1f} s of CPU{part}, {one.peak / 1e9:.2f} GB"
                 )
     _print_costs([item for item in found if isinstance(item, Cost)], wanted)
-    _print_side_by_side([item for item in found if isinstance(item, SideBySide)], wanted)
+    _print_shared([item for item in found if isinstance(item, SharedCost)], wanted)
     if table is not None:
         write_table(table, markdown(found))
         screen.print(f"the tables are in {table}")
@@ -155,7 +154,7 @@ def _sizes(text: str) -> list[int]:
     return sizes
 
 
-def _print_side_by_side(found: Sequence[SideBySide], sizes: Sequence[int]) -> None:
+def _print_shared(found: Sequence[SharedCost], sizes: Sequence[int]) -> None:
     from hopbench.flows.cli.printing.output import add_row, console, table
 
     if not found:

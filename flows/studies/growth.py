@@ -18,7 +18,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.journal import KEPT, Journal
 from hopbench.flows.studies.label_cost import Cost, measure
 from hopbench.flows.studies.peak import peak, spent
-from hopbench.flows.studies.side_by_side import Processes, SideBySide
+from hopbench.flows.studies.shared_cost import Processes, SharedCost
 from hopbench.retrieval.graph.build.plan import GraphPlan
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
@@ -53,8 +53,8 @@ class Step:
     resumed: bool = False
 
 
-F = TypeVar("F", Step, Cost, SideBySide)
-Found = Step | Cost | SideBySide
+F = TypeVar("F", Step, Cost, SharedCost)
+Found = Step | Cost | SharedCost
 
 
 def growth(
@@ -68,7 +68,7 @@ def growth(
 ) -> Iterator[Found]:
     """Build a world of each size in `folder` and run every strategy over it, smallest first.
 
-    Where `processes` are several, each label is measured in them side by side as well.
+    Where `processes` are several, each label is also measured in them, which share the questions.
     What was measured before in the same folder is not measured again. Raises InputError where the folder was begun
     with another store or number of questions.
     """
@@ -79,7 +79,7 @@ def growth(
         measured = _Size(size, home, journal, report, store)
         yield from measured.measured(strategies, questions)
         if processes > 1:
-            yield from measured.side_by_side(strategies, processes)
+            yield from measured.shared(strategies, questions, processes)
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,12 @@ class _Size:
         lines = (line for line in self.journal.lines() if line.get("passages") == self.size)
         return {str(line["begun"]) for line in lines if "begun" in line}
 
-    def side_by_side(self, labels: Iterable[str], processes: int) -> Iterator[SideBySide]:
-        """What labels cost in some processes, which read the graph that is there by now."""
-        lines = (_read(line, SideBySide) for line in self.journal.lines())
+    def shared(self, labels: Iterable[str], questions: int, processes: int) -> Iterator[SharedCost]:
+        """What labels cost in some processes."""
+        lines = (_read(line, SharedCost) for line in self.journal.lines())
         known = {one.label: one for one in lines if one and (one.passages, one.processes) == (self.size, processes)}
         if missing := [label for label in labels if label not in known]:
+            self._built(questions)  # an earlier run's graph may be gone; what is open here is not held beside theirs
             with Processes(processes, self._options(), self.home.root) as opened:
                 for label in missing:
                     self.report(f"{self.size:,} passages: {label} in {processes} processes")
@@ -129,7 +130,8 @@ class _Size:
             self._measure(strategies, questions)
         yield from (self.known[name] for name in (*STEPS, *strategies))
 
-    def _measure(self, strategies: Mapping[str, Strategy], questions: int) -> None:
+    def _built(self, questions: int) -> tuple[Benchmark, Index]:
+        """The benchmark and the index of its graph; what is missing of them is made."""
         world = self._world
         if not world.exists():
             self.known.pop(WORLD, None)
@@ -143,6 +145,10 @@ class _Size:
         for name in BUILD.values():  # a graph that was there before had none of these to do
             if name not in self.known:
                 self._add(Step(self.size, name, 0.0, 0.0, 0, resumed=True))
+        return benchmark, index
+
+    def _measure(self, strategies: Mapping[str, Strategy], questions: int) -> None:
+        benchmark, index = self._built(questions)
         for label, strategy in strategies.items():
             if label not in self.known:
                 self.report(f"{self.size:,} passages: {label}")

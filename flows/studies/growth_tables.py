@@ -8,7 +8,7 @@ from pathlib import Path
 from hopbench.eval.files import refuse_unwritable, write_atomically
 from hopbench.flows.studies.growth import STEPS, Found, Step
 from hopbench.flows.studies.label_cost import Cost
-from hopbench.flows.studies.side_by_side import SideBySide
+from hopbench.flows.studies.shared_cost import SharedCost
 from hopbench.retrieval.support.errors import InputError
 
 BEGIN, END = "<!-- hopbench bench -->", "<!-- end of hopbench bench -->"
@@ -28,7 +28,7 @@ def markdown(found: Sequence[Found]) -> str:
     for name in STEPS:
         cells = [_step(steps.get((name, size))) for size in sizes]
         lines.append(_row([name, *cells]))
-    beside = {(one.label, one.passages): one for one in found if isinstance(one, SideBySide)}
+    beside = {(one.label, one.passages): one for one in found if isinstance(one, SharedCost)}
     shared = next((f" | in {one.processes} processes" for one in beside.values()), "")
     labels = list(dict.fromkeys(label for label, _ in costs))
     lines += ["", _row(["label", *(f"{size:,}: ms{shared} | alone | edges" for size in sizes), "once", "failed"])]
@@ -37,7 +37,9 @@ def markdown(found: Sequence[Found]) -> str:
         own = [costs.get((label, size)) for size in sizes]
         cells = [_cost(costs.get((label, size)), beside.get((label, size)), bool(shared)) for size in sizes]
         known = [one for one in own if one]
-        once, failed = max(one.once_seconds for one in known), sum(one.failures for one in known)
+        failed = sum(one.failures for one in known)
+        failed += sum(one.failures for one in beside.values() if one.label == label)
+        once = max(one.once_seconds for one in known)
         lines.append(_row([f"`{label}`", *cells, f"{once:.1f} s", str(failed)]))
     return "\n".join(lines)
 
@@ -68,7 +70,7 @@ def _step(step: Step | None) -> str:
     return f"{'≥ ' if step.resumed else ''}{step.cpu:,.1f} s | {step.peak / 1e9:.2f} GB"
 
 
-def _cost(cost: Cost | None, beside: SideBySide | None, shared: bool) -> str:
+def _cost(cost: Cost | None, beside: SharedCost | None, shared: bool) -> str:
     in_several = [f"{beside.ms:.2f}" if beside else "–"] if shared else []
     if cost is None:
         return " | ".join(["–", *in_several, "–", "–"])

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from hopbench.retrieval.embedding.base import Vectors, embed_with
+from hopbench.retrieval.support.timing import done_once
 
 Sums = NDArray[np.float64]
 # Bounds the tokenizer's memory; has no effect on results.
@@ -55,7 +56,8 @@ class WordLlamaEmbedder:
 
     @cached_property
     def _model(self) -> Any:
-        return _loaded(self.dimension)
+        with done_once():
+            return _loaded(self.dimension)
 
     def _pool(self, texts: list[str]) -> Sums:
         return np.concatenate([self._sums(texts[start : start + SLICE]) for start in range(0, len(texts), SLICE)])

@@ -17,7 +17,7 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index import Asked, Batch, Index, Keywords, Linker, nearest_rows, spread
 from hopbench.retrieval.search.cell_search import SAMPLE
 from hopbench.retrieval.search.exact import cosines
-from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import Counters
 
 
@@ -70,7 +70,8 @@ class NameVectors:
     @cached_property
     def row_of(self) -> Mapping[str, int]:
         """Entity id → row."""
-        return {entity: row for row, entity in enumerate(self.entities)}
+        with done_once():
+            return {entity: row for row, entity in enumerate(self.entities)}
 
     def cosines(self, vector: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cosines of some rows with a vector of shape (d,)."""

@@ -18,6 +18,7 @@ from hopbench.retrieval.graph.stores.arrays.store import ArrayStore, EdgeRows
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Arrays, Batch, Index
 from hopbench.retrieval.support.text_columns import ENCODING, ERRORS
+from hopbench.retrieval.support.timing import done_once
 from hopbench.retrieval.types import Counters
 
 VERSION = "adjacency-2"  # of what is kept in files
@@ -42,7 +43,8 @@ class Adjacency:
     @cached_property
     def entity_row(self) -> Mapping[str, int]:
         """Entity id → row."""
-        return {entity: row for row, entity in enumerate(self.entities)}
+        with done_once():
+            return {entity: row for row, entity in enumerate(self.entities)}
 
     @cached_property
     def frequency(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -119,7 +119,7 @@ class ReadQuestion:
 
 
 def _together(close: Floats, others: Floats, shares_: Floats) -> Floats:
-    """Sums of what the better of two covers, (k, m); word by word, so that array operations run along the others."""
+    """Sums of `shares_` times the larger of two values, (k, m), laid out so that operations run along the others."""
     theirs, found = np.ascontiguousarray(others.T)[:, None], np.empty((len(close), len(others)))
     for part in in_parts(len(close), others.size):
         better = np.maximum(np.ascontiguousarray(close[part].T)[..., None], theirs)

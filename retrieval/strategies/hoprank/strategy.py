@@ -22,7 +22,7 @@ from hopbench.retrieval.strategies.hoprank.ranking import ranking
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes
 from hopbench.retrieval.strategies.hoprank.weights import Weights, load, score_names
 from hopbench.retrieval.support.blas import one_blas_thread
-from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
@@ -55,7 +55,8 @@ class HopRank(Strategy):
     @cached_property
     def learned(self) -> Weights:
         """The weights; one strategy ranks all its questions by the same, whatever becomes of their file."""
-        return load(self.weights)
+        with done_once():
+            return load(self.weights)
 
     def identity(self) -> dict[str, Any]:
         """The parameters, and a digest of the weights."""

@@ -21,7 +21,7 @@ from hopbench.retrieval.support.arithmetic import summed
 
 MAX_LEAVES = 16
 BYTE = 8  # bits
-ROWS = 64  # of features at a time: their splits take some 1 MB
+ROWS = 64  # of features that are evaluated at a time: what their splits compare takes 1 MB
 FEATURE_DECIMALS = 6  # of the features of trees: a threshold is never nearer to a value than that
 
 # By the bits of leaves that are out of the question, the first one that is not.

@@ -60,7 +60,7 @@ class WordLinks:
 
 @dataclass(frozen=True, eq=False)
 class SentenceLinks:
-    """The c links of candidates' titles with sentences of other candidates, in which a word of theirs stands.
+    """The c links of candidates' titles with sentences of other candidates, in which a word of the title stands.
 
     `titled` (c,) is the candidate and `told_by` (c,) the one whose sentence it is. `title` and `new` (c,) are as in
     `WordLinks`, but of the sentence; `told` (c,) is how close that comes to the question, its title beside it, by idf
@@ -79,7 +79,7 @@ class SentenceLinks:
         """Those of the listed chunks whose closeness to the question and linking words these are."""
         chunk = closeness.read.chunk
         share = words.share @ words.inside.T
-        titled, sentence = np.nonzero(share)  # of forty cells one
+        titled, sentence = np.nonzero(share)  # about one cell in forty is not 0
         told_by = chunk[sentence]
         other = titled != told_by
         titled, sentence, told_by = titled[other], sentence[other], told_by[other]

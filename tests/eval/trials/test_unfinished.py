@@ -8,13 +8,15 @@ import os
 import pickle
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.support.places import ROOT
 
-from hopbench.eval.trials.batch_work import UnitOutcome
+from hopbench.eval.trials.batch_work import UnitOutcome, merged
+from hopbench.eval.trials.outcome_codec import decoded, encoded
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import PassageRanking
@@ -63,6 +65,19 @@ def test_an_outcome_comes_back_equal_to_the_bit(tmp_path: Path) -> None:
     assert (whole, UnitOutcome(whole, 0.7)) == (found, kept.get_unit("part"))
     assert repr(whole) == repr(found)  # -0.0, types of numbers, the order of keys
     assert (None, None, None) == (kept.get("part"), kept.get_unit("one"), kept.get("none"))
+
+
+def test_an_outcome_of_a_version_that_did_not_tell_what_is_done_once_apart() -> None:
+    content = encoded(outcome())
+    del content["trial"]["once_seconds"]
+
+    assert replace(outcome(), once_seconds=0.0) == decoded(content)
+
+
+def test_what_units_did_once_is_added_up() -> None:
+    parts = [UnitOutcome(replace(outcome(), once_seconds=seconds), 0.0) for seconds in (0.5, 0.25)]
+
+    assert 0.75 == merged(parts).once_seconds
 
 
 class Intruder:

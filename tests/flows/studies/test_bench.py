@@ -18,7 +18,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.growth import STEPS, Found, Step, growth
 from hopbench.flows.studies.growth_tables import BEGIN, END, markdown, write_table
 from hopbench.flows.studies.label_cost import Cost
-from hopbench.flows.studies.side_by_side import Processes, SideBySide, _prepare
+from hopbench.flows.studies.shared_cost import Processes, SharedCost, _prepare
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
@@ -73,7 +73,7 @@ def test_processes_share_the_questions(tmp_path: Path, monkeypatch: pytest.Monke
         return list(growth([300], resolve(LABELS), 20, tmp_path, lambda _: None, "arrays", processes=2))
 
     found = asked()
-    beside = [one for one in found if isinstance(one, SideBySide)]
+    beside = [one for one in found if isinstance(one, SharedCost)]
     assert [(300, label, 2) for label in LABELS.split(",")] == [(x.passages, x.label, x.processes) for x in beside]
     assert all(0 < one.ms < 1000 for one in beside)
     assert f"| {beside[0].ms:.2f} |" in markdown(found)
@@ -94,6 +94,21 @@ def test_a_process_that_the_system_ends_is_told(tmp_path: Path) -> None:
         child.kill()
         with pytest.raises(IncompleteError, match=r"one of 1 processes .* with --processes 1 without them"):
             opened.measured("bm25")
+
+
+def test_a_process_that_cannot_open_the_data_set_says_why(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"), Processes(2, GraphOptions(dataset="/nowhere"), tmp_path):
+        pass
+
+
+def test_a_graph_that_is_gone_is_built_again_for_the_processes(tmp_path: Path) -> None:
+    list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None, "arrays"))
+    shutil.rmtree(tmp_path / "graphs")
+    shutil.rmtree(tmp_path / "world-300")
+
+    found = list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None, "arrays", processes=2))
+
+    assert [0] == [one.failures for one in found if isinstance(one, SharedCost)]
 
 
 def test_a_killed_measurement_goes_on_and_says_what_it_did_not_see(tmp_path: Path) -> None:

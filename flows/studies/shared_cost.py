@@ -1,11 +1,13 @@
-"""What a label costs where processes share the questions: each computes Python on one processor at a time."""
+"""What a label costs where processes share the questions: Python code runs on one processor only in each."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,12 +28,21 @@ from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.types import Question
 
+MOST = 4  # unless more are asked for: each process holds what strategies make of the graph
+
+
+def usual_processes() -> int:
+    """One a processor that this process may use, `MOST` at most."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, MOST)
+
 
 @dataclass(frozen=True)
-class SideBySide:
-    """A question's `ms` of a batch on the clock where `processes` share its questions, as `run --runner processes`.
+class SharedCost:
+    """A question's `ms` on the clock where `processes` share a batch, as workers of `run --runner processes --batch N`.
 
-    The least of `AFTER_THE_FIRST` runs, each with nothing read before; what processes do once is left out.
+    The least of `AFTER_THE_FIRST` runs, each with nothing read before; what processes do once is left out. `failures`
+    are the questions that failed.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = KEPT
@@ -40,39 +51,47 @@ class SideBySide:
     label: str
     processes: int
     ms: float
+    failures: int = 0
 
 
 class Processes:
-    """Processes that have a graph's index open, each for its part of the questions; a context whose end ends them."""
+    """Processes that have the index of a graph open, each for its part of the questions; a context that ends them.
+
+    The graph must have been built. Entering raises what a process raises that cannot open it.
+    """
 
     def __init__(self, count: int, options: GraphOptions, home: Path) -> None:
+        self._given = options, home
         context = get_context("spawn")  # as Prefect's pool of processes: nothing of this process is shared
-        self._pools = [
-            ProcessPoolExecutor(1, context, _open, (options, home, slice(number, None, count)))
-            for number in range(count)
-        ]
+        self._pools = [ProcessPoolExecutor(1, context) for _ in range(count)]
 
     def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.push(self)
+            self._all(_open, *self._given)
+            stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for pool in self._pools:
             pool.shutdown(wait=kind is None, cancel_futures=True)
 
-    def measured(self, label: str) -> SideBySide:
+    def measured(self, label: str) -> SharedCost:
         """Rank with a label several times; raises what a process raised, and IncompleteError where one was killed."""
         runs = []
         for _ in range(1 + AFTER_THE_FIRST):
             sizes = self._all(_prepare, label)
             begun = time.perf_counter()
-            self._all(_rank)
+            failures = sum(self._all(_rank))
             runs.append((time.perf_counter() - begun) / sum(questions for questions, _ in sizes))
-        return SideBySide(sizes[0][1], label, len(self._pools), 1000 * min(runs[1:]))
+        return SharedCost(sizes[0][1], label, len(self._pools), 1000 * min(runs[1:]), failures)
 
     def _all(self, work: Callable[..., Any], *given: object) -> list[Any]:
-        """The results of the same work in all processes at a time."""
+        """The results of the same work in all processes at a time, which are told their part of the questions."""
+        parts = (slice(number, None, len(self._pools)) for number in range(len(self._pools)))
         try:
-            return [each.result() for each in [pool.submit(work, *given) for pool in self._pools]]
+            begun = [pool.submit(work, part, *given) for pool, part in zip(self._pools, parts, strict=True)]
+            return [each.result() for each in begun]
         except BrokenProcessPool as error:
             raise IncompleteError(
                 f"one of {len(self._pools)} processes that share the questions was ended from outside, as the system "
@@ -94,14 +113,14 @@ class _Held:
 _held: list[_Held] = []
 
 
-def _open(options: GraphOptions, root: Path, part: slice) -> None:
+def _open(part: slice, options: GraphOptions, root: Path) -> None:
     home = Home(root)
     benchmark = options.benchmark(home)
     index = open_index(options, options.graph_plan(benchmark, home), home)
     _held.append(_Held(index, [question.question for question in benchmark.questions][part]))
 
 
-def _prepare(label: str) -> tuple[int, int]:
+def _prepare(_: slice, label: str) -> tuple[int, int]:
     """Compute what labels share; returns how many questions and chunks there are."""
     held = _held[-1]
     held.label, held.index.reads = label, ReadCache()
@@ -110,6 +129,6 @@ def _prepare(label: str) -> tuple[int, int]:
     return len(held.questions), len(held.index.chunks)
 
 
-def _rank() -> None:
+def _rank(_: slice) -> int:
     held = _held[-1]
-    run_trial(held.label, make(held.label), held.parts, Budget())
+    return run_trial(held.label, make(held.label), held.parts, Budget()).failures
