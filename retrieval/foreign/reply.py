@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from hopbench.retrieval.foreign.answer import Answer, shown
+from hopbench.retrieval.support.collector import collector_paused
 
 _VERSION_CHARACTERS = 200
 _EXCERPT = 80
@@ -67,7 +68,8 @@ def ranking_of(value: object, k: int) -> Answer:
 
 def _object(content: bytes, content_type: str) -> dict[str, Any]:
     try:
-        value = json.loads(content)
+        with collector_paused():  # finalizers that it calls fail where the reply is nested as deep as Python goes
+            value = json.loads(content)
     except (ValueError, RecursionError):  # nested without end, or a number of a million digits
         begins = content[:_EXCERPT].decode(errors="replace").strip()
         of = f" but {shown(content_type)}" if content_type and "json" not in content_type.lower() else ""
