@@ -84,6 +84,7 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
     latencies, counters = list(trial.latency_ms.values()), trial.counters
     contexts = [count_tokens(ranking.context) for ranking in trial.rankings.values() if ranking.failure is None]
     strategy = evaluation.plan.strategies.get(label)  # the closed-book row has none
+    untimed = strategy is not None and strategy.timing == "unknown"
     models = costs(evaluation.read, label)
     answering = models.get("answering") or {"calls": 0, "tokens_in": 0, "tokens_out": 0, "failures": 0}
     return {
@@ -99,8 +100,8 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
         "ceilings": summary["ceilings"],
         "by_type": summary["by_type"],
         "by_gold": summary["by_gold"],
-        "seconds": None if strategy is not None and strategy.timing == "unknown" else round(trial.seconds, 4),
-        "once_seconds": None if strategy is not None and strategy.timing == "unknown" else round(trial.once_seconds, 4),
+        "seconds": None if untimed else round(trial.seconds, 4),
+        "once_seconds": None if untimed else round(trial.once_seconds, 4),
         "stage_seconds": {stage: round(spent, 4) for stage, spent in sorted(counters.stage_seconds.items())},
         "latency_ms_p50": round(float(np.percentile(latencies, 50)), 3) if latencies else None,
         "latency_ms_p95": round(float(np.percentile(latencies, 95)), 3) if latencies else None,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -68,7 +68,10 @@ class Processes:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.push(self)
-            self._all(_open, *self._given)
+            begun = [
+                pool.submit(_open, part, *self._given) for pool, part in zip(self._pools, self._parts(), strict=True)
+            ]
+            self._results(begun)
             stack.pop_all()
         return self
 
@@ -87,10 +90,15 @@ class Processes:
         return SharedCost(sizes[0][1], label, len(self._pools), 1000 * min(runs[1:]), failures)
 
     def _all(self, work: Callable[..., Any], *given: object) -> list[Any]:
-        """The results of the same work in all processes at a time, which are told their part of the questions."""
-        parts = (slice(number, None, len(self._pools)) for number in range(len(self._pools)))
+        """The results of the same work in all processes at a time."""
+        return self._results([pool.submit(work, *given) for pool in self._pools])
+
+    def _parts(self) -> list[slice]:
+        """The questions of each process."""
+        return [slice(number, None, len(self._pools)) for number in range(len(self._pools))]
+
+    def _results(self, begun: Sequence[Future[Any]]) -> list[Any]:
         try:
-            begun = [pool.submit(work, part, *given) for pool, part in zip(self._pools, parts, strict=True)]
             return [each.result() for each in begun]
         except BrokenProcessPool as error:
             raise IncompleteError(
@@ -120,7 +128,7 @@ def _open(part: slice, options: GraphOptions, root: Path) -> None:
     _held.append(_Held(index, [question.question for question in benchmark.questions][part]))
 
 
-def _prepare(_: slice, label: str) -> tuple[int, int]:
+def _prepare(label: str) -> tuple[int, int]:
     """Compute what labels share; returns how many questions and chunks there are."""
     held = _held[-1]
     held.label, held.index.reads = label, ReadCache()
@@ -129,6 +137,7 @@ def _prepare(_: slice, label: str) -> tuple[int, int]:
     return len(held.questions), len(held.index.chunks)
 
 
-def _rank(_: slice) -> int:
+def _rank() -> int:
+    """Rank the prepared batches; returns how many questions failed."""
     held = _held[-1]
     return run_trial(held.label, make(held.label), held.parts, Budget()).failures

@@ -55,9 +55,9 @@ class WordLlamaEmbedder:
         return embed_with(self._pool, lambda: self.dimension, texts)
 
     @cached_property
+    @done_once()
     def _model(self) -> Any:
-        with done_once():
-            return _loaded(self.dimension)
+        return _loaded(self.dimension)
 
     def _pool(self, texts: list[str]) -> Sums:
         return np.concatenate([self._sums(texts[start : start + SLICE]) for start in range(0, len(texts), SLICE)])

@@ -54,26 +54,27 @@ class Index:
     kept: KeptSearch | None = None
 
     @cached_property
+    @done_once()
     def lexical(self) -> LexicalIndex:
         """BM25 over the chunks."""
 
         def computed() -> LexicalIndex:
             return LexicalIndex([chunk.content for chunk in self.chunks])
 
-        with done_once():
-            return computed() if self.kept is None else self.kept.lexical(computed)
+        return computed() if self.kept is None else self.kept.lexical(computed)
 
     @cached_property
+    @done_once()
     def tagger(self) -> Tagger:
         """The tagger that gave the graph's edges their tags: fitted on the chunks' contents."""
 
         def computed() -> Tagger:
             return Tagger(chunk.content for chunk in self.chunks)
 
-        with done_once():
-            return computed() if self.kept is None else self.kept.tagger(computed)
+        return computed() if self.kept is None else self.kept.tagger(computed)
 
     @cached_property
+    @done_once()
     def approximate(self) -> ApproximateSearch:
         """Dense search without looking at all chunks; made once, which takes minutes at a million."""
 
@@ -84,36 +85,35 @@ class Index:
             notice(str(found))
             return found
 
-        with done_once():
-            return computed() if self.kept is None else self.kept.approximate(computed)
+        return computed() if self.kept is None else self.kept.approximate(computed)
 
     @cached_property
+    @done_once()
     def ids(self) -> Sequence[str]:
         """The ids of the chunks, by row."""
-        with done_once():
-            return ids_of(self.chunks)
+        return ids_of(self.chunks)
 
     @cached_property
+    @done_once()
     def row_of(self) -> Mapping[str, int]:
         """Chunk id → row."""
-        with done_once():
-            return {chunk: row for row, chunk in enumerate(self.ids)}
+        return {chunk: row for row, chunk in enumerate(self.ids)}
 
     @cached_property
+    @done_once()
     def passage_of(self) -> Mapping[str, str]:
         """Chunk id → passage id."""
-        with done_once():
-            if isinstance(self.chunks, MappedChunks):
-                return dict(zip(self.ids, self.chunks.passage_ids, strict=True))
-            return {chunk.id: chunk.passage_id for chunk in self.chunks}
+        if isinstance(self.chunks, MappedChunks):
+            return dict(zip(self.ids, self.chunks.passage_ids, strict=True))
+        return {chunk.id: chunk.passage_id for chunk in self.chunks}
 
     @cached_property
+    @done_once()
     def sources(self) -> Mapping[str, Source]:
         """Chunk id → source (file, page), of the chunks for which the corpus has one."""
         if isinstance(self.chunks, MappedChunks) and not self.chunks.passages.sourced:
             return {}
-        with done_once():
-            return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
+        return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     def kept_of_graph(self) -> tuple[KeptSearch, str] | None:
         """Where what is computed from the graph alone is kept, and the stamp of the graph; None where nothing is."""

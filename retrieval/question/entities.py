@@ -68,10 +68,10 @@ class NameVectors:
     vectors: Vectors
 
     @cached_property
+    @done_once()
     def row_of(self) -> Mapping[str, int]:
         """Entity id → row."""
-        with done_once():
-            return {entity: row for row, entity in enumerate(self.entities)}
+        return {entity: row for row, entity in enumerate(self.entities)}
 
     def cosines(self, vector: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cosines of some rows with a vector of shape (d,)."""

@@ -41,10 +41,10 @@ class Adjacency:
     rows: int
 
     @cached_property
+    @done_once()
     def entity_row(self) -> Mapping[str, int]:
         """Entity id → row."""
-        with done_once():
-            return {entity: row for row, entity in enumerate(self.entities)}
+        return {entity: row for row, entity in enumerate(self.entities)}
 
     @cached_property
     def frequency(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -62,7 +62,7 @@ class Pairs:
 
     def of_some(self, places: Numbers) -> Pairs:
         """Some of them in their order, the first of which are the partners of all."""
-        return Pairs(*(of_some(getattr(self, column.name), places) for column in fields(self)))
+        return Pairs(*(with_partners(getattr(self, column.name), places) for column in fields(self)))
 
     @property
     def linked(self) -> Flags:
@@ -74,7 +74,7 @@ class Pairs:
         return np.asarray(np.maximum.reduce(values * where, axis=-1, initial=0.0))
 
 
-def of_some(values: NDArray[Any], places: Numbers) -> NDArray[Any]:
+def with_partners(values: NDArray[Any], places: Numbers) -> NDArray[Any]:
     """What is known of each (k,), or of each with each (k, k), of some: (r,), or (r, p) with the first of them."""
     return values[places] if values.ndim == 1 else values[places[:, None], places[:PARTNERS]]
 

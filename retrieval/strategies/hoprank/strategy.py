@@ -53,10 +53,10 @@ class HopRank(Strategy):
     triples: bool = param(True, "follow relations that triples state; those that rules guess are not")
 
     @cached_property
+    @done_once()
     def learned(self) -> Weights:
         """The weights; one strategy ranks all its questions by the same, whatever becomes of their file."""
-        with done_once():
-            return load(self.weights)
+        return load(self.weights)
 
     def identity(self) -> dict[str, Any]:
         """The parameters, and a digest of the weights."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
-from hopbench.retrieval.strategies.hoprank.pairs import of_some
+from hopbench.retrieval.strategies.hoprank.pairs import with_partners
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion, in_parts
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import ln, shares
@@ -55,7 +55,7 @@ class WordLinks:
 
     def of_some(self, places: Numbers) -> WordLinks:
         """Some of them in their order, the first of which are the partners of all."""
-        return WordLinks(*(of_some(getattr(self, column.name), places) for column in fields(self)))
+        return WordLinks(*(with_partners(getattr(self, column.name), places) for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from hopbench.retrieval.embedding.base import unit_rows
 from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
-from hopbench.retrieval.support.arithmetic import GRID_BITS, row_lengths
 
 # Components are counted in steps of 2⁻¹¹: int16 holds them in half the memory of float32, which sums their products
 # exactly and in any order (whole numbers, no partial sum beyond 2²²).
@@ -52,13 +52,13 @@ def weighted_sums(
         used, place = np.unique(numbers[ends[0] + weighing], return_inverse=True)
         shape = len(ends) - 1, len(used)
         counts = csr_array((weight[weighing], place, weighing.searchsorted(ends - ends[0])), shape=shape)
-        parts.append(_unit_steps(counts @ vectors[used].astype(np.float64)))
+        parts.append(_in_steps(unit_rows(counts @ vectors[used].astype(np.float64))))
     return np.concatenate(parts)
 
 
 def weighed(vectors: NDArray[np.int16], weights: NDArray[np.float64]) -> NDArray[np.int16]:
     """The same for all of some words (w, 256), by several weights (m, w): (m, 256)."""
-    return _unit_steps(_weights(weights) @ vectors.astype(np.float64))
+    return _in_steps(unit_rows(_weights(weights) @ vectors.astype(np.float64)))
 
 
 def _weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,17 +68,6 @@ def _weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def cosines(first: NDArray[np.int16], second: NDArray[np.int16]) -> NDArray[np.float32]:
     """Cosines of vectors (m, 256) and (n, 256), (m, n), the same on every processor."""
     return np.asarray(first.astype(np.float32) @ second.astype(np.float32).T / STEPS**2)
-
-
-def _unit_steps(sums: NDArray[np.float64]) -> NDArray[np.int16]:
-    """Sums (n, 256) as vectors of length `STEPS`, in their place: `_in_steps` of `unit_rows`."""
-    lengths = row_lengths(sums)
-    lengths[lengths == 0.0] = 1.0
-    sums /= lengths[:, None]
-    sums *= 2.0**GRID_BITS
-    np.rint(sums, out=sums)
-    sums *= STEPS / 2.0**GRID_BITS
-    return np.asarray(np.rint(sums, out=sums), np.int16)
 
 
 def _in_steps(vectors: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
