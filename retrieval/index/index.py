@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hopbench.retrieval.corpus import MappedChunks, ids_of
 from hopbench.retrieval.embedding.base import Embedder, Vectors
+from hopbench.retrieval.graph.schema import CHUNK
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index.kept import Arrays, KeptSearch
@@ -19,6 +23,7 @@ from hopbench.retrieval.search.cell_search import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk, Source
@@ -38,7 +43,8 @@ class Index:
 
     `floors` are the lowest thresholds of the trials to come, by (strategy, parameter): edges are read once down to
     there, and each trial leaves out what is below its own threshold. `kept` holds files of what is computed from the
-    chunks alone; without it each process computes that itself.
+    chunks alone; without it each process computes that itself. `graph_ids` are the ids of the graph's chunks where the
+    store maps them and they are those of `chunks`, row by row.
     """
 
     chunks: Sequence[Chunk]
@@ -52,6 +58,7 @@ class Index:
     native: NativeSearch | None = None
     floors: dict[tuple[str, str], float] = field(default_factory=dict)
     kept: KeptSearch | None = None
+    graph_ids: Texts | None = None
 
     @cached_property
     @done_once()
@@ -99,6 +106,17 @@ class Index:
         """Chunk id → row."""
         return {chunk: row for row, chunk in enumerate(self.ids)}
 
+    def rows(self, lists: Iterable[Sequence[str]]) -> NDArray[np.int64]:
+        """The rows of chunks by their ids, lists laid end to end. Raises KeyError for an unknown one.
+
+        Where the graph's rows are the index's, ids that its store has not read yet are not read for this.
+        """
+        lists, own = list(lists), self.graph_ids
+        known = [ids.rows for ids in lists if isinstance(ids, TextsOfRows) and ids.texts is own]
+        if lists and len(known) == len(lists):
+            return np.concatenate(known)
+        return np.array([self.row_of[chunk] for ids in lists for chunk in ids], np.int64)
+
     @cached_property
     @done_once()
     def passage_of(self) -> Mapping[str, str]:
@@ -138,13 +156,16 @@ class Index:
         (After a graph build the embedder has them in its cache.)
         """
         vectors = store.chunk_vectors(chunks) if isinstance(store, ArrayStore) else None
-        if vectors is None:
+        graph_ids = None
+        if isinstance(store, ArrayStore) and vectors is not None:
+            graph_ids = store.graph.nodes[CHUNK].ids
+        else:
 
             def embedded() -> Vectors:
                 return embedder.embed([chunk.content for chunk in chunks])
 
             vectors = embedded() if kept is None or isinstance(store, ArrayStore) else kept.vectors(embedded)
-        return cls(chunks, vectors, store, embedder, kept=kept)
+        return cls(chunks, vectors, store, embedder, kept=kept, graph_ids=graph_ids)
 
     def __post_init__(self) -> None:
         """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 def collector_paused() -> Iterator[None]:
     """The collector waits: it would walk over the corpus, and over all that is made from it, again and again.
 
-    That was a third of a sweep's trial and a quarter of reading a corpus. For work that leaves no cycles behind.
+    That was a third of a sweep's trial and a quarter of reading a corpus. For work that leaves no cycles behind: what
+    is made meanwhile counts as old afterwards, so that the collector does not walk over it as soon as it resumes.
     """
     before = gc.isenabled()
     gc.disable()
@@ -19,4 +20,7 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if before:
+            if not gc.get_freeze_count():  # what somebody else has frozen would thaw
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation
             gc.enable()

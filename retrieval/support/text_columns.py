@@ -10,7 +10,7 @@ import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,40 @@ class Texts:
     def sizes(self) -> NDArray[np.int64]:
         """How many bytes each row has, (n,)."""
         return np.diff(self._ends, prepend=0)
+
+
+class TextsOfRows(Sequence[str]):
+    """The texts of some rows of a column, each read when it is asked for; equal to any list or tuple of these texts."""
+
+    __slots__ = ("rows", "texts")
+
+    def __init__(self, texts: Texts, rows: NDArray[np.integer[Any]]) -> None:
+        self.texts, self.rows = texts, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> TextsOfRows: ...
+
+    def __getitem__(self, place: int | slice) -> str | TextsOfRows:
+        if isinstance(place, slice):
+            return TextsOfRows(self.texts, self.rows[place])
+        return self.texts[int(self.rows[place])]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts.many(self.rows))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (list, tuple, TextsOfRows)) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
 
 class TextsWriter:

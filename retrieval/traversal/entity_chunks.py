@@ -33,7 +33,7 @@ def read_mentions(batch: Batch, counters: Counters, entities: Sequence[str]) -> 
     mentions = {}
     for record in batch.read(counters, cypher.ENTITY_CHUNKS, ids=list(entities)):
         counters.edges_touched += len(record["target"])
-        rows = np.array([batch.index.row_of[chunk] for chunk in record["target"]], dtype=np.int64)
+        rows = batch.index.rows([record["target"]])
         mentions[record["id"]] = EntityMentions(rows, np.array(record["weight"], dtype=np.float64))
     return mentions
 

@@ -148,7 +148,7 @@ def _strongest(targets: Sequence[str], weights: Sequence[float]) -> dict[str, fl
 
 
 def _mentions(batch: Batch, record: Record) -> Mentions:
-    rows = np.array([batch.index.row_of[chunk] for chunk in record["target"]], dtype=np.int64)
+    rows = batch.index.rows([record["target"]])
     order = np.argsort(rows)
     counts = np.array(record["weight"], dtype=np.int64)[order]
     return Mentions(rows[order], counts, _BOOSTS[np.minimum(counts, MOST_MENTIONS)])

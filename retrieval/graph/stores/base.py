@@ -7,8 +7,10 @@ from itertools import chain
 from typing import Any, Protocol
 
 from hopbench.retrieval.graph.schema import Tables
+from hopbench.retrieval.support.text_columns import TextsOfRows
 
 Record = Mapping[str, Any]
+LISTS = frozenset((list, tuple, TextsOfRows))  # the types of a record's lists
 
 
 class GraphStore(Protocol):
@@ -49,7 +51,7 @@ class GraphStore(Protocol):
 
 def rows_of(record: Record) -> int:
     """The number of rows in a record: the length of its list columns, or 1 without any."""
-    return max((len(value) for value in record.values() if isinstance(value, (list, tuple))), default=1)
+    return max([len(value) for value in record.values() if type(value) in LISTS], default=1)
 
 
 def joined(parts: Iterable[Sequence[Record]]) -> list[Record]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,14 +23,14 @@ class EdgeLists(NamedTuple):
     weights: Floats
 
     @classmethod
-    def make(cls, records: Sequence[Record | None], number_of: Mapping[str, int]) -> EdgeLists:
-        """From a record per node (None: it has no such edges); `number_of` numbers the targets."""
+    def make(cls, records: Sequence[Record | None], numbers: Callable[[Iterable[Sequence[str]]], Ints]) -> EdgeLists:
+        """From a record per node (None: it has no such edges); `numbers` are those of lists of targets, end to end."""
         sizes = [0 if record is None else len(record["target"]) for record in records]
         known = [record for record in records if record is not None]
-        targets = [number_of[target] for record in known for target in record["target"]]
+        targets = numbers(record["target"] for record in known)
         weights = [weight for record in known for weight in record["weight"]]
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        return cls(starts, np.array(targets, np.int64), np.array(weights, np.float64))
+        return cls(starts, targets, np.array(weights, np.float64))
 
     def above(self, least: float) -> EdgeLists:
         """Those with at least this weight."""

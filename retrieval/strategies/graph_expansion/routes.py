@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.graph_expansion.edge_lists import EdgeLists, Floats, Ints, NodeScratch
 from hopbench.retrieval.types import Step
 
@@ -83,7 +84,7 @@ class HopEdges:
     mentions: EdgeLists
 
     @classmethod
-    def read(cls, records: Sequence[Record], ids: Sequence[str], row_of: Mapping[str, int]) -> HopEdges:
+    def read(cls, records: Sequence[Record], ids: Sequence[str], index: Index) -> HopEdges:
         """From the records of `cypher.EXPANSION_HOP` for these chunks."""
         kinds: dict[str, dict[str, Record]] = {kind: {} for kind in "SERM"}
         for record in records:
@@ -91,13 +92,17 @@ class HopEdges:
         ends = [target for kind in "ER" for record in kinds[kind].values() for target in record["target"]]
         entities = sorted(set(ends))
         number_of = {entity: number for number, entity in enumerate(entities)}
+
+        def numbers(lists: Iterable[Sequence[str]]) -> Ints:
+            return np.array([number_of[entity] for each in lists for entity in each], np.int64)
+
         return cls(
             {chunk: number for number, chunk in enumerate(ids)},
             entities,
-            EdgeLists.make([kinds["S"].get(chunk) for chunk in ids], row_of),
-            EdgeLists.make([kinds["E"].get(chunk) for chunk in ids], number_of),
-            EdgeLists.make([kinds["R"].get(entity) for entity in entities], number_of),
-            EdgeLists.make([kinds["M"].get(entity) for entity in entities], row_of),
+            EdgeLists.make([kinds["S"].get(chunk) for chunk in ids], index.rows),
+            EdgeLists.make([kinds["E"].get(chunk) for chunk in ids], numbers),
+            EdgeLists.make([kinds["R"].get(entity) for entity in entities], numbers),
+            EdgeLists.make([kinds["M"].get(entity) for entity in entities], index.rows),
         )
 
     def above(self, min_similarity: float, min_strength: float) -> HopEdges:

@@ -67,7 +67,7 @@ def _hop(
         records, _rows = batch.read_uncharged(
             cypher.EXPANSION_HOP, ids=ids, min_similarity=floors[0], min_strength=floors[1]
         )
-        return HopEdges.read(records, ids, batch.index.row_of)
+        return HopEdges.read(records, ids, batch.index)
 
     hop = batch.memo.get(("hop", tuple(ids), *floors), read)
     edges = hop.edges(limits.min_similarity, limits.min_strength)

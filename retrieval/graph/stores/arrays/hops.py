@@ -12,6 +12,7 @@ from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED
 from hopbench.retrieval.graph.stores.arrays.edges import Ints
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.text_columns import TextsOfRows
 
 Rows = dict[str, int]
 
@@ -132,6 +133,8 @@ def among(rows: NDArray[Any], some: Ints) -> NDArray[np.bool_]:
 
 def _targets(graph: ArrayGraph, kind: str, ids: Sequence[str], far: str, found: Gathered) -> Iterator[Record]:
     """A record for each node: its far ends, of a label, and the weights of its edges."""
-    targets, weights = graph.ids(far, found.around.others), found.around.weights.tolist()
+    others, weights = found.around.others.astype(np.int64), found.around.weights.tolist()
+    # Strategies know chunks by row: most of their ids nobody reads.
+    targets = TextsOfRows(graph.nodes[far].ids, others) if far == CHUNK else graph.ids(far, others)
     for node, part in zip(ids, found.parts(), strict=True):
         yield {"kind": kind, "id": node, "target": targets[part], "weight": weights[part]}

@@ -21,7 +21,7 @@ from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.build.builder import build_graph
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
+from hopbench.retrieval.graph.schema import CHUNK, MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
 from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
@@ -30,6 +30,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import StoreError
+from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
 from hopbench.retrieval.traversal.adjacency import adjacency, mentioning
 from hopbench.retrieval.types import Counters, Passage, Triple
 
@@ -69,7 +70,7 @@ def canonical(records: list[Record]) -> list[str]:
     """Records in an order of their own: parallel lists become a sorted list of rows."""
     rows = []
     for record in records:
-        lists = {name: value for name, value in record.items() if isinstance(value, list)}
+        lists = {name: list(value) for name, value in record.items() if isinstance(value, (list, TextsOfRows))}
         alone = {name: value for name, value in record.items() if name not in lists}
         full = {name: value for name, value in lists.items() if value}
         cells = [sorted(zip(full, map(as_text, row), strict=True)) for row in zip(*full.values(), strict=True)]
@@ -184,7 +185,8 @@ def test_exports_are_read_whole_and_in_parts(both: tuple[GraphStore, ArrayStore]
     assert fingerprint(StoredTables(embedded)) == fingerprint(StoredTables(arrays))
 
 
-def test_rankings_paths_and_costs_are_the_embedded_engines(tmp_path: Path) -> None:
+@pytest.mark.parametrize("same_rows", [True, False], ids=["rows of the graph", "rows of its own"])
+def test_rankings_paths_and_costs_are_the_embedded_engines(same_rows: bool, tmp_path: Path) -> None:
     world = load_benchmark("hopworld")
     questions = [one.question for one in world.questions[:10]]
     gold = {passage for one in world.questions[:10] for passage in one.gold}
@@ -194,6 +196,7 @@ def test_rankings_paths_and_costs_are_the_embedded_engines(tmp_path: Path) -> No
     store = ArrayStore(tmp_path, local.store.namespace)
     store.write(StoredTables(local.store), {"build_key": "k"})
     mapped = Index(local.chunks, local.vectors, store, local.embedder)
+    mapped.graph_ids = store.graph.nodes[CHUNK].ids if same_rows else None
 
     for label, strategy in resolve("all,all:tuned").items():
         spent = Counters(), Counters()
@@ -204,6 +207,31 @@ def test_rankings_paths_and_costs_are_the_embedded_engines(tmp_path: Path) -> No
         assert ours == theirs, label
         costs = [(one.round_trips, one.rows, one.edges_touched) for one in spent]
         assert costs[0] == costs[1], label
+
+
+def test_a_record_reads_the_ids_of_chunks_where_they_are_asked_for(
+    both: tuple[GraphStore, ArrayStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded, arrays = both
+    chunks = chunk_passages(PASSAGES)
+    index, other = (Index.build(chunks, store, get_embedder("wordllama")) for store in (arrays, embedded))
+    index.graph_ids = arrays.graph.nodes[CHUNK].ids
+    lists = [record["target"] for record in arrays.read(cypher.ENTITY_CHUNKS, ids=[ADA, LONDON])]
+    ids = [list(each) for each in lists]
+
+    assert lists == ids
+    assert ids == lists
+    assert lists[0] != ids[1]
+    assert repr(ids[0]) == repr(lists[0])
+    assert ids[0][1:] == lists[0][1:]
+    assert ids[0][-1] == lists[0][-1]
+    expected = [chunks.index(next(c for c in chunks if c.id == one)) for each in ids for one in each]
+    assert expected == other.rows(lists).tolist() == index.rows(ids).tolist()
+    assert [] == index.rows([]).tolist() == other.rows(iter([])).tolist()
+    with pytest.raises(KeyError, match="nobody"):
+        index.rows([lists[0], ["nobody"]])
+    monkeypatch.setattr(Texts, "many_encoded", lambda *_: pytest.fail("ids are read"))
+    assert expected == index.rows(iter(lists)).tolist()
 
 
 def written(folder: Path, tables: GraphTables = SMALL) -> ArrayStore:
@@ -321,6 +349,8 @@ def test_an_index_maps_the_vectors_of_its_chunks_and_of_no_others(tmp_path: Path
 
     index = Index.build(chunks, store, Unasked())
 
+    assert index.graph_ids is store.graph.nodes[CHUNK].ids
+    assert Index.build(chunks[1:], store, plan.embedder).graph_ids is None
     expected = plan.embedder.embed([chunk.content for chunk in chunks])
     assert np.allclose(expected, index.vectors, atol=1e-7)
     assert store.chunk_vectors(chunks[1:]) is None
