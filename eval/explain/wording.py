@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from hopbench.retrieval.context import Relationship, relation_words
 from hopbench.retrieval.graph import cypher
@@ -22,13 +23,13 @@ MAX_NOTED = 10
 def note_words(value: object, name: Name) -> str:
     """What a strategy notes: ids by their names, the first of long lists, nested lists as chains."""
     if isinstance(value, Mapping):
-        items = [f"{name(str(key))}: {_item_words(item, name)}" for key, item in value.items()]
+        items = [f"{name(str(key))}: {_item_words(item, name)}" for key, item in islice(value.items(), MAX_NOTED)]
     elif isinstance(value, list | tuple):
-        items = [_item_words(item, name) for item in value]
+        items = [_item_words(item, name) for item in value[:MAX_NOTED]]
     else:
         return _item_words(value, name)
-    more = f", and {len(items) - MAX_NOTED} more" if len(items) > MAX_NOTED else ""
-    return ", ".join(items[:MAX_NOTED]) + more if items else "none"
+    more = f", and {len(value) - MAX_NOTED} more" if len(value) > MAX_NOTED else ""
+    return ", ".join(items) + more if items else "none"
 
 
 def _item_words(value: object, name: Name) -> str:
@@ -60,6 +61,7 @@ class Quote:
     after: str
 
 
+@lru_cache(maxsize=16_384)  # labels reach the same passages by the same entities
 def quote(title: str, text: str, name: str) -> Quote | None:
     """The first sentence of the text (else the title) that spells `name`, or the part of it before a comma.
 

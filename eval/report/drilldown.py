@@ -78,8 +78,9 @@ def packed_details(data: ReportData) -> Details:
     """All details, in the index's order, where they fit into one page; else brief ones, and all of some questions."""
     asked = _asked(data)
     details = Details(len(asked))
-    expected = len(Batch(data).pack(asked[:BATCH])) * len(asked) / BATCH
-    if expected < 2 * PACKED_LIMIT:  # else it is known without packing what would be thrown away
+    sample = asked[:: max(len(asked) // BATCH, 1)][:BATCH]
+    expected = len(Batch(data).pack(sample)) * len(asked) / max(len(sample), 1)
+    if expected < 1.1 * PACKED_LIMIT:  # else it is known without packing what would be thrown away
         if _pack(details, asked, lambda: Batch(data), PACKED_LIMIT) == len(asked):
             details.whole = len(asked)
             return details

@@ -22,6 +22,7 @@ from hopbench.retrieval.types import UNKNOWN_SOURCE, Counters, Hit, Source, Step
 _NUMBERS = "biuf"  # NumPy's kinds of numbers that JSON can hold
 _COUNTS = tuple(field.name for field in fields(Counters) if field.type == "int")
 _COUNTS_BY_NAME = ("terminations", "stage_seconds", "observed")
+_PLAIN = frozenset((type(None), bool, int, float, str))
 _RANKING = tuple(field.name for field in fields(PassageRanking))
 
 Json = Any
@@ -113,7 +114,7 @@ def _hit(hit: Hit) -> HitRow:
     path = [(step.edge, step.source, step.target, step.weight, step.score) for step in hit.path]
     place = hit.source
     source = (place.page_number, place.document_id, place.document_name) if place else None
-    return hit.chunk_id, hit.score, hit.origin, dict(hit.components), path, source
+    return hit.chunk_id, hit.score, hit.origin, dict(hit.components.items()), path, source
 
 
 def _hit_of(row: HitRow) -> Hit:
@@ -141,6 +142,8 @@ def _counters_of(content: Mapping[str, Json]) -> Counters:
 
 def _value(value: object) -> Json:
     """A parameter or note; every object is `{kind: content}`, so that no content is taken for a kind."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.generic):
         if value.dtype.kind not in _NUMBERS:
             raise TypeError(f"a NumPy value of type {value.dtype} cannot be kept")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,6 +101,10 @@ class Contributions(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self._blocks.names)
+
+    def items(self) -> ItemsView[str, float]:
+        """Names with values, without looking up each."""
+        return self._values.items()
 
     @cached_property
     def _values(self) -> dict[str, float]:
