@@ -80,7 +80,7 @@ def packed_details(data: ReportData) -> Details:
     details = Details(len(asked))
     sample = asked[:: max(len(asked) // BATCH, 1)][:BATCH]
     expected = len(Batch(data).pack(sample)) * len(asked) / max(len(sample), 1)
-    if expected < 1.1 * PACKED_LIMIT:  # else it is known without packing what would be thrown away
+    if expected < 1.1 * PACKED_LIMIT:  # the sample may be a tenth off; beyond that, what is packed would be thrown away
         if _pack(details, asked, lambda: Batch(data), PACKED_LIMIT) == len(asked):
             details.whole = len(asked)
             return details

@@ -22,7 +22,7 @@ from hopbench.retrieval.types import UNKNOWN_SOURCE, Counters, Hit, Source, Step
 _NUMBERS = "biuf"  # NumPy's kinds of numbers that JSON can hold
 _COUNTS = tuple(field.name for field in fields(Counters) if field.type == "int")
 _COUNTS_BY_NAME = ("terminations", "stage_seconds", "observed")
-_PLAIN = frozenset((type(None), bool, int, float, str))
+_PLAIN = frozenset((type(None), bool, int, float, str))  # nearly all values; of subclasses `_value` asks below
 _RANKING = tuple(field.name for field in fields(PassageRanking))
 
 Json = Any
@@ -112,9 +112,10 @@ def _ranking_of(row: Sequence[object]) -> PassageRanking:
 
 def _hit(hit: Hit) -> HitRow:
     path = [(step.edge, step.source, step.target, step.weight, step.score) for step in hit.path]
+    components = dict(hit.components.items())  # `dict` itself would look up each name
     place = hit.source
     source = (place.page_number, place.document_id, place.document_name) if place else None
-    return hit.chunk_id, hit.score, hit.origin, dict(hit.components.items()), path, source
+    return hit.chunk_id, hit.score, hit.origin, components, path, source
 
 
 def _hit_of(row: HitRow) -> Hit:
