@@ -25,6 +25,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.kinds import InSample, LabelKind, kind_of
 from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.support.forked import usable_processors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,8 +68,9 @@ class Plan:
 
     @cached_property
     def parts(self) -> list[Batch]:
-        """The questions in batches that all labels share."""
-        return batches(self.index, [question.question for question in self.benchmark.questions], self.batch)
+        """The questions in batches that all labels share, for a process that ranks them alone."""
+        asked = [question.question for question in self.benchmark.questions]
+        return batches(self.index, asked, self.batch, copies=usable_processors())
 
     @cached_property
     def primary(self) -> str | None:

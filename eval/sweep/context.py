@@ -22,6 +22,7 @@ from hopbench.retrieval.budget import Budget, counted
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.support.forked import usable_processors
 
 STORED_RANKS = 20
 T = TypeVar("T")
@@ -52,8 +53,9 @@ class TrialContext:
 
     @cached_property
     def parts(self) -> list[Batch]:
-        """The questions in batches with their candidates."""
-        parts = batches(self.index, [question.question for question in self.benchmark.questions], self.batch)
+        """The questions in batches with their candidates, for a process that ranks them alone."""
+        asked = [question.question for question in self.benchmark.questions]
+        parts = batches(self.index, asked, self.batch, copies=usable_processors())
         prepare(parts)
         return parts
 

@@ -16,6 +16,7 @@ from hopbench.flows.studies.peak import Spent, spent
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.index import Index, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.forked import usable_processors
 from hopbench.retrieval.types import Question
 
 AFTER_THE_FIRST = 3  # runs, of which the least counts: what disturbs one only adds to it
@@ -55,7 +56,7 @@ def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Qu
 
     def once() -> tuple[Spent, int]:
         index.reads = ReadCache()
-        parts = batches(index, questions)
+        parts = batches(index, questions, copies=usable_processors())
         prepare(parts)
         result, took = spent(lambda: run_trial(label, strategy, parts, Budget()))
         trials.append(result)

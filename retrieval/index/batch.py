@@ -23,11 +23,15 @@ BATCH_VALUES = 16  # of `Batch.memo`
 
 @dataclass(eq=False)
 class Batch:
-    """Questions put to an index together. `alone` reads past all caches: for measuring the latency of one call."""
+    """Questions put to an index together. `alone` reads past all caches: for measuring the latency of one call.
+
+    `copies` is how many processes a strategy may divide them among, this one and forks of it.
+    """
 
     index: Index
     questions: Sequence[Question]
     alone: bool = False
+    copies: int = 1
 
     @cached_property
     def vectors(self) -> Vectors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -53,6 +53,12 @@ class Scores:
         rows = np.concatenate([rows, np.delete(np.arange(len(values)), rows)])
         return cls(last.chunks[rows], rows, values[rows].round(DECIMALS), last, judged, lowered)
 
+    def only(self, best: Numbers) -> Scores:
+        """Those of some chunks in their order, without what is known of the others."""
+        chunks, rows = self.chunks[best], self.rows[best]
+        last = Ranked(chunks, self.last.features[rows], self.last.weights)
+        return replace(self, chunks=chunks, rows=np.arange(len(best)), values=self.values[best], last=last)
+
     @cached_property
     def names(self) -> dict[str, int]:
         """The columns of `shares` by name: features of the linear score, then those that only trees see."""
@@ -65,8 +71,6 @@ class Scores:
         linear = self.last.features[self.rows[rows]] * self.last.weights
         total = np.zeros((len(rows), len(self.names)))
         total[:, : linear.shape[1]] = linear
-        if self.judged:
-            total[rows >= len(self.judged[0].chunks), self.names[UNREAD]] = self.lowered
         for judged in self.judged:
             self._add(total, self.chunks[rows], judged)
         return total.round(SHARE_DECIMALS)
@@ -75,6 +79,8 @@ class Scores:
         """Add to rows of contributions (r, f) what trees say of the chunks (r,) that they judged."""
         place = Lookup.of(judged.chunks, np.arange(len(judged.chunks)), otherwise=NOWHERE)[chunks]
         (read,) = np.nonzero(place != NOWHERE)
+        if judged is self.judged[0]:
+            total[place == NOWHERE, self.names[UNREAD]] = self.lowered
         columns = np.array([self.names[name] for name in judged.trees.names])
         shares, mean = judged.trees.contributions(judged.features[place[read]])
         total[read[:, None], columns] += shares
@@ -88,10 +94,10 @@ class Contributions(Mapping[str, float]):
         self._blocks, self._place = blocks, place
 
     @classmethod
-    def of(cls, scores: Scores, best: Numbers) -> list[Contributions]:
-        """The contributions to the best of some scores, in their order."""
-        blocks = _Blocks(scores, best)
-        return [cls(blocks, place) for place in range(len(best))]
+    def of(cls, scores: Scores) -> list[Contributions]:
+        """The contributions to some scores, in their order."""
+        blocks = _Blocks(scores)
+        return [cls(blocks, place) for place in range(len(scores.values))]
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -117,14 +123,15 @@ class Contributions(Mapping[str, float]):
 class _Blocks:
     """The contributions to all hits of a ranking, a block of them at a time."""
 
-    def __init__(self, scores: Scores, best: Numbers) -> None:
+    def __init__(self, scores: Scores) -> None:
         self.names = scores.names
-        self._scores, self._best = scores, best
+        self._scores = scores
         self._known: dict[int, Floats] = {}
 
     def row(self, place: int) -> Floats:
         """The contributions to the hit at this place."""
         block = place // BLOCK
         if block not in self._known:
-            self._known[block] = self._scores.shares(self._best[block * BLOCK : (block + 1) * BLOCK])
+            last = min((block + 1) * BLOCK, len(self._scores.values))
+            self._known[block] = self._scores.shares(np.arange(block * BLOCK, last))
         return np.asarray(self._known[block][place % BLOCK])

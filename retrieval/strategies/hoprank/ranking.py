@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,48 +18,69 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Paths
 from hopbench.retrieval.strategies.hoprank.scoring import Judged, Passed
 from hopbench.retrieval.strategies.hoprank.triple_edges import near_entities
+from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
 from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
 
 
-def ranking(
-    question: Question,
-    candidates: Candidates,
-    passed: Passed,
-    index: Index,
-    anchors: int,
-    judged: Sequence[Judged] = (),
-) -> Ranking:
-    """The last pass's best chunks, in the order of trees where these `judged`; the first `EXPLAINED` with paths.
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found for a question, of which its ranking is made: little more than arrays, which are quick to send.
 
-    Seeds are the anchors of the first pass: the best of the pool by words alone.
+    `scores` are the last pass's best, in the order of trees where these judged, and `led` (k,) says which of them an
+    edge led to; `paths` are those of the first `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the
+    pool by words alone.
     """
-    pool, (last, paths) = passed[0][0], passed[-1]
-    seeds = pool.chunks[np.argsort(-pool.scores, kind="stable")[: max(anchors, 1)]].tolist()
-    scored = Scores.of(last, judged)
-    best = np.lexsort((scored.chunks, -scored.values))[:KEEP]
-    led = np.zeros(len(scored.chunks), bool) if paths is None else paths.best[scored.rows] != NOWHERE
-    finder = _PathFinder(candidates, passed, index, seeds)
-    explained = Contributions.of(scored, best)
-    hits: list[Hit] = []
-    rows = zip(scored.chunks[best].tolist(), scored.values[best].tolist(), led[best].tolist(), explained, strict=True)
-    for chunk, score, reached, components in rows:
-        path = finder.steps_to(chunk) if len(hits) < EXPLAINED else ()
-        origin = "graph" if reached and chunk not in seeds else "seed"
-        hits.append(Hit(index.ids[chunk], score, origin, components, path))
-    named = [candidates.corpus.graph.entities[entity] for entity in candidates.question.entities]
-    return Ranking(question.id, hits, [index.ids[chunk] for chunk in seeds], _notes(named, passed, hits))
+
+    question: Question
+    scores: Scores
+    led: Flags
+    paths: Sequence[tuple[Step, ...]]
+    seeds: Numbers
+    notes: Mapping[str, object]
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        candidates: Candidates,
+        passed: Passed,
+        index: Index,
+        anchors: int,
+        judged: Sequence[Judged] = (),
+    ) -> Found:
+        """What the passes found, and trees of the best of the last one."""
+        pool, (last, paths) = passed[0][0], passed[-1]
+        seeds = pool.chunks[np.argsort(-pool.scores, kind="stable")[: max(anchors, 1)]]
+        scored = Scores.of(last, judged)
+        best = np.lexsort((scored.chunks, -scored.values))[:KEEP]
+        scores = scored.only(best)
+        led = np.zeros(len(best), bool) if paths is None else paths.best[scored.rows[best]] != NOWHERE
+        led &= ~np.isin(scores.chunks, seeds)
+        finder = _PathFinder(candidates, passed, index, seeds.tolist())
+        steps = [finder.steps_to(chunk) for chunk in scores.chunks[:EXPLAINED].tolist()]
+        return cls(question, scores, led, steps, seeds, _notes(candidates, passed, int(led.sum())))
+
+    def ranking(self, index: Index) -> Ranking:
+        """The ranking of the question."""
+        paths = [*self.paths, *[()] * (len(self.led) - len(self.paths))]
+        values = self.scores.chunks.tolist(), self.scores.values.tolist(), self.led.tolist()
+        hits = [
+            Hit(index.ids[chunk], score, "graph" if led else "seed", components, path)
+            for chunk, score, led, components, path in zip(*values, Contributions.of(self.scores), paths, strict=True)
+        ]
+        return Ranking(self.question.id, hits, [index.ids[chunk] for chunk in self.seeds.tolist()], self.notes)
 
 
-def _notes(entities: Sequence[str], passed: Passed, hits: Sequence[Hit]) -> dict[str, object]:
+def _notes(candidates: Candidates, passed: Passed, kept: int) -> dict[str, object]:
     """The ranking's notes: linked entities, edges of all passes, chunks that they reach, and the pool's size."""
     paths = [each for _, each in passed if each is not None]
     return {
-        "entities": list(entities),
+        "entities": [candidates.corpus.graph.entities[entity] for entity in candidates.question.entities],
         "pool": len(passed[0][0].chunks),
         "found": sum(len(each.edges) for each in paths),
-        "kept": sum(hit.origin == "graph" for hit in hits),
+        "kept": kept,
         "unique": len(set().union(*(each.chunks[each.best != NOWHERE].tolist() for each in paths))),
     }
 

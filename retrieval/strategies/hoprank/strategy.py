@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain, pairwise
 from typing import Any, ClassVar
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index import Batch
+from hopbench.retrieval.index import Batch, Linker
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.pool import candidate_pool
 from hopbench.retrieval.strategies.hoprank.question import read_question
-from hopbench.retrieval.strategies.hoprank.ranking import ranking
+from hopbench.retrieval.strategies.hoprank.ranking import Found
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes
 from hopbench.retrieval.strategies.hoprank.weights import Weights, load, score_names
 from hopbench.retrieval.support.blas import one_blas_thread
+from hopbench.retrieval.support.forked import beside_copies
 from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
 TOGETHER = 16  # questions whose lists trees judge side by side: some MB of facts
+SHARE = 32  # questions at least for each process that divides them: a fork takes as long as some ten
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,26 +83,43 @@ class HopRank(Strategy):
 
     def candidates(self, batch: Batch, counters: Counters) -> Iterator[Candidates]:
         """Each question's pool with its base features."""
-        corpus, reader = corpus_index(batch, counters)
+        return self._pools(batch, *corpus_index(batch, counters), range(len(batch.questions)))
+
+    def _pools(self, batch: Batch, corpus: CorpusIndex, reader: Linker, numbers: Iterable[int]) -> Iterator[Candidates]:
+        """The pools of some of a batch's questions."""
         if not self.triples:
             corpus = replace(corpus, relations=None)
-        for number, question in enumerate(batch.questions):
-            read = read_question(question.text, corpus, reader, batch.index.row_of)
+        for number in numbers:
+            read = read_question(batch.questions[number].text, corpus, reader, batch.index.row_of)
             pool = candidate_pool(corpus, read, batch, number, depth=self.depth, walked=self.walked)
             yield Candidates(corpus, read, batch.vectors[number], pool)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Score the candidates of each question; hits carry the paths of the last pass."""
         _ = batch.dense, batch.lexical  # the large products; those below have some hundred rows
+        find = partial(self._found, batch, *corpus_index(batch, counters))
+        numbers, known = range(len(batch.questions)), (self.learned.trees, self.learned.second_trees)
+        rankings: list[Ranking] = []
         with one_blas_thread():
-            return self._ranked(batch, counters)
+            # What is made once of the corpus is made for the first question, before there are copies.
+            parts = chain([find(numbers[:1])], beside_copies(find, _shares(numbers[1:], batch.copies), known))
+            for place, (found, spent) in enumerate(parts):
+                if place > 1:
+                    spent.stage_seconds.clear()  # they passed beside those of this process
+                counters.add(spent)
+                with stage(counters, "ranking"):
+                    rankings += [one.ranking(batch.index) for one in found]
+        return rankings
 
-    def _ranked(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        rankings = []
-        pools = self.candidates(batch, counters)
-        for part in blocks(len(batch.questions), TOGETHER):
+    def _found(
+        self, batch: Batch, corpus: CorpusIndex, reader: Linker, numbers: Sequence[int]
+    ) -> tuple[list[Found], Counters]:
+        """What is found for some of a batch's questions, and what that took."""
+        found, counters = [], Counters()
+        pools = self._pools(batch, corpus, reader, numbers)
+        for part in blocks(len(numbers), TOGETHER):
             asked = []
-            for _ in batch.questions[part]:
+            for _ in numbers[part]:
                 with stage(counters, "pool"):
                     candidates = next(pools)
                 with stage(counters, "passes"):
@@ -111,6 +131,15 @@ class HopRank(Strategy):
             with stage(counters, "trees"):
                 by_trees = judged(asked, self.learned) if self.model == "trees" else [[] for _ in asked]
             with stage(counters, "ranking"):
-                for question, both, one in zip(batch.questions[part], asked, by_trees, strict=True):
-                    rankings.append(ranking(question, *both, batch.index, self.anchors, one))
-        return rankings
+                found += [
+                    Found.of(batch.questions[number], *both, batch.index, self.anchors, one)
+                    for number, both, one in zip(numbers[part], asked, by_trees, strict=True)
+                ]
+        return found, counters
+
+
+def _shares(numbers: Sequence[int], copies: int) -> list[Sequence[int]]:
+    """The questions as equal shares, one for each process: fewer where there are not enough questions."""
+    count = max(min(copies, len(numbers) // SHARE), 1)
+    ends = [len(numbers) * place // count for place in range(count + 1)]
+    return [numbers[begin:end] for begin, end in pairwise(ends)]

@@ -15,7 +15,7 @@ from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora,
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.kept import KeptSearch
-from hopbench.retrieval.strategies.hoprank import HopRank, corpus
+from hopbench.retrieval.strategies.hoprank import HopRank, corpus, strategy
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
@@ -195,6 +195,24 @@ def test_two_runs_say_the_same_and_count_the_same(index: Index) -> None:
     assert spent[0] == spent[1]
     pools = [len(one.pool.chunks) for one in HopRank().candidates(Batch(index, ASKED), Counters())]
     assert sum(pools) == spent[0].observed["chunks in the pool"]
+
+
+@pytest.mark.parametrize("label", ["hoprank", "hoprank[model=linear]"])
+def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+    monkeypatch.setattr(strategy, "SHARE", 2)
+    asked = [Question(f"{place}-{one.id}", one.text) for place in range(3) for one in ASKED]
+    one, several = Counters(), Counters()
+    alone = make(label).rank(Batch(index, asked), one)
+    shared = make(label).rank(Batch(index, asked, copies=3), several)
+
+    assert list(map(repr, alone)) == list(map(repr, shared))
+    assert one == several
+
+
+def test_a_process_for_each_share_of_enough_questions() -> None:
+    assert [range(5)] == strategy._shares(range(5), 4)
+    assert [range(32), range(32, 65)] == strategy._shares(range(65), 4)
+    assert [range(100)] == strategy._shares(range(100), 1)
 
 
 def test_without_anchors_no_edge_is_followed(index: Index) -> None:
