@@ -102,7 +102,7 @@ class Step:
     score: float
 
     def __reduce__(self) -> tuple[type[Step], tuple[str, str, str, float, float]]:
-        """To be sent in a third of the time that a dataclass with slots takes."""
+        """As its values: pickled in a third of the time that a dataclass with slots takes."""
         return Step, (self.edge, self.source, self.target, self.weight, self.score)
 
 

@@ -25,7 +25,6 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.kinds import InSample, LabelKind, kind_of
 from hopbench.retrieval.support.errors import ParameterError
-from hopbench.retrieval.support.forked import usable_processors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +38,7 @@ class Plan:
 
     `reading` names the models that answer and judge; without it none is called. `tuned_on` are the sets on which
     the changes in labels were tuned, if they were; `targets` what the figures must keep; `metrics` are measured beside
-    those that run by default.
+    those that run by default. `copies` processes may divide a batch among themselves (`Batch`).
     """
 
     benchmark: Benchmark
@@ -54,6 +53,7 @@ class Plan:
     tuned_on: Sequence[FittedOn] = ()
     targets: Sequence[Target] = ()
     metrics: Sequence[str] = ()
+    copies: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
@@ -68,9 +68,9 @@ class Plan:
 
     @cached_property
     def parts(self) -> list[Batch]:
-        """The questions in batches that all labels share, for a process that ranks them alone."""
+        """The questions in batches that all labels share."""
         asked = [question.question for question in self.benchmark.questions]
-        return batches(self.index, asked, self.batch, copies=usable_processors())
+        return batches(self.index, asked, self.batch, copies=self.copies)
 
     @cached_property
     def primary(self) -> str | None:

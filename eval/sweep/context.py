@@ -22,7 +22,6 @@ from hopbench.retrieval.budget import Budget, counted
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.forked import usable_processors
 
 STORED_RANKS = 20
 T = TypeVar("T")
@@ -35,7 +34,7 @@ class TrialContext:
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
     `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics, `reading` answer and judge;
     `repeat` tells equal trials apart. `batch` asks for smaller batches of questions, to spread them over workers.
-    `metrics` are measured beside those that run by default.
+    `metrics` are measured beside those that run by default. `copies` processes may divide a batch among themselves.
     """
 
     benchmark: Benchmark
@@ -50,12 +49,13 @@ class TrialContext:
     reading: Reading = field(default_factory=Reading)
     batch: int | None = None
     metrics: Sequence[str] = ()
+    copies: int = 1
 
     @cached_property
     def parts(self) -> list[Batch]:
-        """The questions in batches with their candidates, for a process that ranks them alone."""
+        """The questions in batches with their candidates."""
         asked = [question.question for question in self.benchmark.questions]
-        parts = batches(self.index, asked, self.batch, copies=usable_processors())
+        parts = batches(self.index, asked, self.batch, copies=self.copies)
         prepare(parts)
         return parts
 

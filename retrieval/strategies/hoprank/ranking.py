@@ -29,8 +29,8 @@ class Found:
     """What was found for a question, of which its ranking is made: little more than arrays, which are quick to send.
 
     `scores` are the last pass's best, in the order of trees where these judged, and `led` (k,) says which of them an
-    edge led to; `paths` are those of the first `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the
-    pool by words alone.
+    edge led to, seeds aside; `paths` are those of the first `EXPLAINED`. `seeds` are the anchors of the first pass: the
+    best of the pool by words alone.
     """
 
     question: Question

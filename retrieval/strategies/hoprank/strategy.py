@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
@@ -22,8 +24,8 @@ from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import Found
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes
 from hopbench.retrieval.strategies.hoprank.weights import Weights, load, score_names
+from hopbench.retrieval.support.beside import beside_copies
 from hopbench.retrieval.support.blas import one_blas_thread
-from hopbench.retrieval.support.forked import beside_copies
 from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import Counters, Ranking
 
@@ -97,24 +99,22 @@ class HopRank(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Score the candidates of each question; hits carry the paths of the last pass."""
         _ = batch.dense, batch.lexical  # the large products; those below have some hundred rows
-        find = partial(self._found, batch, *corpus_index(batch, counters))
-        numbers, known = range(len(batch.questions)), (self.learned.trees, self.learned.second_trees)
+        corpus, reader = corpus_index(batch, counters)
+        _ = corpus.graph.entity_row  # and all else that is made once: for the first question, before there are copies
+        find, numbers = partial(self._found, batch, corpus, reader, os.getpid()), range(len(batch.questions))
+        shares, known = _shares(numbers[1:], batch.copies), (self.learned.trees, self.learned.second_trees)
         rankings: list[Ranking] = []
-        with one_blas_thread():
-            # What is made once of the corpus is made for the first question, before there are copies.
-            parts = chain([find(numbers[:1])], beside_copies(find, _shares(numbers[1:], batch.copies), known))
-            for place, (found, spent) in enumerate(parts):
-                if place > 1:
-                    spent.stage_seconds.clear()  # they passed beside those of this process
+        with one_blas_thread(), closing(beside_copies(find, shares, known)) as others:
+            for found, spent in chain([find(numbers[:1])], others):
                 counters.add(spent)
                 with stage(counters, "ranking"):
                     rankings += [one.ranking(batch.index) for one in found]
         return rankings
 
     def _found(
-        self, batch: Batch, corpus: CorpusIndex, reader: Linker, numbers: Sequence[int]
+        self, batch: Batch, corpus: CorpusIndex, reader: Linker, process: int, numbers: Sequence[int]
     ) -> tuple[list[Found], Counters]:
-        """What is found for some of a batch's questions, and what that took."""
+        """What is found for some of a batch's questions, and what that took of a `process`."""
         found, counters = [], Counters()
         pools = self._pools(batch, corpus, reader, numbers)
         for part in blocks(len(numbers), TOGETHER):
@@ -135,6 +135,8 @@ class HopRank(Strategy):
                     Found.of(batch.questions[number], *both, batch.index, self.anchors, one)
                     for number, both, one in zip(numbers[part], asked, by_trees, strict=True)
                 ]
+        if os.getpid() != process:
+            counters.stage_seconds.clear()  # they pass beside those of that process
         return found, counters
 
 

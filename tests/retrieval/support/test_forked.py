@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import time
@@ -14,7 +13,7 @@ import psutil
 import pytest
 
 from hopbench.retrieval.support import forked
-from hopbench.retrieval.support.forked import beside_copies, in_copies, usable_processors
+from hopbench.retrieval.support.forked import in_copies, usable_processors
 
 
 def note(folder: Path, name: str, known: list[int]) -> None:
@@ -64,64 +63,12 @@ def test_copies_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     assert 1 <= usable_processors() <= 4
 
 
-def test_shares_are_done_beside_each_other_and_come_in_their_order() -> None:
-    known = object()
+@pytest.mark.parametrize(("quota", "copies"), [("max 100000", 3), ("150000 100000", 1), ("200000 100000", 2), ("?", 3)])
+def test_a_container_says_how_many_processors_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, copies: int
+) -> None:
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(forked, "QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
-    found = list(beside_copies(lambda share: (os.getpid(), share, known), ["a", "b", "c"], [known]))
-
-    assert ["a", "b", "c"] == [share for _, share, _ in found]
-    assert os.getpid() == found[0][0]
-    assert 3 == len({process for process, *_ in found})
-    assert all(one is known for *_, one in found)
-
-
-def test_nothing_comes_of_no_share() -> None:
-    assert [] == list(beside_copies(lambda share: share, []))
-
-
-def fails_elsewhere(share: str, here: int, how: Callable[[], object]) -> tuple[str, int]:
-    if os.getpid() != here:
-        how()
-    return share, os.getpid()
-
-
-def raises() -> None:
-    raise ValueError("lost")
-
-
-@pytest.mark.parametrize("how", [raises, lambda: os._exit(1), partial(time.sleep, 60)])
-def test_what_a_copy_does_not_leave_is_done_here(monkeypatch: pytest.MonkeyPatch, how: Callable[[], object]) -> None:
-    monkeypatch.setattr(forked, "PATIENCE", 0.2)
-    here = os.getpid()
-
-    assert [("a", here), ("b", here)] == list(beside_copies(partial(fails_elsewhere, here=here, how=how), ["a", "b"]))
-    assert [] == psutil.Process().children()
-
-
-def test_what_cannot_be_sent_is_done_here() -> None:
-    found = list(beside_copies(lambda share: lambda: share, ["a", "b"]))
-
-    assert ["a", "b"] == [one() for one in found]
-
-
-def test_without_room_for_a_process_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full() -> int:
-        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(os, "fork", full)
-
-    assert [os.getpid()] * 2 == list(beside_copies(lambda _: os.getpid(), ["a", "b"]))
-
-
-def test_an_error_here_ends_the_copies() -> None:
-    def work(share: str) -> None:
-        if share == "b":
-            time.sleep(60)
-        raise ValueError(share)
-
-    begun = time.monotonic()
-    with pytest.raises(ValueError, match="a"):
-        list(beside_copies(work, ["a", "b"]))
-
-    assert time.monotonic() - begun < 30
-    assert [] == psutil.Process().children()
+    assert copies == usable_processors()
