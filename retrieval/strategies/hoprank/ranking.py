@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Paths
 from hopbench.retrieval.strategies.hoprank.scoring import Judged, Passed
 from hopbench.retrieval.strategies.hoprank.triple_edges import near_entities
-from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
+from hopbench.retrieval.strategies.hoprank.weights import Weights
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
@@ -28,13 +29,14 @@ EXPLAINED = 20
 class Found:
     """What was found for a question, of which its ranking is made: little more than arrays, which are quick to send.
 
-    `scores` are the last pass's best, in the order of trees where these judged, and `led` (k,) says which of them an
-    edge led to, seeds aside; `paths` are those of the first `EXPLAINED`. `seeds` are the anchors of the first pass: the
-    best of the pool by words alone.
+    `scores` are the last pass's best, in the order of trees where these judged, `read` (chunks and features) what first
+    and second trees saw; `led` (k,) says which an edge led to, seeds aside, and `paths` are those of the first
+    `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the pool by words alone.
     """
 
     question: Question
     scores: Scores
+    read: Sequence[tuple[Numbers, Floats]]
     led: Flags
     paths: Sequence[tuple[Step, ...]]
     seeds: Numbers
@@ -55,20 +57,24 @@ class Found:
         seeds = pool.chunks[np.argsort(-pool.scores, kind="stable")[: max(anchors, 1)]]
         scored = Scores.of(last, judged)
         best = np.lexsort((scored.chunks, -scored.values))[:KEEP]
-        scores = scored.only(best)
+        scores = replace(scored.only(best), judged=())  # the trees are many times as large as all else
+        read = [(one.chunks, one.features) for one in judged]
         led = np.zeros(len(best), bool) if paths is None else paths.best[scored.rows[best]] != NOWHERE
         led &= ~np.isin(scores.chunks, seeds)
         finder = _PathFinder(candidates, passed, index, seeds.tolist())
         steps = [finder.steps_to(chunk) for chunk in scores.chunks[:EXPLAINED].tolist()]
-        return cls(question, scores, led, steps, seeds, _notes(candidates, passed, int(led.sum())))
+        return cls(question, scores, read, led, steps, seeds, _notes(candidates, passed, int(led.sum())))
 
-    def ranking(self, index: Index) -> Ranking:
-        """The ranking of the question."""
+    def ranking(self, index: Index, weights: Weights) -> Ranking:
+        """The ranking of the question, whose trees are those of `weights`."""
+        trees = weights.trees, weights.second_trees
+        judged = [Judged(*read, by) for read, by in zip(self.read, trees, strict=False)]
+        scores = replace(self.scores, judged=judged)
         paths = [*self.paths, *[()] * (len(self.led) - len(self.paths))]
-        values = self.scores.chunks.tolist(), self.scores.values.tolist(), self.led.tolist()
+        values = scores.chunks.tolist(), scores.values.tolist(), self.led.tolist()
         hits = [
             Hit(index.ids[chunk], score, "graph" if led else "seed", components, path)
-            for chunk, score, led, components, path in zip(*values, Contributions.of(self.scores), paths, strict=True)
+            for chunk, score, led, components, path in zip(*values, Contributions.of(scores), paths, strict=True)
         ]
         return Ranking(self.question.id, hits, [index.ids[chunk] for chunk in self.seeds.tolist()], self.notes)
 

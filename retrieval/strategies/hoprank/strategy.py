@@ -102,13 +102,12 @@ class HopRank(Strategy):
         corpus, reader = corpus_index(batch, counters)
         _ = corpus.graph.entity_row  # and all else that is made once: for the first question, before there are copies
         find, numbers = partial(self._found, batch, corpus, reader, os.getpid()), range(len(batch.questions))
-        shares, known = _shares(numbers[1:], batch.copies), (self.learned.trees, self.learned.second_trees)
         rankings: list[Ranking] = []
-        with one_blas_thread(), closing(beside_copies(find, shares, known)) as others:
+        with one_blas_thread(), closing(beside_copies(find, _shares(numbers[1:], batch.copies))) as others:
             for found, spent in chain([find(numbers[:1])], others):
                 counters.add(spent)
                 with stage(counters, "ranking"):
-                    rankings += [one.ranking(batch.index) for one in found]
+                    rankings += [one.ranking(batch.index, self.learned) for one in found]
         return rankings
 
     def _found(
