@@ -6,12 +6,16 @@ import fcntl
 import gc
 import logging
 import multiprocessing
+import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
+
+import numpy as np
 
 from hopbench.retrieval.support.forked import begun_copy, usable_processors
 
@@ -23,30 +27,56 @@ PIPE = 1 << 20  # bytes that Linux lets everybody ask for: some MB are sent in a
 _log = logging.getLogger(__name__)
 
 
-def beside_copies(work: Callable[[S], T], shares: Sequence[S]) -> Generator[T]:
-    """What `work` returns for each share, in their order: the first done here, each other in a fork of this process.
+def beside_copies(work: Callable[[S], T], parts: Sequence[S], copies: int) -> Generator[tuple[int, T]]:
+    """What `work` returns for each part, with the part's number, as this process and `copies` − 1 forks of it get done.
 
-    All are done here where the system cannot fork safely. What a fork could not do or did not send in time is done
-    here: it may have waited for a lock that another thread held when it was made. Close the iterator to end the forks.
+    Each takes the next part when it has done one, and a fork sends what came of its parts at the end. Without forks
+    where the system cannot fork safely. What a fork could not do or did not send in time is done here: it may have
+    waited for a lock that another thread held when it was made. Close the iterator to end the forks.
     """
-    begun, copies = time.monotonic(), list[_Copy | None]()
-    try:
-        for share in shares[1:] if usable_processors() > 1 else ():
-            copies.append(_Copy.begun(partial(work, share)))
-        yield from (work(share) for share in shares[: len(shares) - len(copies)])
-        last = 2 * time.monotonic() - begun + PATIENCE
-        for copy, share in zip(copies, shares[1:], strict=False):
-            sent = copy.sent(last - time.monotonic()) if copy else []
-            if not sent:
-                _log.warning("a fork of this process did not finish its share of the work; it is done again here")
-            yield sent[0] if sent else work(share)
-    finally:
-        for copy in filter(None, copies):
-            copy.end()
+    begun, missing, forks = time.monotonic(), set(range(len(parts))), list[_Copy]()
+    with _Turns(len(parts)) as turns:
+        mine = ((number, work(parts[number])) for number in turns)
+        try:
+            for _ in range(min(copies, usable_processors()) - 1):
+                with suppress(OSError):  # where the system allows no further process
+                    forks.append(_Copy(lambda: list(mine)))
+            for number, result in mine:
+                missing.remove(number)
+                yield number, result
+            last = 2 * time.monotonic() - begun + PATIENCE
+            for number, result in chain.from_iterable(fork.sent(last - time.monotonic()) for fork in forks):
+                missing.remove(number)
+                yield number, result
+        finally:
+            for fork in forks:
+                fork.end()
+    if missing:
+        _log.warning("a fork of this process did not finish its share of the work; it is done again here")
+    yield from ((number, work(parts[number])) for number in sorted(missing))
+
+
+class _Turns:
+    """The numbers below a count, at most 16,384 (what a pipe holds), each given once, to this process or a fork."""
+
+    def __init__(self, count: int) -> None:
+        self._reads, writes = os.pipe()
+        os.write(writes, np.arange(count, dtype=np.int32).tobytes())
+        os.close(writes)
+
+    def __iter__(self) -> Iterator[int]:
+        while number := os.read(self._reads, 4):
+            yield int(np.frombuffer(number, np.int32)[0])
+
+    def __enter__(self) -> Iterator[int]:
+        return iter(self)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._reads)
 
 
 class _Copy:
-    """A fork that sends what its work returned."""
+    """A fork that sends what its work returned, a list."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._receives, sends = multiprocessing.Pipe(duplex=False)
@@ -55,18 +85,11 @@ class _Copy:
                 fcntl.fcntl(sends.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
             self._process = begun_copy(partial(_send, work, sends))
 
-    @classmethod
-    def begun(cls, work: Callable[[], object]) -> _Copy | None:
-        """A fork at work; None where the system allows no further process."""
-        with suppress(OSError):
-            return cls(work)
-        return None
-
-    def sent(self, seconds: float) -> list[Any]:
-        """What was returned, alone in a list; nothing where the work failed or takes longer."""
+    def sent(self, seconds: float) -> Sequence[Any]:
+        """What was returned; nothing where the work failed or takes longer."""
         with suppress(Exception):  # whatever it is: the work is done again, with errors of its own
             if self._receives.poll(max(seconds, 0.0)):
-                return [self._receives.recv()]
+                return list(self._receives.recv())
         return []
 
     def end(self) -> None:

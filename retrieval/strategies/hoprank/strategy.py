@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, ClassVar
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch, Linker
-from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
@@ -31,6 +30,7 @@ from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
 TOGETHER = 16  # questions whose lists trees judge side by side: some MB of facts
+FEW = 4
 SHARE = 32  # questions at least for each process that divides them: a fork takes as long as some ten
 
 
@@ -102,45 +102,48 @@ class HopRank(Strategy):
         corpus, reader = corpus_index(batch, counters)
         _ = corpus.graph.entity_row  # and all else that is made once: for the first question, before there are copies
         find, numbers = partial(self._found, batch, corpus, reader, os.getpid()), range(len(batch.questions))
-        rankings: list[Ranking] = []
-        with one_blas_thread(), closing(beside_copies(find, _shares(numbers[1:], batch.copies))) as others:
-            for found, spent in chain([find(numbers[:1])], others):
+        copies = max(min(batch.copies, len(numbers) // SHARE), 1)
+        rankings: dict[int, list[Ranking]] = {}
+        with one_blas_thread(), closing(beside_copies(find, list(_parts(numbers[1:], copies)), copies)) as others:
+            for part, (found, spent) in chain([(-1, find(numbers[:1]))], others):
                 counters.add(spent)
                 with stage(counters, "ranking"):
-                    rankings += [one.ranking(batch.index, self.learned) for one in found]
-        return rankings
+                    rankings[part] = [one.ranking(batch.index, self.learned) for one in found]
+        return [one for part in sorted(rankings) for one in rankings[part]]
 
     def _found(
         self, batch: Batch, corpus: CorpusIndex, reader: Linker, process: int, numbers: Sequence[int]
     ) -> tuple[list[Found], Counters]:
-        """What is found for some of a batch's questions, and what that took of a `process`."""
-        found, counters = [], Counters()
+        """What is found for some of a batch's questions side by side, and what that took of a `process`."""
+        asked, counters = [], Counters()
         pools = self._pools(batch, corpus, reader, numbers)
-        for part in blocks(len(numbers), TOGETHER):
-            asked = []
-            for _ in numbers[part]:
-                with stage(counters, "pool"):
-                    candidates = next(pools)
-                with stage(counters, "passes"):
-                    passed = list(passes(candidates, self.learned, self.anchors))
-                asked.append((candidates, passed))
-                counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
-                followed = sum(len(paths.edges) for _, paths in passed if paths)
-                counters.edges_touched += candidates.pool.touched + followed
-            with stage(counters, "trees"):
-                by_trees = judged(asked, self.learned) if self.model == "trees" else [[] for _ in asked]
-            with stage(counters, "ranking"):
-                found += [
-                    Found.of(batch.questions[number], *both, batch.index, self.anchors, one)
-                    for number, both, one in zip(numbers[part], asked, by_trees, strict=True)
-                ]
+        for _ in numbers:
+            with stage(counters, "pool"):
+                candidates = next(pools)
+            with stage(counters, "passes"):
+                passed = list(passes(candidates, self.learned, self.anchors))
+            asked.append((candidates, passed))
+            counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
+            followed = sum(len(paths.edges) for _, paths in passed if paths)
+            counters.edges_touched += candidates.pool.touched + followed
+        with stage(counters, "trees"):
+            by_trees = judged(asked, self.learned) if self.model == "trees" else [[] for _ in asked]
+        with stage(counters, "ranking"):
+            found = [
+                Found.of(batch.questions[number], *both, batch.index, self.anchors, one)
+                for number, both, one in zip(numbers, asked, by_trees, strict=True)
+            ]
         if os.getpid() != process:
             counters.stage_seconds.clear()  # they pass beside those of that process
         return found, counters
 
 
-def _shares(numbers: Sequence[int], copies: int) -> list[Sequence[int]]:
-    """The questions as equal shares, one for each process: fewer where there are not enough questions."""
-    count = max(min(copies, len(numbers) // SHARE), 1)
-    ends = [len(numbers) * place // count for place in range(count + 1)]
-    return [numbers[begin:end] for begin, end in pairwise(ends)]
+def _parts(numbers: Sequence[int], copies: int) -> Iterator[Sequence[int]]:
+    """Questions to be ranked side by side: fewer towards the end where several processes take them in turn.
+
+    So these end at about the same time (guided self-scheduling: Polychronopoulos and Kuck, 1987).
+    """
+    while numbers:
+        size = min(max(len(numbers) // (2 * copies), FEW), TOGETHER) if copies > 1 else TOGETHER
+        yield numbers[:size]
+        numbers = numbers[size:]

@@ -6,6 +6,7 @@ import errno
 import multiprocessing
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -21,22 +22,39 @@ def three_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "usable_processors", lambda: 3)
 
 
-def test_shares_are_done_beside_each_other_and_come_in_their_order() -> None:
-    found = list(beside_copies(lambda share: (os.getpid(), share), ["a", "b", "c"]))
+def test_parts_are_done_by_several_processes_in_turn() -> None:
+    def work(part: str) -> tuple[str, int]:
+        time.sleep(0.05)
+        return part, os.getpid()
 
-    assert ["a", "b", "c"] == [share for _, share in found]
-    assert os.getpid() == found[0][0]
-    assert 3 == len({process for process, _ in found})
+    found = dict(beside_copies(work, "abcdefghijkl", 3))
+
+    assert "abcdefghijkl" == "".join(found[number][0] for number in sorted(found))
+    done = Counter(process for _, process in found.values())
+    assert 3 == len(done)
+    assert os.getpid() in done
+    assert min(done.values()) > 1
 
 
-def test_nothing_comes_of_no_share() -> None:
-    assert [] == list(beside_copies(lambda share: share, []))
+def test_a_process_that_is_slow_does_less() -> None:
+    here = os.getpid()
+
+    def work(part: int) -> int:
+        time.sleep(0.02 if os.getpid() == here else 0.5)
+        return os.getpid()
+
+    assert [here] * 9 == sorted(dict(beside_copies(work, range(10), 2)).values(), key=lambda one: one != here)[:9]
 
 
-def fails_elsewhere(share: str, here: int, how: Callable[[], object]) -> tuple[str, int]:
+def test_nothing_comes_of_no_part() -> None:
+    assert [] == list(beside_copies(lambda part: part, [], 3))
+
+
+def fails_elsewhere(part: str, here: int, how: Callable[[], object]) -> int:
     if os.getpid() != here:
         how()
-    return share, os.getpid()
+    time.sleep(0.1)
+    return os.getpid()
 
 
 def raises() -> None:
@@ -44,18 +62,27 @@ def raises() -> None:
 
 
 @pytest.mark.parametrize("how", [raises, lambda: os._exit(1), partial(time.sleep, 60)])
-def test_what_a_copy_does_not_leave_is_done_here(monkeypatch: pytest.MonkeyPatch, how: Callable[[], object]) -> None:
+def test_what_a_copy_does_not_send_is_done_here(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: Callable[[], object]
+) -> None:
     monkeypatch.setattr(beside, "PATIENCE", 0.2)
     here = os.getpid()
 
-    assert [("a", here), ("b", here)] == list(beside_copies(partial(fails_elsewhere, here=here, how=how), ["a", "b"]))
+    found = dict(beside_copies(partial(fails_elsewhere, here=here, how=how), "abcd", 2))
+
+    assert dict.fromkeys(range(4), here) == found
+    assert ["a fork of this process did not finish its share of the work; it is done again here"] == caplog.messages
     assert [] == multiprocessing.active_children()
 
 
 def test_what_cannot_be_sent_is_done_here() -> None:
-    found = list(beside_copies(lambda share: lambda: share, ["a", "b"]))
+    def work(part: str) -> Callable[[], str]:
+        time.sleep(0.05)
+        return lambda: part
 
-    assert ["a", "b"] == [one() for one in found]
+    found = dict(beside_copies(work, "abcd", 2))
+
+    assert ["a", "b", "c", "d"] == [found[number]() for number in range(4)]
 
 
 def test_without_room_for_a_process_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,25 +91,28 @@ def test_without_room_for_a_process_all_is_done_here(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "fork", full)
 
-    assert [os.getpid()] * 2 == list(beside_copies(lambda _: os.getpid(), ["a", "b"]))
+    assert [(0, os.getpid()), (1, os.getpid())] == list(beside_copies(lambda _: os.getpid(), "ab", 2))
 
 
 def test_an_error_here_ends_the_copies() -> None:
-    def work(share: str) -> None:
-        if share == "b":
+    here = os.getpid()
+
+    def work(part: str) -> None:
+        if os.getpid() != here:
             time.sleep(60)
-        raise ValueError(share)
+        raise ValueError(part)
 
     begun = time.monotonic()
-    with pytest.raises(ValueError, match="a"):
-        list(beside_copies(work, ["a", "b"]))
+    with pytest.raises(ValueError, match=r"[ab]"):
+        list(beside_copies(work, "ab", 2))
 
     assert time.monotonic() - begun < 30
     assert [] == multiprocessing.active_children()
 
 
 def test_closing_the_iterator_ends_the_copies() -> None:
-    with closing(beside_copies(time.sleep, [0, 60, 60])) as found:
+    here = os.getpid()
+    with closing(beside_copies(lambda _: time.sleep(60 if os.getpid() != here else 0), "abc", 3)) as found:
         next(found)
         assert 2 == len(multiprocessing.active_children())
 
@@ -92,4 +122,4 @@ def test_closing_the_iterator_ends_the_copies() -> None:
 def test_where_no_copy_may_be_made_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "usable_processors", lambda: 1)
 
-    assert [os.getpid()] * 3 == list(beside_copies(lambda _: os.getpid(), range(3)))
+    assert dict.fromkeys(range(3), os.getpid()) == dict(beside_copies(lambda _: os.getpid(), range(3), 3))

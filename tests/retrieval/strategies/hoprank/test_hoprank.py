@@ -212,10 +212,14 @@ def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.Monkey
     assert one == several
 
 
-def test_a_process_for_each_share_of_enough_questions() -> None:
-    assert [range(5)] == strategy._shares(range(5), 4)
-    assert [range(32), range(32, 65)] == strategy._shares(range(65), 4)
-    assert [range(100)] == strategy._shares(range(100), 1)
+@given(count=st.integers(0, 1000), copies=st.integers(1, 4))
+def test_questions_are_ranked_in_parts(count: int, copies: int) -> None:
+    parts = list(strategy._parts(range(count), copies))
+
+    assert list(range(count)) == [number for part in parts for number in part]
+    assert all(len(part) == strategy.TOGETHER for part in parts[:-1]) or copies > 1
+    assert all(strategy.FEW <= len(part) <= strategy.TOGETHER for part in parts[:-1])
+    assert [] == parts or len(parts[-1]) <= strategy.TOGETHER
 
 
 def test_without_anchors_no_edge_is_followed(index: Index) -> None:
