@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import resource
 import time
@@ -34,7 +35,8 @@ def spent(work: Callable[[], T]) -> tuple[T, Spent]:
     cpu, clock = _cpu(), time.perf_counter()
     with _with_copies() as sampled:
         result = work()
-    return result, Spent(_cpu() - cpu, time.perf_counter() - clock, max(peak(), *sampled))
+    clock = time.perf_counter() - clock
+    return result, Spent(_cpu() - cpu, clock, max(peak(), *sampled))
 
 
 def peak() -> int:
@@ -47,7 +49,10 @@ def peak() -> int:
 
 
 def _cpu() -> float:
-    """Processor seconds of this process and of the processes that it started and waited for."""
+    """Processor seconds of this process and of the processes that it started."""
+    for copy in multiprocessing.active_children():
+        if copy.daemon:  # a fork that has done its work
+            copy.join()
     copies = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + copies.ru_utime + copies.ru_stime
 
