@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 PATIENCE = 10.0  # seconds for what a copy has still to do when this process has done as much
 PIPE = 1 << 20  # bytes that Linux lets everybody ask for: some MB are sent in a third of the time that 64 kB take
+MOST_PARTS = 16_384  # 4 bytes each, in a pipe of 64 kB
 _log = logging.getLogger(__name__)
 
 
@@ -57,9 +58,11 @@ def beside_copies(work: Callable[[S], T], parts: Sequence[S], copies: int) -> Ge
 
 
 class _Turns:
-    """The numbers below a count, at most 16,384 (what a pipe holds), each given once, to this process or a fork."""
+    """The numbers below a count, each given once, to this process or to a fork of it. ValueError where a pipe is full."""
 
     def __init__(self, count: int) -> None:
+        if count > MOST_PARTS:
+            raise ValueError(f"{count:,} parts; a pipe holds the numbers of {MOST_PARTS:,}: make fewer, larger ones")
         self._reads, writes = os.pipe()
         os.write(writes, np.arange(count, dtype=np.int32).tobytes())
         os.close(writes)

@@ -50,6 +50,12 @@ def test_nothing_comes_of_no_part() -> None:
     assert [] == list(beside_copies(lambda part: part, [], 3))
 
 
+def test_more_parts_than_a_pipe_holds_are_refused() -> None:
+    assert 16_384 == len(list(beside_copies(lambda part: part, range(16_384), 1)))
+    with pytest.raises(ValueError, match="16,385 parts; a pipe holds the numbers of 16,384"):
+        list(beside_copies(lambda part: part, range(16_385), 1))
+
+
 def fails_elsewhere(part: str, here: int, how: Callable[[], object]) -> int:
     if os.getpid() != here:
         how()
