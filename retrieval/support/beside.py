@@ -58,7 +58,7 @@ def beside_copies(work: Callable[[S], T], parts: Sequence[S], copies: int) -> Ge
 
 
 class _Turns:
-    """The numbers below a count, each given once, to this process or to a fork of it. ValueError where a pipe is full."""
+    """The numbers below a count, each given once, to this process or to a fork. ValueError where a pipe is full."""
 
     def __init__(self, count: int) -> None:
         if count > MOST_PARTS:
