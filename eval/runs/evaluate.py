@@ -38,7 +38,7 @@ class Plan:
 
     `reading` names the models that answer and judge; without it none is called. `tuned_on` are the sets on which
     the changes in labels were tuned, if they were; `targets` what the figures must keep; `metrics` are measured beside
-    those that run by default. `copies` processes may divide a batch among themselves (`Batch`).
+    those that run by default. So many `processes` may divide a batch (`Batch`).
     """
 
     benchmark: Benchmark
@@ -53,7 +53,7 @@ class Plan:
     tuned_on: Sequence[FittedOn] = ()
     targets: Sequence[Target] = ()
     metrics: Sequence[str] = ()
-    copies: int = 1
+    processes: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a threshold below the graph's floor, which would promise edges that were never built."""
@@ -70,7 +70,7 @@ class Plan:
     def parts(self) -> list[Batch]:
         """The questions in batches that all labels share."""
         asked = [question.question for question in self.benchmark.questions]
-        return batches(self.index, asked, self.batch, copies=self.copies)
+        return batches(self.index, asked, self.batch, processes=self.processes)
 
     @cached_property
     def primary(self) -> str | None:

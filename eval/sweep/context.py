@@ -34,7 +34,7 @@ class TrialContext:
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
     `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics, `reading` answer and judge;
     `repeat` tells equal trials apart. `batch` asks for smaller batches of questions, to spread them over workers.
-    `metrics` are measured beside those that run by default. `copies` processes may divide a batch among themselves.
+    `metrics` are measured beside those that run by default. So many `processes` may divide a batch.
     """
 
     benchmark: Benchmark
@@ -49,13 +49,13 @@ class TrialContext:
     reading: Reading = field(default_factory=Reading)
     batch: int | None = None
     metrics: Sequence[str] = ()
-    copies: int = 1
+    processes: int = 1
 
     @cached_property
     def parts(self) -> list[Batch]:
         """The questions in batches with their candidates."""
         asked = [question.question for question in self.benchmark.questions]
-        parts = batches(self.index, asked, self.batch, copies=self.copies)
+        parts = batches(self.index, asked, self.batch, processes=self.processes)
         prepare(parts)
         return parts
 

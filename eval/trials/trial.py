@@ -52,14 +52,14 @@ class TrialOutcome:
         self.notes[ranking.question_id] = ranking.notes
 
 
-def batches(index: Index, questions: Sequence[Question], size: int | None = None, *, copies: int = 1) -> list[Batch]:
+def batches(index: Index, questions: Sequence[Question], size: int | None = None, *, processes: int = 1) -> list[Batch]:
     """Questions in batches of `size`, 1,000 at most; strategies share what a batch computes.
 
-    `copies` is how many processes may divide a batch among themselves (`Batch`).
+    `processes` is how many processes may divide a batch among themselves (`Batch`).
     """
     size = min(size or BATCH, BATCH)
     parts = (questions[begin : begin + size] for begin in range(0, len(questions), size))
-    return [Batch(index, part, copies=copies) for part in parts]
+    return [Batch(index, part, processes=processes) for part in parts]
 
 
 def prepare(parts: Sequence[Batch]) -> float:

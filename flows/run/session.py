@@ -19,7 +19,6 @@ from hopbench.flows.orchestration.steps import FlowSteps
 from hopbench.flows.run.completeness import Finished, incomplete_labels, warnings_of
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
-from hopbench.retrieval.support.forked import usable_processors
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Plan
@@ -159,7 +158,7 @@ class RunSession:
             tuned_on=self.options.fitted_on(),
             targets=self.options.checked_targets(list(self.strategies)),
             metrics=self.options.asked_metrics(),
-            copies=1 if self.options.runner else usable_processors(),  # workers are several already
+            processes=self.options.spread.processes,
         )
         return plan, warnings
 

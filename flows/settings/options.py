@@ -45,6 +45,13 @@ class WorkerOptions:
     workers: int | None = None
     batch: int | None = None
 
+    @property
+    def processes(self) -> int:
+        """How many processes may divide a batch: one where a runner has several workers already."""
+        from hopbench.retrieval.support.forked import usable_processors
+
+        return 1 if self.runner else usable_processors()
+
     def check(self, prefect: bool, llm: str | None) -> None:
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot call the model."""
         if self.runner:
@@ -95,6 +102,11 @@ class RunOptions(GraphOptions):
         """The selection: nightly runs with the same selection are compared."""
         return (self.strategies, *self.changes, *self.runs, *self.retrievers, *self.functions)
 
+    @property
+    def spread(self) -> WorkerOptions:
+        """On what its trials run."""
+        return WorkerOptions(self.runner, self.workers, self.batch)
+
     def asked_metrics(self) -> tuple[str, ...]:
         """What is measured beside the metrics that run by default: asked for by --metric, or named by a target."""
         from hopbench.eval.metrics import asked_metrics
@@ -109,7 +121,7 @@ class RunOptions(GraphOptions):
 
     def __post_init__(self) -> None:
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot call the model."""
-        WorkerOptions(self.runner, self.workers, self.batch).check(self.prefect, self.models.llm)
+        self.spread.check(self.prefect, self.models.llm)
         if self.functions and self.runner not in ("", "threads"):
             raise InputError(
                 f"--runner {self.runner} has workers in other processes, which lack {', '.join(self.functions)}: "

@@ -56,7 +56,7 @@ def measure(label: str, strategy: Strategy, index: Index, questions: Sequence[Qu
 
     def once() -> tuple[Spent, int]:
         index.reads = ReadCache()
-        parts = batches(index, questions, copies=usable_processors())
+        parts = batches(index, questions, processes=usable_processors())
         prepare(parts)
         result, took = spent(lambda: run_trial(label, strategy, parts, Budget()))
         trials.append(result)

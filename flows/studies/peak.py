@@ -32,10 +32,10 @@ def spent(work: Callable[[], T]) -> tuple[T, Spent]:
     """The result of `work` and what it took. (Where Linux cannot reset it, the peak is that since the start.)"""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # begins the peak anew
-    cpu, clock = _cpu(), time.perf_counter()
+    cpu, begun = _cpu(), time.perf_counter()
     with _with_copies() as sampled:
         result = work()
-    clock = time.perf_counter() - clock
+    clock = time.perf_counter() - begun
     return result, Spent(_cpu() - cpu, clock, max(peak(), *sampled))
 
 

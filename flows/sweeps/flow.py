@@ -32,7 +32,6 @@ from hopbench.flows.sweeps.publisher import SweepPublisher
 from hopbench.flows.sweeps.trials import TrialGraphs, Trials
 from hopbench.flows.tracking.client import Tracker
 from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT
-from hopbench.retrieval.support.forked import usable_processors
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.plan import SweepPlan
@@ -156,7 +155,7 @@ class _SweepSession:
         identity = Identity(self.out / SWEEP)
         graphs = TrialGraphs(self.plan, benchmarks, self.home, self.runtime, self.progress, identity, self.models)
         graphs.batch = self.spread.batch
-        graphs.copies = 1 if self.spread.runner else usable_processors()  # workers are several already
+        graphs.processes = self.spread.processes
         trials = Trials(self.plan, graphs, self.ledger, self.publisher, self.progress, self.spread)
         search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
         by_candidate: dict[object, Result] = {}

@@ -48,7 +48,7 @@ class TrialGraphs:
     identity: Identity
     models: Models
     batch: int | None = None
-    copies: int = 1
+    processes: int = 1
     warnings: list[str] = field(default_factory=list)
     _kept: OrderedDict[tuple[str, Build], tuple[Index, str]] = field(default_factory=OrderedDict)
 
@@ -64,8 +64,7 @@ class TrialGraphs:
         subset = first_drawn(drawn, questions, cell.seed)
         context = TrialContext(subset, benchmark.digest, index, fingerprint, cell.seed)
         context = replace(context, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
-        context = replace(context, copies=self.copies)
-        context = replace(context, metrics=content.objective.asked)
+        context = replace(context, metrics=content.objective.asked, processes=self.processes)
         return replace(context, reading=trial_reading(content, self.models)) if read else context
 
     def graph(self, dataset: str, build: Build) -> tuple[GraphOptions, GraphPlan]:

@@ -25,13 +25,13 @@ BATCH_VALUES = 16  # of `Batch.memo`
 class Batch:
     """Questions put to an index together. `alone` reads past all caches: for measuring the latency of one call.
 
-    `copies` is how many processes a strategy may divide them among, this one and forks of it.
+    `processes` is how many processes a strategy may divide them among, this one and forks of it.
     """
 
     index: Index
     questions: Sequence[Question]
     alone: bool = False
-    copies: int = 1
+    processes: int = 1
 
     @cached_property
     def vectors(self) -> Vectors:

@@ -23,15 +23,15 @@ from hopbench.retrieval.strategies.hoprank.question import read_question
 from hopbench.retrieval.strategies.hoprank.ranking import Found
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes
 from hopbench.retrieval.strategies.hoprank.weights import Weights, load, score_names
-from hopbench.retrieval.support.beside import beside_copies
 from hopbench.retrieval.support.blas import one_blas_thread
+from hopbench.retrieval.support.divided import divided
 from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
 TOGETHER = 16  # questions whose lists trees judge side by side: some MB of facts
-FEW = 4
-SHARE = 32  # questions at least for each process that divides them: a fork takes as long as some ten
+FEW = 4  # side by side in the last parts that several processes take
+LEAST = 32  # questions for each process that divides them: a fork takes as long as some ten
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,11 +100,11 @@ class HopRank(Strategy):
         """Score the candidates of each question; hits carry the paths of the last pass."""
         _ = batch.dense, batch.lexical  # the large products; those below have some hundred rows
         corpus, reader = corpus_index(batch, counters)
-        _ = corpus.graph.entity_row  # and all else that is made once: for the first question, before there are copies
+        _ = corpus.graph.entity_row  # and all else that is made once: for the first question, before there are forks
         find, numbers = partial(self._found, batch, corpus, reader, os.getpid()), range(len(batch.questions))
-        copies = max(min(batch.copies, len(numbers) // SHARE), 1)
+        processes = max(min(batch.processes, len(numbers) // LEAST), 1)
         rankings: dict[int, list[Ranking]] = {}
-        with one_blas_thread(), closing(beside_copies(find, list(_parts(numbers[1:], copies)), copies)) as others:
+        with one_blas_thread(), closing(divided(find, list(_parts(numbers[1:], processes)), processes)) as others:
             for part, (found, spent) in chain([(-1, find(numbers[:1]))], others):
                 counters.add(spent)
                 with stage(counters, "ranking"):
@@ -112,9 +112,9 @@ class HopRank(Strategy):
         return [one for part in sorted(rankings) for one in rankings[part]]
 
     def _found(
-        self, batch: Batch, corpus: CorpusIndex, reader: Linker, process: int, numbers: Sequence[int]
+        self, batch: Batch, corpus: CorpusIndex, reader: Linker, here: int, numbers: Sequence[int]
     ) -> tuple[list[Found], Counters]:
-        """What is found for some of a batch's questions side by side, and what that took of a `process`."""
+        """What is found for some of a batch's questions side by side, and what that took; `here` divides the batch."""
         asked, counters = [], Counters()
         pools = self._pools(batch, corpus, reader, numbers)
         for _ in numbers:
@@ -133,17 +133,17 @@ class HopRank(Strategy):
                 Found.of(batch.questions[number], *both, batch.index, self.anchors, one)
                 for number, both, one in zip(numbers, asked, by_trees, strict=True)
             ]
-        if os.getpid() != process:
+        if os.getpid() != here:
             counters.stage_seconds.clear()  # they pass beside those of that process
         return found, counters
 
 
-def _parts(numbers: Sequence[int], copies: int) -> Iterator[Sequence[int]]:
+def _parts(numbers: Sequence[int], processes: int) -> Iterator[Sequence[int]]:
     """Questions to be ranked side by side: fewer towards the end where several processes take them in turn.
 
     So these end at about the same time (guided self-scheduling: Polychronopoulos and Kuck, 1987).
     """
     while numbers:
-        size = min(max(len(numbers) // (2 * copies), FEW), TOGETHER) if copies > 1 else TOGETHER
+        size = min(max(len(numbers) // (2 * processes), FEW), TOGETHER) if processes > 1 else TOGETHER
         yield numbers[:size]
         numbers = numbers[size:]

@@ -24,7 +24,7 @@ from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, load, shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
-from hopbench.retrieval.support import beside
+from hopbench.retrieval.support import divided
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
@@ -200,24 +200,24 @@ def test_two_runs_say_the_same_and_count_the_same(index: Index) -> None:
 
 @pytest.mark.parametrize("label", ["hoprank", "hoprank[model=linear]"])
 def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
-    monkeypatch.setattr(strategy, "SHARE", 2)
-    monkeypatch.setattr(beside, "usable_processors", lambda: 3)
-    monkeypatch.setattr(beside._log, "warning", pytest.fail)  # a share that is done again here
+    monkeypatch.setattr(strategy, "LEAST", 2)
+    monkeypatch.setattr(divided, "usable_processors", lambda: 3)
+    monkeypatch.setattr(divided._log, "warning", pytest.fail)  # a share that is done again here
     asked = [Question(f"{place}-{one.id}", one.text) for place in range(3) for one in ASKED]
     one, several = Counters(), Counters()
     alone = make(label).rank(Batch(index, asked), one)
-    shared = make(label).rank(Batch(index, asked, copies=3), several)
+    shared = make(label).rank(Batch(index, asked, processes=3), several)
 
     assert list(map(repr, alone)) == list(map(repr, shared))
     assert one == several
 
 
-@given(count=st.integers(0, 1000), copies=st.integers(1, 4))
-def test_questions_are_ranked_in_parts(count: int, copies: int) -> None:
-    parts = list(strategy._parts(range(count), copies))
+@given(count=st.integers(0, 1000), processes=st.integers(1, 4))
+def test_questions_are_ranked_in_parts(count: int, processes: int) -> None:
+    parts = list(strategy._parts(range(count), processes))
 
     assert list(range(count)) == [number for part in parts for number in part]
-    assert all(len(part) == strategy.TOGETHER for part in parts[:-1]) or copies > 1
+    assert all(len(part) == strategy.TOGETHER for part in parts[:-1]) or processes > 1
     assert all(strategy.FEW <= len(part) <= strategy.TOGETHER for part in parts[:-1])
     assert [] == parts or len(parts[-1]) <= strategy.TOGETHER
 

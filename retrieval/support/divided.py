@@ -22,26 +22,27 @@ from hopbench.retrieval.support.forked import begun_copy, usable_processors
 S = TypeVar("S")
 T = TypeVar("T")
 
-PATIENCE = 10.0  # seconds for what a copy has still to do when this process has done as much
+PATIENCE = 10.0  # seconds for what a fork has still to do when this process has done as much
 PIPE = 1 << 20  # bytes that Linux lets everybody ask for: some MB are sent in a third of the time that 64 kB take
 MOST_PARTS = 16_384  # 4 bytes each, in a pipe of 64 kB
 _log = logging.getLogger(__name__)
 
 
-def beside_copies(work: Callable[[S], T], parts: Sequence[S], copies: int) -> Generator[tuple[int, T]]:
-    """What `work` returns for each part, with the part's number, as this process and `copies` − 1 forks of it get done.
+def divided(work: Callable[[S], T], parts: Sequence[S], processes: int) -> Generator[tuple[int, T]]:
+    """What `work` returns for each part, with the part's number, as parts get done, by so many processes.
 
-    Each takes the next part when it has done one, and a fork sends what came of its parts at the end. Without forks
-    where the system cannot fork safely. What a fork could not do or did not send in time is done here: it may have
-    waited for a lock that another thread held when it was made. Close the iterator to end the forks.
+    They are this one and forks of it, which need nothing sent to them; this one alone where the system cannot fork
+    safely. Each takes the next part when it has done one, and a fork sends what came of its parts at the end. What a
+    fork could not do or did not send in time is done here: it may have waited for a lock that another thread held when
+    it was made. (An executor of `concurrent.futures` would wait for it for ever.) Close the iterator to end the forks.
     """
-    begun, missing, forks = time.monotonic(), set(range(len(parts))), list[_Copy]()
+    begun, missing, forks = time.monotonic(), set(range(len(parts))), list[_Fork]()
     with _Turns(len(parts)) as turns:
         mine = ((number, work(parts[number])) for number in turns)
         try:
-            for _ in range(min(copies, usable_processors()) - 1):
+            for _ in range(min(processes, usable_processors()) - 1):
                 with suppress(OSError):  # where the system allows no further process
-                    forks.append(_Copy(lambda: list(mine)))
+                    forks.append(_Fork(lambda: list(mine)))
             for number, result in mine:
                 missing.remove(number)
                 yield number, result
@@ -58,7 +59,10 @@ def beside_copies(work: Callable[[S], T], parts: Sequence[S], copies: int) -> Ge
 
 
 class _Turns:
-    """The numbers below a count, each given once, to this process or to a fork. ValueError where a pipe is full."""
+    """The numbers below a count, each given once, to this process or to a fork. ValueError where a pipe is full.
+
+    Without a lock, which a fork that is killed might hold.
+    """
 
     def __init__(self, count: int) -> None:
         if count > MOST_PARTS:
@@ -78,7 +82,7 @@ class _Turns:
         os.close(self._reads)
 
 
-class _Copy:
+class _Fork:
     """A fork that sends what its work returned, a list."""
 
     def __init__(self, work: Callable[[], object]) -> None:

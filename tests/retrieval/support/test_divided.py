@@ -13,13 +13,13 @@ from functools import partial
 
 import pytest
 
-from hopbench.retrieval.support import beside
-from hopbench.retrieval.support.beside import beside_copies
+from hopbench.retrieval.support import divided as module
+from hopbench.retrieval.support.divided import divided
 
 
 @pytest.fixture(autouse=True)
 def three_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "usable_processors", lambda: 3)
+    monkeypatch.setattr(module, "usable_processors", lambda: 3)
 
 
 def test_parts_are_done_by_several_processes_in_turn() -> None:
@@ -27,7 +27,7 @@ def test_parts_are_done_by_several_processes_in_turn() -> None:
         time.sleep(0.05)
         return part, os.getpid()
 
-    found = dict(beside_copies(work, "abcdefghijkl", 3))
+    found = dict(divided(work, "abcdefghijkl", 3))
 
     assert "abcdefghijkl" == "".join(found[number][0] for number in sorted(found))
     done = Counter(process for _, process in found.values())
@@ -43,17 +43,17 @@ def test_a_process_that_is_slow_does_less() -> None:
         time.sleep(0.02 if os.getpid() == here else 0.5)
         return os.getpid()
 
-    assert [here] * 9 == sorted(dict(beside_copies(work, range(10), 2)).values(), key=lambda one: one != here)[:9]
+    assert [here] * 9 == sorted(dict(divided(work, range(10), 2)).values(), key=lambda one: one != here)[:9]
 
 
 def test_nothing_comes_of_no_part() -> None:
-    assert [] == list(beside_copies(lambda part: part, [], 3))
+    assert [] == list(divided(lambda part: part, [], 3))
 
 
 def test_more_parts_than_a_pipe_holds_are_refused() -> None:
-    assert 16_384 == len(list(beside_copies(lambda part: part, range(16_384), 1)))
+    assert 16_384 == len(list(divided(lambda part: part, range(16_384), 1)))
     with pytest.raises(ValueError, match="16,385 parts; a pipe holds the numbers of 16,384"):
-        list(beside_copies(lambda part: part, range(16_385), 1))
+        list(divided(lambda part: part, range(16_385), 1))
 
 
 def fails_elsewhere(part: str, here: int, how: Callable[[], object]) -> int:
@@ -71,10 +71,10 @@ def raises() -> None:
 def test_what_a_copy_does_not_send_is_done_here(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: Callable[[], object]
 ) -> None:
-    monkeypatch.setattr(beside, "PATIENCE", 0.2)
+    monkeypatch.setattr(module, "PATIENCE", 0.2)
     here = os.getpid()
 
-    found = dict(beside_copies(partial(fails_elsewhere, here=here, how=how), "abcd", 2))
+    found = dict(divided(partial(fails_elsewhere, here=here, how=how), "abcd", 2))
 
     assert dict.fromkeys(range(4), here) == found
     assert ["a fork of this process did not finish its share of the work; it is done again here"] == caplog.messages
@@ -86,7 +86,7 @@ def test_what_cannot_be_sent_is_done_here() -> None:
         time.sleep(0.05)
         return lambda: part
 
-    found = dict(beside_copies(work, "abcd", 2))
+    found = dict(divided(work, "abcd", 2))
 
     assert ["a", "b", "c", "d"] == [found[number]() for number in range(4)]
 
@@ -97,7 +97,7 @@ def test_without_room_for_a_process_all_is_done_here(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "fork", full)
 
-    assert [(0, os.getpid()), (1, os.getpid())] == list(beside_copies(lambda _: os.getpid(), "ab", 2))
+    assert [(0, os.getpid()), (1, os.getpid())] == list(divided(lambda _: os.getpid(), "ab", 2))
 
 
 def test_an_error_here_ends_the_copies() -> None:
@@ -110,7 +110,7 @@ def test_an_error_here_ends_the_copies() -> None:
 
     begun = time.monotonic()
     with pytest.raises(ValueError, match=r"[ab]"):
-        list(beside_copies(work, "ab", 2))
+        list(divided(work, "ab", 2))
 
     assert time.monotonic() - begun < 30
     assert [] == multiprocessing.active_children()
@@ -118,7 +118,7 @@ def test_an_error_here_ends_the_copies() -> None:
 
 def test_closing_the_iterator_ends_the_copies() -> None:
     here = os.getpid()
-    with closing(beside_copies(lambda _: time.sleep(60 if os.getpid() != here else 0), "abc", 3)) as found:
+    with closing(divided(lambda _: time.sleep(60 if os.getpid() != here else 0), "abc", 3)) as found:
         next(found)
         assert 2 == len(multiprocessing.active_children())
 
@@ -126,6 +126,6 @@ def test_closing_the_iterator_ends_the_copies() -> None:
 
 
 def test_where_no_copy_may_be_made_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "usable_processors", lambda: 1)
+    monkeypatch.setattr(module, "usable_processors", lambda: 1)
 
-    assert dict.fromkeys(range(3), os.getpid()) == dict(beside_copies(lambda _: os.getpid(), range(3), 3))
+    assert dict.fromkeys(range(3), os.getpid()) == dict(divided(lambda _: os.getpid(), range(3), 3))
