@@ -76,7 +76,7 @@ class Trainer:
     def rankings(self, example: TrainingExample, weights: Weights) -> dict[str, list[str]]:
         """An example's passages, best first, by model: the linear score alone, and with trees where there are some."""
         passed = list(passes(example.candidates, weights, self.anchors, example.reached))
-        (by_trees,) = judged([(example.candidates, passed)], weights)
+        (by_trees,) = judged(example.candidates, [passed], weights)
         found = {"linear": [], "trees": by_trees} if by_trees else {"linear": []}
         return {model: _passages(example, Scores.of(passed[-1][0], of_model)) for model, of_model in found.items()}
 

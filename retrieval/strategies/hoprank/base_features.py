@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.question import TINY, ReadQuestion, in_parts
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats
-from hopbench.retrieval.support.arithmetic import shares, summed
+from hopbench.retrieval.strategies.hoprank.question import TINY, in_parts
+from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of, products
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.support.arithmetic import shares
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scales:
-    """What scores are measured against: the best BM25, the first and last cosine of the pool, the largest mass."""
+    """What the scores of q questions are measured against, (q,).
 
-    bm25: float
-    first_cosine: float
-    last_cosine: float
-    mass: float
+    The best BM25, the first and last cosine of the pool, the largest mass.
+    """
+
+    bm25: Floats
+    first_cosine: Floats
+    last_cosine: Floats
+    mass: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkFacts:
-    """Facts about k chunks, all (k,) but `covered` (k, w): which question words each contains.
+    """Facts about k chunks, all (k,) but `covered` (k, w): which of the words of the question it is `of` each contains.
 
-    `together` (w, w) is in how many chunks of the pool two of the question's words stand together.
+    `together` is for each question, (w, w), in how many chunks of its pool two of its words stand together.
     """
 
-    question: ReadQuestion
+    questions: Questions
+    of: Numbers
     scales: Scales
     bm25: Floats
     cosine: Floats
@@ -38,17 +43,17 @@ class ChunkFacts:
     covered: Flags
     best_sentence: Floats
     title_found: Floats
-    together: Floats
+    together: Sequence[Floats]
 
 
 def bm25(facts: ChunkFacts) -> Floats:
     """BM25 / the best BM25."""
-    return facts.bm25 / (facts.scales.bm25 + TINY)
+    return facts.bm25 / (facts.scales.bm25 + TINY)[facts.of]
 
 
 def dense(facts: ChunkFacts) -> Floats:
     """(cosine − c₅₀)/(c₁ − c₅₀), clipped to −1..1; c₁ and c₅₀ are the pool's first and last cosine."""
-    first, last = facts.scales.first_cosine, facts.scales.last_cosine
+    first, last = facts.scales.first_cosine[facts.of], facts.scales.last_cosine[facts.of]
     return np.clip((facts.cosine - last) / (first - last + TINY), -1.0, 1.0)
 
 
@@ -64,7 +69,7 @@ def title_found(facts: ChunkFacts) -> Floats:
 
 def coverage(facts: ChunkFacts) -> Floats:
     """idf share of the question's words that stand in the chunk."""
-    return facts.question.share(facts.covered)
+    return facts.questions.share(facts.covered, facts.of)
 
 
 def sentence(facts: ChunkFacts) -> Floats:
@@ -74,40 +79,45 @@ def sentence(facts: ChunkFacts) -> Floats:
 
 def walk(facts: ChunkFacts) -> Floats:
     """√(the walk's mass / its largest mass)."""
-    return np.sqrt(facts.mass / (facts.scales.mass or 1.0))
+    return np.sqrt(facts.mass / np.where(facts.scales.mass > 0, facts.scales.mass, 1.0)[facts.of])
 
 
 def open_coverage(facts: ChunkFacts) -> Floats:
     """idf share of the words outside linked entities that stand in the chunk."""
-    return facts.question.open_share(facts.covered)
+    return facts.questions.open_share(facts.covered, facts.of)
 
 
 def rare(facts: ChunkFacts) -> Floats:
     """1/df of the rarest question word in the chunk, 0 without any."""
-    inverse = 1.0 / np.maximum(facts.question.frequency, 1)
-    return np.asarray(np.max(facts.covered * inverse, axis=1, initial=0.0))
+    inverse = 1.0 / np.maximum(facts.questions.frequency, 1)
+    return np.asarray(np.max(facts.covered * inverse[facts.of], axis=1, initial=0.0))
 
 
 def capitals(facts: ChunkFacts) -> Floats:
     """idf share of the question's capitalised words that stand in the chunk."""
-    idf = facts.question.idf * facts.question.capital
-    return np.asarray(facts.covered @ shares(idf, summed(idf) + TINY))
+    return facts.questions.capital_share(facts.covered, facts.of)
 
 
 def rarities(facts: ChunkFacts) -> Floats:
     """Σ 1/df of the question words in the chunk, at most 2."""
-    frequency = facts.question.frequency
+    frequency = facts.questions.frequency
     inverse = shares((frequency > 0).astype(np.float64), np.maximum(frequency, 1))
-    return np.asarray(np.minimum(facts.covered @ inverse, 2.0))
+    return np.minimum(products(facts.covered, inverse, facts.of), 2.0)
 
 
 def pair(facts: ChunkFacts) -> Floats:
     """1/how many chunks of the pool have both of the rarest pair in the chunk, of question words with idf > 3."""
-    first, second = facts.question.telling_pairs
-    rarity = 1.0 / np.maximum(facts.together[first, second], 1.0)
-    parts = [facts.covered[part] for part in in_parts(len(facts.covered), len(first))]
-    best = [np.max((part[:, first] & part[:, second]) * rarity, axis=1, initial=0.0) for part in parts]
-    return np.concatenate([np.zeros(0), *best])
+    best, asking = np.zeros(len(facts.of)), parts_of(facts.of, len(facts.questions))
+    for question, together, rows in zip(facts.questions, facts.together, asking, strict=True):
+        first, second = question.telling_pairs
+        if not len(first):
+            continue
+        rarity = 1.0 / np.maximum(together[first, second], 1.0)
+        covered = facts.covered[rows]
+        for part in in_parts(len(covered), len(first)):
+            both = covered[part][:, first] & covered[part][:, second]
+            best[rows][part] = np.max(both * rarity, axis=1, initial=0.0)
+    return best
 
 
 BASE_FEATURES: tuple[Callable[[ChunkFacts], Floats], ...] = (

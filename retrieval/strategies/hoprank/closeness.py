@@ -6,16 +6,25 @@ model, whatever embeds the passages: they need no context, so the words of a cor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts
 from hopbench.retrieval.strategies.hoprank.listed_words import ListedWords
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
-from hopbench.retrieval.strategies.hoprank.word_vectors import DIMENSION, cosines, weighed, word_vectors
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.word_vectors import (
+    DIMENSION,
+    cosines,
+    on_weight_grid,
+    sums_of,
+    weighed,
+    word_vectors,
+)
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 
 STEPS = 1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)
 LEAST = 0.35  # words further apart have nothing to do with each other
@@ -36,38 +45,50 @@ class Closeness:
     dense_open: Floats
 
     @classmethod
-    def of(cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers) -> Closeness:
-        """The question's words against those of some chunks."""
+    def of(cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, asked: NDArray[np.int16]) -> Closeness:
+        """The question's words, whose vectors (w, 256) are `asked`, against those of some chunks."""
         read = ListedWords.of(corpus.words, chunks)
-        asked = _vectors_of(corpus, question)
-        row, near = _alike(corpus, question, asked, read)
+        telling = ~corpus.words.stop[read.distinct]
+        vectors = corpus.texts.word_vectors[read.distinct[telling]]
+        row, near = _alike(question, asked, read, telling, vectors)
         met = np.flatnonzero(row != UNKNOWN)
         sentence = np.zeros((len(read.sentences), len(question.numbers)))
         if len(met):
             of_sentence = read.owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
             sentence[of_sentence[begins]] = np.maximum.reduceat(near[row[met]], begins)
-        dense = cosines(corpus.texts.sentence_vectors(read.sentences), _weighed(question, asked))
+        dense = cosines(_sentence_vectors(corpus.texts, read, telling, vectors), _weighed(question, asked))
         return cls(read, sentence, read.best(sentence), *dense.T.astype(np.float64))
 
 
 def _alike(
-    corpus: CorpusIndex, question: ReadQuestion, asked: NDArray[np.int16], read: ListedWords
+    question: ReadQuestion, asked: NDArray[np.int16], read: ListedWords, telling: Flags, vectors: NDArray[np.int16]
 ) -> tuple[NDArray[np.int32], Floats]:
     """For the words read (t,) a row of the second array each, UNKNOWN where no word of the question is near.
 
-    Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Stop words are near none.
+    Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Stop words are near none:
+    `telling` (m,) are the others of the distinct words, which have these `vectors`.
     """
-    met = read.distinct
-    telling = np.flatnonzero(~corpus.words.stop[met])
-    alike = cosines(corpus.texts.word_vectors[met[telling]], asked)
+    alike = cosines(vectors, asked)
     near = np.flatnonzero(alike.max(axis=1, initial=0.0) >= LEAST)
     values = (np.rint(alike[near] * STEPS) / STEPS).astype(np.float64)
     values[values < LEAST] = 0.0
-    row = np.full(len(met), UNKNOWN, np.int32)
-    row[telling[near]] = np.arange(len(near))
-    same = met[telling[near], None] == question.numbers
+    found = np.flatnonzero(telling)[near]
+    row = np.full(len(telling), UNKNOWN, np.int32)
+    row[found] = np.arange(len(near))
+    same = read.distinct[found, None] == question.numbers
     return row[read.word], np.minimum(np.maximum(values, same), 1.0)
+
+
+def _sentence_vectors(texts: Texts, read: ListedWords, telling: Flags, vectors: NDArray[np.int16]) -> NDArray[np.int16]:
+    """The words of each sentence by their idf, stop words aside, (s, 256)."""
+    if texts.few_sentences:
+        return texts.table[read.sentences]
+    weighing = np.flatnonzero(telling[read.word])
+    word = read.word[weighing]
+    weight = on_weight_grid(texts.word_weights[read.distinct])[word]
+    start = read.owner[weighing].searchsorted(np.arange(len(read.sentences) + 1))
+    return sums_of(vectors, weight, (telling.cumsum() - 1)[word], start)
 
 
 def _weighed(question: ReadQuestion, asked: NDArray[np.int16]) -> NDArray[np.int16]:
@@ -75,11 +96,14 @@ def _weighed(question: ReadQuestion, asked: NDArray[np.int16]) -> NDArray[np.int
     return weighed(asked, np.array([question.idf, question.open_idf]))
 
 
-def _vectors_of(corpus: CorpusIndex, question: ReadQuestion) -> NDArray[np.int16]:
-    """The vectors of the question's words, (w, 256)."""
-    known = question.numbers != UNKNOWN
+def question_vectors(corpus: CorpusIndex, questions: Sequence[ReadQuestion]) -> list[NDArray[np.int16]]:
+    """The vectors of each question's words, (w, 256); those that no chunk has are embedded together."""
+    numbers = np.concatenate([np.zeros(0, np.int64), *(question.numbers for question in questions)])
+    words = list(chain.from_iterable(question.words for question in questions))
+    known = numbers != UNKNOWN
     vectors = np.zeros((len(known), DIMENSION), np.int16)
-    vectors[known] = corpus.texts.word_vectors[question.numbers[known]]
+    vectors[known] = corpus.texts.word_vectors[numbers[known]]
     if not known.all():
-        vectors[~known] = word_vectors([question.words[place] for place in np.flatnonzero(~known).tolist()])
-    return vectors
+        vectors[~known] = word_vectors([words[place] for place in np.flatnonzero(~known).tolist()])
+    ends = np.cumsum([len(question.words) for question in questions])
+    return np.split(vectors, ends[:-1])

@@ -19,7 +19,6 @@ from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
 from hopbench.retrieval.strategies.hoprank.word_vectors import weighted_sums, word_vectors
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import log
-from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
 
@@ -57,24 +56,15 @@ class Texts:
         """A vector for each word of the vocabulary, (v, 256)."""
         return word_vectors(list(self.words.vocabulary))
 
-    def sentence_vectors(self, sentences: Numbers) -> NDArray[np.int16]:
-        """The words of some sentences by their idf, stop words aside, (k, 256)."""
-        words = self.words
-        if self.few_sentences:
-            return self.table[sentences]
-        begin, end = words.of_sentences(sentences)
-        positions, _ = expand_ranges(begin, end)
-        start = np.concatenate([[0], (end - begin).cumsum()])
-        return weighted_sums(self.word_vectors, self._word_weights, words.numbers[positions], start)
-
     @cached_property
     def table(self) -> NDArray[np.int16]:
         """The vectors of all sentences, (s, 256)."""
         words = self.words
-        return weighted_sums(self.word_vectors, self._word_weights, words.numbers, words.sentence_start)
+        return weighted_sums(self.word_vectors, self.word_weights, words.numbers, words.sentence_start)
 
     @cached_property
-    def _word_weights(self) -> Floats:
+    def word_weights(self) -> Floats:
+        """What each word of the vocabulary weighs in a sentence, (v,): its idf, nothing for stop words."""
         return np.asarray(self.words.idf * ~self.words.stop)
 
     @cached_property

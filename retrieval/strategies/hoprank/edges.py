@@ -27,7 +27,7 @@ TITLE_FAN = 300
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edges, one row each, all (e,).
+    """Edges, one row each, all (e,); anchors and targets are keys (`questions`).
 
     `kind` counts `KINDS`; `mention` is the mention the edge rests on (in the anchor; for `reverse` in the target;
     NOWHERE for `same_title`), `far` the target's own mention of a shared entity, else NOWHERE; `fan` is among how many
@@ -61,6 +61,11 @@ class Edges:
         """Some of the edges."""
         return Edges(*(column[chosen] for column in self._columns()))
 
+    def of_one(self, rows: slice, offset: int) -> Edges:
+        """The edges of a question, between chunks."""
+        anchor, target, *others = (column[rows] for column in self._columns())
+        return Edges(anchor - offset, target - offset, *others)
+
     def _columns(self) -> tuple[Numbers, ...]:
         return self.anchor, self.target, self.kind, self.entity, self.mention, self.far, self.fan, self.relation
 
@@ -81,78 +86,95 @@ def _places(chunks: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
-    """All edges that leave the anchors; none leads back to its own anchor."""
+    """All edges that leave the anchors, by key (`questions`); none leads back to its own anchor."""
+    starts = _Anchors.of(anchors, mentions)
     edges = Edges.joined(
-        _forward(anchors, mentions, in_pool),
-        _reverse(anchors, mentions),
-        _shared(anchors, mentions, in_pool),
-        _same_title(anchors, mentions, in_pool),
+        _forward(starts, mentions, in_pool),
+        _reverse(starts, mentions),
+        _shared(starts, mentions, in_pool),
+        _same_title(starts, mentions, in_pool),
     )
     return edges.where(edges.anchor != edges.target)
 
 
-def _own_mentions(anchors: Numbers, mentions: Mentions) -> Numbers:
-    return expand_ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])[0]
+@dataclass(frozen=True, eq=False)
+class _Anchors:
+    """The `keys` (k,) of anchors; a key less its chunk's number is its question's `offset` (k,).
+
+    `mention` (t,) are their mentions and `where` (t,) which of the anchors they are in; `titled` (k',) are those that
+    have a title entity, and `own` (k',) is that.
+    """
+
+    keys: Numbers
+    offset: Numbers
+    mention: Numbers
+    where: Numbers
+    titled: Numbers
+    own: Numbers
+
+    @classmethod
+    def of(cls, keys: Numbers, mentions: Mentions) -> _Anchors:
+        chunks = keys % len(mentions.own)
+        mention, where = expand_ranges(mentions.of_chunk[chunks], mentions.of_chunk[chunks + 1])
+        own = mentions.own[chunks]
+        titled = np.flatnonzero(own != NOWHERE)
+        return cls(keys, keys - chunks, mention, where, titled, own[titled])
 
 
-def _forward(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
+def _forward(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:
     """The anchor mentions the title of the target."""
-    mention = _own_mentions(anchors, mentions)
-    entity = mentions.entity[mention]
-    target, which, fan = _titled_by(entity, mentions, in_pool)
-    return _edges(FORWARD, mentions.chunk[mention][which], target, entity[which], mention[which], fan)
+    entity = mentions.entity[anchors.mention]
+    target, which, fan = _titled_by(entity, anchors.offset[anchors.where], mentions, in_pool)
+    anchor = anchors.keys[anchors.where[which]]
+    return _edges(FORWARD, anchor, target, entity[which], anchors.mention[which], fan)
 
 
-def _titled_by(entity: Numbers, mentions: Mentions, in_pool: Lookup) -> tuple[Numbers, Numbers, Numbers]:
+def _titled_by(
+    entity: Numbers, offset: Numbers, mentions: Mentions, in_pool: Lookup
+) -> tuple[Numbers, Numbers, Numbers]:
     """The chunks that each entity is the title of, which entity that is, and how many there are of it.
 
     Of more than `TITLE_FAN`, those in the pool: minutes of a thousand meetings under one title, parts of a long book.
     """
     begin, end = mentions.titled_by[entity], mentions.titled_by[entity + 1]
     place, which = expand_ranges(begin, end)
-    target, fan = mentions.titled[place], (end - begin)[which]
+    target, fan = mentions.titled[place] + offset[which], (end - begin)[which]
     if not (fan > TITLE_FAN).any():
         return target, which, fan
     followed = (fan <= TITLE_FAN) | in_pool[target]
     return target[followed], which[followed], fan[followed]
 
 
-def _titled(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers]:
-    """The anchors that have a title entity, and it."""
-    entity = mentions.own[anchors]
-    return anchors[entity != NOWHERE], entity[entity != NOWHERE]
-
-
-def _reverse(anchors: Numbers, mentions: Mentions) -> Edges:
+def _reverse(anchors: _Anchors, mentions: Mentions) -> Edges:
     """The target mentions the title of the anchor, which at most `REVERSE_FAN` places do."""
-    anchors, entity = _titled(anchors, mentions)
-    begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
-    few = end - begin <= REVERSE_FAN
+    begin, end = mentions.of_entity[anchors.own], mentions.of_entity[anchors.own + 1]
+    few = np.flatnonzero(end - begin <= REVERSE_FAN)
     place, which = expand_ranges(begin[few], end[few])
-    mention = mentions.by_entity[place]
-    fan = (end - begin)[few][which]
-    return _edges(REVERSE, anchors[few][which], mentions.chunk[mention], entity[few][which], mention, fan)
+    mention, which = mentions.by_entity[place], few[which]
+    where = anchors.titled[which]
+    target = mentions.chunk[mention] + anchors.offset[where]
+    return _edges(REVERSE, anchors.keys[where], target, anchors.own[which], mention, (end - begin)[which])
 
 
-def _shared(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
+def _shared(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:
     """Both mention an entity that at most `SHARED_FAN` places name, or more where the target is in the pool."""
-    mention = _own_mentions(anchors, mentions)
-    entity = mentions.entity[mention]
+    entity = mentions.entity[anchors.mention]
     begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
-    few = (end - begin > 1) & (end - begin <= SHARED_FAN_IN_POOL)
+    few = np.flatnonzero((end - begin > 1) & (end - begin <= SHARED_FAN_IN_POOL))
     place, which = expand_ranges(begin[few], end[few])
-    far = mentions.by_entity[place]
-    fan = (end - begin)[few][which]
-    followed = (fan <= SHARED_FAN) | in_pool[mentions.chunk[far]]
-    near, far = mention[few][which][followed], far[followed]
-    return _edges(SHARED, mentions.chunk[near], mentions.chunk[far], mentions.entity[near], near, fan[followed], far)
+    far, which = mentions.by_entity[place], few[which]
+    where, fan = anchors.where[which], (end - begin)[which]
+    target = mentions.chunk[far] + anchors.offset[where]
+    followed = np.flatnonzero((fan <= SHARED_FAN) | in_pool[target])
+    edges = _edges(SHARED, anchors.keys[where], target, entity[which], anchors.mention[which], fan, far)
+    return edges.where(followed)
 
 
-def _same_title(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
+def _same_title(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:
     """Both are titled by the same entity: another qualifier, or another part of a long passage."""
-    anchors, entity = _titled(anchors, mentions)
-    target, which, fan = _titled_by(entity, mentions, in_pool)
-    return _edges(SAME_TITLE, anchors[which], target, entity[which], np.full(len(target), NOWHERE), fan)
+    target, which, fan = _titled_by(anchors.own, anchors.offset[anchors.titled], mentions, in_pool)
+    anchor = anchors.keys[anchors.titled[which]]
+    return _edges(SAME_TITLE, anchor, target, anchors.own[which], np.full(len(target), NOWHERE), fan)
 
 
 def _edges(

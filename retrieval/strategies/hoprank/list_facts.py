@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.chains import Chains
+from hopbench.retrieval.strategies.hoprank.closeness import question_vectors
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.list_columns import TOP, ListColumns
@@ -49,7 +51,6 @@ class ListFacts(ListColumns):
     `covers` (k, w) are the question's words in each. Those that are read stand at these `places` (r,) of the `reading`.
     """
 
-    candidates: Candidates
     covers: Flags
     reading: Reading
     places: Numbers
@@ -108,7 +109,7 @@ class ListFacts(ListColumns):
     @cached_property
     def chains(self) -> Chains:
         """Each that is read with pairs of the very first."""
-        return Chains.of(self.candidates.question, self.close, self.word_links, self.sure[:PARTNERS])
+        return Chains.of(self.reading.question, self.close, self.word_links, self.sure[:PARTNERS])
 
     @cached_property
     def new_words(self) -> Flags:
@@ -125,7 +126,6 @@ class ListFacts(ListColumns):
         first = order[:read]
         return ListFacts(
             **columns,
-            candidates=self.candidates,
             score=score[order],
             edge=self.edge[order[:, None], order],
             cosine=self.cosine[first],
@@ -135,8 +135,16 @@ class ListFacts(ListColumns):
         )
 
 
-def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]]) -> ListFacts:
-    """The facts after the last of the passes, which must have followed paths."""
+def list_facts(
+    candidates: Candidates,
+    passed: Sequence[tuple[Ranked, Paths | None]],
+    number: int = 0,
+    asked: NDArray[np.int16] | None = None,
+) -> ListFacts:
+    """The facts about one of the candidates' questions after the last of its passes, which must have followed paths.
+
+    `asked` (w, 256) are the vectors of the question's words, made here where they are not given.
+    """
     (pool, _), (first, _), (last, paths) = passed[0], passed[1], passed[-1]
     if paths is None:
         raise ValueError("trees order candidates of a pass over paths; this one followed none")
@@ -147,28 +155,29 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
     best = np.zeros((len(chunks), len(EDGE_FEATURES)))
     best[reached] = paths.edge_features[into[reached], : len(EDGE_FEATURES)]
     edge, anchor = _edges_between(chunks, paths)
-    rows = candidates.rows(chunks)
-    corpus, question = candidates.corpus, candidates.question
+    corpus, question = candidates.corpus, candidates.questions[number]
+    rows = candidates.rows(chunks + number * corpus.chunks)
+    if asked is None:
+        (asked,) = question_vectors(corpus, [question])
     read = chunks[:READ]
     vectors = corpus.vectors[read].astype(np.float64)
     return ListFacts(
-        candidates=candidates,
         chunks=chunks,
         score=last.scores[order],
         first_score=_aligned(first, chunks),
         pool_score=_aligned(pool, chunks),
         base=candidates.base[rows],
         paths=paths.features[order, : len(PATHS)],
-        covers=candidates.covered[rows],
+        covers=candidates.covered[rows, : len(question.words)],
         edge=edge,
         anchor=anchor,
         own=corpus.mentions.own[chunks],
         best=best,
         best_anchor=_of_best(paths.anchor_probability, into),
         best_edge=_of_best(paths.probability, into),
-        cosine=(vectors @ candidates.vector.astype(np.float64)).round(COSINE_DECIMALS),
+        cosine=(vectors @ candidates.vectors[number].astype(np.float64)).round(COSINE_DECIMALS),
         alike=(vectors @ vectors.T).round(COSINE_DECIMALS),
-        reading=Reading.of(corpus, question, read, edge[: len(read), : len(read)]),
+        reading=Reading.of(corpus, question, read, edge[: len(read), : len(read)], asked),
         places=np.arange(len(read)),
     )
 

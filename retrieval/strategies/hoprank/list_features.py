@@ -78,13 +78,13 @@ def leads_on(facts: Facts) -> Floats:
 @of_each
 def adds_open(facts: ListFacts) -> Floats:
     """idf share of the open question words in it that none of the first four has, as far as they stand above it."""
-    return facts.candidates.question.open_share(facts.new_words)
+    return facts.reading.question.open_share(facts.new_words)
 
 
 @of_each
 def adds(facts: ListFacts) -> Floats:
     """The same of all question words."""
-    return facts.candidates.question.share(facts.new_words)
+    return facts.reading.question.share(facts.new_words)
 
 
 def same_title_above(facts: Facts) -> Floats:

@@ -18,14 +18,14 @@ def close_adds(facts: ListFacts) -> Floats:
     close = facts.close
     known = np.maximum.accumulate(close[:TOP])
     before = np.concatenate([np.zeros((1, close.shape[1])), known])[np.minimum(np.arange(len(close)), len(known))]
-    return facts.candidates.question.share(np.maximum(close - before, 0.0))
+    return facts.reading.question.share(np.maximum(close - before, 0.0))
 
 
 @of_each
 def close_gain(facts: ListFacts) -> Floats:
     """idf share by which it comes closer to the open words than the first one."""
     close = facts.close
-    return facts.candidates.question.open_share(np.maximum(close - close[0], 0.0))
+    return facts.reading.question.open_share(np.maximum(close - close[0], 0.0))
 
 
 def close_open(facts: Facts) -> Floats:

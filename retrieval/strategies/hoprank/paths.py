@@ -12,6 +12,7 @@ from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, f
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel, Edges, edges_from
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.questions import parts_of
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct
 from hopbench.retrieval.support.arithmetic import exp, ln, log, summed, weighted_sum
@@ -26,7 +27,7 @@ ALONE = -9.0  # the log-mass of the other candidates where there are none
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Paths into c chunks, sorted, the pool and all that the anchors' edges lead to.
+    """Paths into c chunks, sorted, the pool and all that the anchors' edges lead to; of several questions, keys.
 
     `features` are (c, 12), with triples (c, 14). `edges` are the edges of the anchors, with their `edge_features`
     (e, 17), with triples (e, 22), P(edge) in `probability`, P(anchor) in `anchor_probability` and `value`, the product
@@ -42,10 +43,29 @@ class Paths:
     value: Floats
     best: Numbers
 
+    def of_each(self, chunks: int, count: int) -> list[Paths]:
+        """Those of each of so many questions, in a corpus of so many chunks."""
+        rows, edges = (parts_of(keys // chunks, count) for keys in (self.chunks, self.edges.anchor))
+        offsets = range(0, count * chunks, chunks)
+        return [self._of_one(*one) for one in zip(rows, edges, offsets, strict=True)]
+
+    def _of_one(self, rows: slice, edges: slice, offset: int) -> Paths:
+        best = self.best[rows]
+        return Paths(
+            self.chunks[rows] - offset,
+            self.features[rows],
+            self.edges.of_one(edges, offset),
+            self.edge_features[edges],
+            self.probability[edges],
+            self.anchor_probability[edges],
+            self.value[edges],
+            np.where(best == NOWHERE, NOWHERE, best - edges.start),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Chunks (c,), sorted, with their scores (c,): `features` (c, f) @ `weights` (f,)."""
+    """Chunks (c,), sorted, with their scores (c,): `features` (c, f) @ `weights` (f,). Of several questions, keys."""
 
     chunks: Numbers
     features: Floats
@@ -55,6 +75,16 @@ class Ranked:
     def scores(self) -> Floats:
         """The linear score."""
         return weighted_sum(self.features, self.weights)
+
+    def of_each(self, chunks: int, count: int) -> list[Ranked]:
+        """The ranking of each of so many questions, in a corpus of so many chunks."""
+        parts = parts_of(self.chunks // chunks, count)
+        found = []
+        for number, part in enumerate(parts):
+            one = Ranked(self.chunks[part] - number * chunks, self.features[part], self.weights)
+            vars(one)["scores"] = self.scores[part]  # as if computed
+            found.append(one)
+        return found
 
 
 class EdgeTable:
@@ -68,16 +98,19 @@ class EdgeTable:
         self.features: Floats = np.zeros((0, len(EDGE_FEATURES) + more))
 
     def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
-        """The edges that leave the anchors, and their features, (e, 17), (e, 22) with triples."""
+        """The edges that leave the anchors, question by question, and their features, (e, 17), (e, 22) with triples."""
         new = anchors[~_among(anchors, self._asked)]
         if len(new):
             self._asked = np.concatenate([self._asked, new])
             edges, values = self._read(new)
             self.edges = Edges.joined(self.edges, edges) if len(self.edges) else edges
             self.features = np.concatenate([self.features, values])
-        if len(anchors) == len(self._asked):
+        several = len(self._candidates.questions) > 1
+        if len(anchors) == len(self._asked) and not several:
             return self.edges, self.features
         chosen = np.flatnonzero(_among(self.edges.anchor, anchors))
+        if several:
+            chosen = chosen[(self.edges.anchor[chosen] // self._candidates.corpus.chunks).argsort(kind="stable")]
         return self.edges.where(chosen), self.features[chosen]
 
     def _read(self, anchors: Numbers) -> tuple[Edges, Floats]:
@@ -121,15 +154,17 @@ def follow(
     candidates: Candidates, reached: EdgeTable, ranked: Ranked, models: tuple[EdgeModel, ...], anchors: int
 ) -> Paths:
     """Paths from the best chunks of a ranking; their targets become candidates."""
-    first, probability = anchor_probabilities(ranked.scores, anchors)
-    starting = ranked.chunks[first]
+    size, questions = candidates.corpus.chunks, len(candidates.questions)
+    parts = parts_of(ranked.chunks // size, questions)
+    best_of = [anchor_probabilities(ranked.scores[part], anchors) for part in parts]
+    starting = np.concatenate([ranked.chunks[part][first] for part, (first, _) in zip(parts, best_of, strict=True)])
     edges, features = reached.leaving(starting)
     logits = np.zeros(len(edges))
     for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
         logits[chosen] = models[kind].logit(features[chosen])
     (leaving, anchor), (led_to, place) = edges.anchors, edges.targets
-    before = Lookup.of(starting, probability)[leaving][anchor]
+    before = Lookup.of(starting, np.concatenate([probability for _, probability in best_of]))[leaving][anchor]
     probability = sigmoid(logits)
     value = before * probability
     chunks = distinct(np.concatenate([candidates.pool.chunks, led_to]))
@@ -137,24 +172,29 @@ def follow(
     best = np.full(len(chunks), NOWHERE, np.int64)
     order = len(value) - 1 - value[::-1].argsort(kind="stable")
     best[target[order]] = order  # ascending by value: the best edge is written last, the first among equals
-    described = path_features(edges, target, value, len(chunks), triples=candidates.corpus.relations is not None)
+    of_anchor = leaving // size
+    column = (np.arange(len(leaving)) - of_anchor.searchsorted(of_anchor))[anchor]
+    stated = candidates.corpus.relations is not None
+    described = path_features(edges.kind, column, target, value, len(chunks), triples=stated)
     return Paths(chunks, described, edges, features, probability, before, value, best)
 
 
-def path_features(edges: Edges, target: Numbers, value: Floats, size: int, *, triples: bool = False) -> Floats:
+def path_features(
+    kind: Numbers, anchor: Numbers, target: Numbers, value: Floats, size: int, *, triples: bool = False
+) -> Floats:
     """Per candidate the best path of each kind, of any kind, and noisy-or over anchors; then ln(x + .001) of each.
 
-    Noisy-or is 1 − Π(1 − v), v the best path from each anchor. Where the graph has triples, the best path x over one
-    and ln(1 + x/.001) follow; it is no part of the others.
+    Edges (e,) are of a `kind`, from one of a question's anchors, counted from 0, to one of `size` candidates. Noisy-or
+    is 1 − Π(1 − v), v the best path from each anchor. Where the graph has triples, the best path x over one and
+    ln(1 + x/.001) follow; it is no part of the others.
     """
     if triples:
-        plain, stated = np.flatnonzero(edges.kind != TRIPLE), np.flatnonzero(edges.kind == TRIPLE)
+        plain, stated = np.flatnonzero(kind != TRIPLE), np.flatnonzero(kind == TRIPLE)
         best = best_in_cells(target[stated], np.zeros(len(stated), np.int64), value[stated], (size, 1))
-        others = path_features(edges.where(plain), target[plain], value[plain], size)
+        others = path_features(kind[plain], anchor[plain], target[plain], value[plain], size)
         return np.concatenate([others, best, log(1.0 + best / SMALL)], axis=1)
-    anchors, anchor = edges.anchors
-    by_kind = best_in_cells(target, edges.kind, value, (size, TRIPLE))
-    best = best_in_cells(target, anchor, value, (size, len(anchors)))
+    by_kind = best_in_cells(target, kind, value, (size, TRIPLE))
+    best = best_in_cells(target, anchor, value, (size, int(anchor.max(initial=-1)) + 1))
     several = 1.0 - np.multiply.reduce(1.0 - np.minimum(best, SURE), axis=1)
     values = np.column_stack([by_kind, by_kind.max(axis=1), several])
     logs = np.full(values.shape, LOG_SMALL)

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from hopbench.retrieval.index import Link, Linker
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.support.arithmetic import ln, shares, summed
-from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.text import STOP_WORDS, Token, tokens
 
 TINY = 1e-6
 UNKNOWN = -1
 TOGETHER = 1 << 17  # values at a time, 1 MB: long questions about long passages would take a thousand times as much
-LEAST_REMAINDERS = 1024
 TELLING = 3.0  # idf of a word in one chunk of twenty
 
 
@@ -51,27 +49,14 @@ class ReadQuestion:
         return np.asarray(self.idf * ~self.linked)
 
     @cached_property
-    def _shares(self) -> Floats:
+    def shares(self) -> Floats:
+        """The share of each word in the idf of all, (w,)."""
         return shares(self.idf, summed(self.idf) + TINY)
 
     @cached_property
-    def _open_shares(self) -> Floats:
+    def open_shares(self) -> Floats:
+        """The share of each word in the idf of the open ones, (w,)."""
         return shares(self.open_idf, summed(self.open_idf) + TINY)
-
-    @cached_property
-    def _by_remainder(self) -> tuple[int, NDArray[np.int16], NDArray[np.int64]]:
-        """A power of two by which the question's words leave different remainders, less one.
-
-        With it, by remainder: which of the words, UNKNOWN for none, and its number. A column of all of a large
-        corpus's words would take longer to make than it is used.
-        """
-        known = np.flatnonzero(self.numbers != UNKNOWN)
-        size = LEAST_REMAINDERS
-        while len(set((self.numbers[known] % size).tolist())) < len(known):
-            size *= 2
-        which, number = np.full(size, UNKNOWN, np.int16), np.full(size, UNKNOWN, np.int64)
-        which[self.numbers[known] % size], number[self.numbers[known] % size] = known, self.numbers[known]
-        return size - 1, which, number
 
     @cached_property
     def telling_pairs(self) -> tuple[Numbers, Numbers]:
@@ -80,42 +65,28 @@ class ReadQuestion:
         first, second = np.triu_indices(len(telling), 1)
         return telling[first], telling[second]
 
-    def which(self, numbers: NDArray[Any]) -> NDArray[np.int16]:
-        """Which of the question's words each word number is, UNKNOWN for others."""
-        mask, which, number = self._by_remainder
-        remainder = numbers & mask
-        return np.where(number[remainder] == numbers, which[remainder], np.int16(UNKNOWN))
-
-    def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any]) -> Flags:
-        """Which question words occur in each of k ranges of word positions, (k, w)."""
-        positions, owner = expand_ranges(begin, end)
-        numbers = words.numbers[positions]
-        mask, which, _ = self._by_remainder
-        word = which[numbers & mask]
-        hit = np.flatnonzero(word != UNKNOWN)  # few, so that only these need be compared
-        hit = hit[self.numbers[word[hit]] == numbers[hit]]
-        inside = np.zeros((len(begin), len(self.numbers)), bool)
-        inside[owner[hit], word[hit]] = True
-        return inside
+    def asks(self, numbers: NDArray[Any]) -> Flags:
+        """Whether each word number is one of the question's."""
+        return np.asarray((numbers[:, None] == self.numbers).any(axis=1))
 
     def share(self, covered: Flags | Floats) -> Floats:
         """Σ idf of the covered words / Σ idf of all, (k,); a word may be covered in part."""
-        return np.asarray(covered @ self._shares)
+        return np.asarray(covered @ self.shares)
 
     def open_share(self, covered: Flags | Floats) -> Floats:
         """The same over the words outside linked entities: what the question asks beyond what it names."""
-        return np.asarray(covered @ self._open_shares)
+        return np.asarray(covered @ self.open_shares)
 
     def together(self, close: Floats, others: Floats) -> Floats:
         """Σ idf of the words that one text or another covers / Σ idf of all, (k, m).
 
         `close` (k, w) and `others` (m, w) are how far each covers the question's words.
         """
-        return _together(close, others, self._shares)
+        return _together(close, others, self.shares)
 
     def open_together(self, close: Floats, others: Floats) -> Floats:
         """The same over the words outside linked entities."""
-        return _together(close, others, self._open_shares)
+        return _together(close, others, self.open_shares)
 
 
 def _together(close: Floats, others: Floats, shares_: Floats) -> Floats:

@@ -37,26 +37,35 @@ class RandomWalk:
         arrays = index.graph_arrays("hoprank-walk", VERSION, lambda: _arrays(graph))
         return cls(arrays["start"], arrays["target"], arrays["share"], len(graph.entities))
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are, m + n."""
+        return len(self.start) - 1
+
     def mass(
         self, seeds: Numbers, shares: Floats, restart: float = RESTART, steps: int = STEPS, least: float = LEAST
     ) -> tuple[Numbers, Floats, int]:
         """The chunks (c,) that have mass after `steps` steps, how much (c,), and how many edges were touched.
 
-        `seeds` (s,) are sorted nodes, `shares` (s,) what each begins with and gets back.
+        `seeds` (s,) are sorted nodes, `shares` (s,) what each begins with and gets back. Of several walks side by side
+        a node has the number walk · nodes + node, and a chunk walk · chunks + chunk.
         """
+        size = self.nodes
         nodes, mass, touched = seeds, shares, 0
         for _ in range(steps):
-            begin, end = self.start[nodes], self.start[nodes + 1]
-            passing = mass >= least * (end - begin)
+            own = nodes % size
+            begin, end = self.start[own], self.start[own + 1]
+            passing = np.flatnonzero(mass >= least * (end - begin))
             edges, giver = expand_ranges(begin[passing], end[passing])
-            target = self.target[edges]
+            target = self.target[edges] + (nodes - own)[passing][giver]
             given = (1.0 - restart) * mass[passing][giver] * self.share[edges]
             nodes = distinct(np.concatenate([seeds, target]))
             mass = np.bincount(nodes.searchsorted(target), given, len(nodes)).astype(np.float64)
             mass[nodes.searchsorted(seeds)] += restart * shares
             touched += len(edges)
-        chunks = nodes.searchsorted(self.entities)
-        return nodes[chunks:] - self.entities, mass[chunks:], touched
+        walk, node = np.divmod(nodes, size)
+        chunks = np.flatnonzero(node >= self.entities)
+        return (node + walk * (size - self.entities) - self.entities)[chunks], mass[chunks], touched
 
 
 def _arrays(graph: Adjacency) -> Arrays:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,8 +11,8 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.base import KEEP
-from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.contributions import Contributions, Scores
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Paths
@@ -46,13 +46,14 @@ class Found:
     def of(
         cls,
         question: Question,
-        candidates: Candidates,
+        corpus: CorpusIndex,
+        entities: Iterable[int],
         passed: Passed,
         index: Index,
         anchors: int,
         judged: Sequence[Judged] = (),
     ) -> Found:
-        """What the passes found, and trees of the best of the last one."""
+        """What the passes of a question found, which links `entities`, and trees of the best of the last pass."""
         pool, (last, paths) = passed[0][0], passed[-1]
         seeds = pool.chunks[np.argsort(-pool.scores, kind="stable")[: max(anchors, 1)]]
         scored = Scores.of(last, judged)
@@ -61,9 +62,10 @@ class Found:
         read = [(one.chunks, one.features) for one in judged]
         led = np.zeros(len(best), bool) if paths is None else paths.best[scored.rows[best]] != NOWHERE
         led &= ~np.isin(scores.chunks, seeds)
-        finder = _PathFinder(candidates, passed, index, seeds.tolist())
+        finder = _PathFinder(corpus, passed, index, seeds.tolist())
         steps = [finder.steps_to(chunk) for chunk in scores.chunks[:EXPLAINED].tolist()]
-        return cls(question, scores, read, led, steps, seeds, _notes(candidates, passed, int(led.sum())))
+        names = [corpus.graph.entities[entity] for entity in entities]
+        return cls(question, scores, read, led, steps, seeds, _notes(names, passed, int(led.sum())))
 
     def ranking(self, index: Index, weights: Weights) -> Ranking:
         """The ranking of the question, whose trees are those of `weights`."""
@@ -79,11 +81,11 @@ class Found:
         return Ranking(self.question.id, hits, [index.ids[chunk] for chunk in self.seeds.tolist()], self.notes)
 
 
-def _notes(candidates: Candidates, passed: Passed, kept: int) -> dict[str, object]:
+def _notes(entities: Sequence[str], passed: Passed, kept: int) -> dict[str, object]:
     """The ranking's notes: linked entities, edges of all passes, chunks that they reach, and the pool's size."""
     paths = [each for _, each in passed if each is not None]
     return {
-        "entities": [candidates.corpus.graph.entities[entity] for entity in candidates.question.entities],
+        "entities": entities,
         "pool": len(passed[0][0].chunks),
         "found": sum(len(each.edges) for each in paths),
         "kept": kept,
@@ -94,8 +96,8 @@ def _notes(candidates: Candidates, passed: Passed, kept: int) -> dict[str, objec
 class _PathFinder:
     """Finds the best path into a chunk, across passes back to a seed."""
 
-    def __init__(self, candidates: Candidates, passed: Passed, index: Index, seeds: Sequence[int]) -> None:
-        self._seen, self._index, self._seeds = candidates.corpus, index, seeds
+    def __init__(self, corpus: CorpusIndex, passed: Passed, index: Index, seeds: Sequence[int]) -> None:
+        self._seen, self._index, self._seeds = corpus, index, seeds
         self._paths = [paths for _, paths in passed if paths is not None]
         self._known: dict[tuple[int, int | None], tuple[Step, ...]] = {}
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.listed_words import ListedWords
@@ -35,9 +38,14 @@ class Reading:
         return self.closeness.read
 
     @classmethod
-    def of(cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, edge: Floats) -> Reading:
-        """Read some chunks; `edge` (r, r) is P(edge) of the best edge from the one to the other."""
-        closeness = Closeness.of(corpus, question, chunks)
+    def of(
+        cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, edge: Floats, asked: NDArray[np.int16]
+    ) -> Reading:
+        """Read some chunks; `edge` (r, r) is P(edge) of the best edge from the one to the other.
+
+        `asked` (w, 256) are the vectors of the question's words.
+        """
+        closeness = Closeness.of(corpus, question, chunks, asked)
         linking = LinkingWords.of(corpus, question, closeness)
         return cls(
             corpus,

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import count, groupby
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.closeness import question_vectors
 from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
@@ -52,6 +53,16 @@ def passes(
         yield ranked, paths
 
 
+def of_each(candidates: Candidates, passed: Passed) -> list[Passed]:
+    """The passes of each question by itself, over chunks in place of keys."""
+    size = candidates.corpus.chunks, len(candidates.questions)
+    by_pass = [
+        zip(ranked.of_each(*size), [None] * size[1] if paths is None else paths.of_each(*size), strict=True)
+        for ranked, paths in passed
+    ]
+    return list(zip(*by_pass, strict=True))
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Chunks (k,), best first by the score they had, with their `features` (k, f) for the `trees` that judge them."""
@@ -66,14 +77,15 @@ class Judged:
         return self.trees.value(self.features)
 
 
-def judged(asked: Sequence[tuple[Candidates, Passed]], weights: Weights) -> list[list[Judged]]:
+def judged(candidates: Candidates, asked: Sequence[Passed], weights: Weights) -> list[list[Judged]]:
     """What trees say of the best of each question's last pass, then second trees of the best of these.
 
     Nothing without trees, and where no path was followed.
     """
-    if not weights.trees.trees or not all(passed[-1][1] for _, passed in asked):
+    if not weights.trees.trees or not all(passed[-1][1] for passed in asked):
         return [[] for _ in asked]
-    lists = [list_facts(candidates, passed) for candidates, passed in asked]
+    words = question_vectors(candidates.corpus, candidates.questions)
+    lists = [list_facts(candidates, *one) for one in zip(asked, count(), words, strict=False)]
     first = _judged_by(lists, weights.trees)
     if not weights.second_trees.trees:
         return [[one] for one in first]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, ClassVar
+
+import numpy as np
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
@@ -20,8 +22,9 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.pool import candidate_pool
 from hopbench.retrieval.strategies.hoprank.question import read_question
+from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.strategies.hoprank.ranking import Found
-from hopbench.retrieval.strategies.hoprank.scoring import judged, passes
+from hopbench.retrieval.strategies.hoprank.scoring import judged, of_each, passes
 from hopbench.retrieval.strategies.hoprank.weights import Weights, load, score_names
 from hopbench.retrieval.support.blas import one_blas_thread
 from hopbench.retrieval.support.divided import divided
@@ -85,16 +88,17 @@ class HopRank(Strategy):
 
     def candidates(self, batch: Batch, counters: Counters) -> Iterator[Candidates]:
         """Each question's pool with its base features."""
-        return self._pools(batch, *corpus_index(batch, counters), range(len(batch.questions)))
+        corpus, reader = corpus_index(batch, counters)
+        return (self._pools(batch, corpus, reader, [number]) for number in range(len(batch.questions)))
 
-    def _pools(self, batch: Batch, corpus: CorpusIndex, reader: Linker, numbers: Iterable[int]) -> Iterator[Candidates]:
-        """The pools of some of a batch's questions."""
+    def _pools(self, batch: Batch, corpus: CorpusIndex, reader: Linker, numbers: Sequence[int]) -> Candidates:
+        """The pools of some of a batch's questions side by side."""
         if not self.triples:
             corpus = replace(corpus, relations=None)
-        for number in numbers:
-            read = read_question(batch.questions[number].text, corpus, reader, batch.index.row_of)
-            pool = candidate_pool(corpus, read, batch, number, depth=self.depth, walked=self.walked)
-            yield Candidates(corpus, read, batch.vectors[number], pool)
+        row_of = batch.index.row_of
+        asked = Questions([read_question(batch.questions[number].text, corpus, reader, row_of) for number in numbers])
+        pool = candidate_pool(corpus, asked, batch, numbers, depth=self.depth, walked=self.walked)
+        return Candidates(corpus, asked, batch.vectors[np.array(numbers)], pool)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Score the candidates of each question; hits carry the paths of the last pass."""
@@ -115,23 +119,20 @@ class HopRank(Strategy):
         self, batch: Batch, corpus: CorpusIndex, reader: Linker, here: int, numbers: Sequence[int]
     ) -> tuple[list[Found], Counters]:
         """What is found for some of a batch's questions side by side, and what that took; `here` divides the batch."""
-        asked, counters = [], Counters()
-        pools = self._pools(batch, corpus, reader, numbers)
-        for _ in numbers:
-            with stage(counters, "pool"):
-                candidates = next(pools)
-            with stage(counters, "passes"):
-                passed = list(passes(candidates, self.learned, self.anchors))
-            asked.append((candidates, passed))
-            counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
-            followed = sum(len(paths.edges) for _, paths in passed if paths)
-            counters.edges_touched += candidates.pool.touched + followed
+        counters = Counters()
+        with stage(counters, "pool"):
+            candidates = self._pools(batch, corpus, reader, numbers)
+        with stage(counters, "passes"):
+            several = list(passes(candidates, self.learned, self.anchors))
+            passed = of_each(candidates, several)
+        counters.observed["chunks in the pool"] += len(candidates.pool.chunks)
+        counters.edges_touched += candidates.pool.touched + sum(len(paths.edges) for _, paths in several if paths)
         with stage(counters, "trees"):
-            by_trees = judged(asked, self.learned) if self.model == "trees" else [[] for _ in asked]
+            by_trees = judged(candidates, passed, self.learned) if self.model == "trees" else [[] for _ in passed]
         with stage(counters, "ranking"):
             found = [
-                Found.of(batch.questions[number], *both, batch.index, self.anchors, one)
-                for number, both, one in zip(numbers, asked, by_trees, strict=True)
+                Found.of(batch.questions[number], corpus, question.entities, one, batch.index, self.anchors, trees)
+                for number, question, one, trees in zip(numbers, candidates.questions, passed, by_trees, strict=True)
             ]
         if os.getpid() != here:
             counters.stage_seconds.clear()  # they pass beside those of that process

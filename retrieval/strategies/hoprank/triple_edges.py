@@ -11,6 +11,7 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
+from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.strategies.hoprank.relations import Relations
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.csr import expand_ranges
@@ -27,18 +28,19 @@ def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_
     anchor, near, mention = _near_ends(anchors, mentions)
     relation, which = expand_ranges(relations.of_entity[near], relations.of_entity[near + 1])
     anchor, mention, entity = anchor[which], mention[which], relations.other[relation]
+    offset = anchor - anchor % len(mentions.own)
     titled, title = expand_ranges(mentions.titled_by[entity], mentions.titled_by[entity + 1])
     begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
     fan = end - begin
     few = np.flatnonzero(fan <= TRIPLE_FAN_IN_POOL)
     place, named = expand_ranges(begin[few], end[few])
     named, far = few[named], mentions.by_entity[place]
-    followed = (fan[named] <= TRIPLE_FAN) | in_pool[mentions.chunk[far]]
+    followed = (fan[named] <= TRIPLE_FAN) | in_pool[mentions.chunk[far] + offset[named]]
     named, far = named[followed], far[followed]
     both = np.concatenate([title, named])
     edges = Edges(
         anchor[both],
-        np.concatenate([mentions.titled[titled], mentions.chunk[far]]),
+        np.concatenate([mentions.titled[titled], mentions.chunk[far]]) + offset[both],
         np.full(len(both), TRIPLE),
         entity[both],
         mention[both],
@@ -51,10 +53,11 @@ def triple_edges(anchors: Numbers, mentions: Mentions, relations: Relations, in_
 
 def _near_ends(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers, Numbers]:
     """Anchor, entity and first mention of every entity that the anchors name; NOWHERE is the mention of a title."""
-    place, which = expand_ranges(mentions.of_chunk[anchors], mentions.of_chunk[anchors + 1])
+    chunks = anchors % len(mentions.own)
+    place, which = expand_ranges(mentions.of_chunk[chunks], mentions.of_chunk[chunks + 1])
     pair = which * mentions.entities + mentions.entity[place]
     first = np.unique(pair, return_index=True)[1]
-    own = mentions.own[anchors]
+    own = mentions.own[chunks]
     titled = own != NOWHERE
     return (
         np.concatenate([anchors[titled], anchors[which[first]]]),
@@ -65,11 +68,15 @@ def _near_ends(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers, 
 
 @dataclass(frozen=True, eq=False)
 class TripleFacts:
-    """Facts about e edges over triples: their `wording` (e,), the share of open words in the relation's wording."""
+    """Facts about e edges over triples, each `of` a question (e,).
+
+    `wording` (e,) is the share of open words in the relation's wording.
+    """
 
     candidates: Candidates
     relations: Relations
     edges: Edges
+    of: Numbers
     wording: Floats
 
 
@@ -77,21 +84,22 @@ def triple_features(candidates: Candidates, relations: Relations, edges: Edges) 
     """The features that only edges over triples have, (e, 5); 0 for edges of other kinds."""
     values = np.zeros((len(edges), len(TRIPLE_FEATURES)))
     chosen = np.flatnonzero(edges.kind == TRIPLE)
-    facts = TripleFacts(
-        candidates, relations, edges.where(chosen), _wording_share(candidates, relations, edges.relation[chosen])
-    )
+    over = edges.where(chosen)
+    of = over.anchor // candidates.corpus.chunks
+    facts = TripleFacts(candidates, relations, over, of, _wording_share(candidates.questions, relations, over, of))
     values[chosen] = np.stack([feature(facts) for feature in TRIPLE_FEATURES], axis=1)
     return values
 
 
-def _wording_share(candidates: Candidates, relations: Relations, relation: Numbers) -> Floats:
-    distinct, which = np.unique(relation, return_inverse=True)
-    place, owner = expand_ranges(relations.word_start[distinct], relations.word_start[distinct + 1])
-    numbers = candidates.question.numbers
-    covered = np.zeros((len(distinct), len(numbers)), bool)
-    row, column = np.nonzero(relations.wording[place][:, None] == numbers)
+def _wording_share(questions: Questions, relations: Relations, edges: Edges, of: Numbers) -> Floats:
+    size = len(relations.other)
+    asked, which = np.unique(of * size + edges.relation, return_inverse=True)
+    question, relation = np.divmod(asked, max(size, 1))
+    place, owner = expand_ranges(relations.word_start[relation], relations.word_start[relation + 1])
+    covered = np.zeros((len(relation), questions.numbers.shape[1]), bool)
+    row, column = np.nonzero(relations.wording[place][:, None] == questions.numbers[question[owner]])
     covered[owner[row], column] = True
-    return candidates.question.open_share(covered)[which]
+    return questions.open_share(covered, question)[which]
 
 
 def said(facts: TripleFacts) -> Floats:
@@ -108,7 +116,7 @@ def from_asked(facts: TripleFacts) -> Floats:
     """1 where the question names the relation's near end."""
     edges, mentions = facts.edges, facts.candidates.corpus.mentions
     near = near_entities(edges, mentions)
-    return np.isin(near, list(facts.candidates.question.entities)).astype(np.float64)
+    return facts.candidates.questions.name(near, facts.of).astype(np.float64)
 
 
 def from_title(facts: TripleFacts) -> Floats:
@@ -123,7 +131,7 @@ def to_title(facts: TripleFacts) -> Floats:
 
 def near_entities(edges: Edges, mentions: Mentions) -> Numbers:
     """The near entity of each edge: the one mentioned in the anchor, or the anchor's title."""
-    near = mentions.own[edges.anchor]
+    near = mentions.own[edges.anchor % len(mentions.own)]
     mentioned = edges.mention != NOWHERE
     near[mentioned] = mentions.entity[edges.mention[mentioned]]
     return near

@@ -14,7 +14,7 @@ import numpy as np
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.pairs import with_partners
-from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion, in_parts
+from hopbench.retrieval.strategies.hoprank.question import ReadQuestion, in_parts
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import ln, shares
 
@@ -120,7 +120,7 @@ class LinkingWords:
         chosen = read.in_title & ~words.stop[read.distinct]
         named, inside = read.distinct[chosen], read.having(chosen)
         title = inside[read.first[:-1]]
-        known = question.which(named) != UNKNOWN
+        known = question.asks(named)
         idf = shares(words.idf[named], ln(corpus.chunks + 1.0))
         whole = title @ idf
         with_title = np.maximum(closeness.sentence, closeness.sentence[read.first[:-1]][read.chunk])
@@ -140,7 +140,7 @@ def _rare(corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> 
     """Which chunks have each of the rare words, (k, x), and 1/√(df − 1) of these, (x,)."""
     words, read = corpus.words, closeness.read
     frequency = words.frequency[read.distinct]
-    beyond = ~words.stop[read.distinct] & (question.which(read.distinct) == UNKNOWN)
+    beyond = ~words.stop[read.distinct] & ~question.asks(read.distinct)
     chosen = (frequency > 1) & (frequency <= RARE) & beyond
     has = read.chunks_having(chosen)
     return has, shares(np.ones(has.shape[1]), np.sqrt(frequency[chosen] - 1.0))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from hopbench.retrieval.embedding.base import unit_rows
 from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.support.arithmetic import GRID_BITS, row_lengths
 
 # Components are counted in steps of 2⁻¹¹: int16 holds them in half the memory of float32, which sums their products
 # exactly and in any order (whole numbers, no partial sum beyond 2²²).
@@ -47,21 +47,31 @@ def weighted_sums(
     parts = [np.zeros((0, DIMENSION), np.int16)]
     for begin in range(0, len(start) - 1, ROWS):
         ends = start[begin : begin + ROWS + 1]
-        weight = _weights(weights[numbers[ends[0] : ends[-1]]])
+        weight = on_weight_grid(weights[numbers[ends[0] : ends[-1]]])
         weighing = np.flatnonzero(weight)  # stop words, some half of all, add nothing
         used, place = np.unique(numbers[ends[0] + weighing], return_inverse=True)
-        shape = len(ends) - 1, len(used)
-        counts = csr_array((weight[weighing], place, weighing.searchsorted(ends - ends[0])), shape=shape)
-        parts.append(_in_steps(unit_rows(counts @ vectors[used].astype(np.float64))))
+        parts.append(sums_of(vectors[used], weight[weighing], place, weighing.searchsorted(ends - ends[0])))
     return np.concatenate(parts)
+
+
+def sums_of(
+    vectors: NDArray[np.int16], weight: NDArray[np.float64], place: NDArray[Any], start: NDArray[Any]
+) -> NDArray[np.int16]:
+    """The same where the words in use are known: a `weight` and a `place` among their vectors for each word of a text.
+
+    Weights are multiples of 2⁻⁸.
+    """
+    counts = csr_array((weight, place, start), shape=(len(start) - 1, len(vectors)))
+    return _unit_steps(counts @ vectors.astype(np.float64))
 
 
 def weighed(vectors: NDArray[np.int16], weights: NDArray[np.float64]) -> NDArray[np.int16]:
     """The same for all of some words (w, 256), by several weights (m, w): (m, 256)."""
-    return _in_steps(unit_rows(_weights(weights) @ vectors.astype(np.float64)))
+    return _unit_steps(on_weight_grid(weights) @ vectors.astype(np.float64))
 
 
-def _weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def on_weight_grid(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as multiples of 2⁻⁸."""
     return np.asarray(np.rint(weights * WEIGHT_GRID) / WEIGHT_GRID)
 
 
@@ -72,3 +82,14 @@ def cosines(first: NDArray[np.int16], second: NDArray[np.int16]) -> NDArray[np.f
 
 def _in_steps(vectors: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
     return np.asarray(np.rint(vectors * STEPS), np.int16)
+
+
+def _unit_steps(sums: NDArray[np.float64]) -> NDArray[np.int16]:
+    """`_in_steps(unit_rows(sums))`, which makes three times as many arrays of that size."""
+    lengths = row_lengths(sums)
+    lengths[lengths == 0.0] = 1.0
+    vectors = sums / lengths[:, None]
+    for scale in (2.0**GRID_BITS, STEPS / 2.0**GRID_BITS):
+        vectors *= scale
+        np.rint(vectors, out=vectors)
+    return np.asarray(vectors, np.int16)

@@ -12,11 +12,11 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import pair_features as features
-from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.closeness import LEAST, STEPS, Closeness
+from hopbench.retrieval.strategies.hoprank.closeness import LEAST, STEPS, Closeness, question_vectors
 from hopbench.retrieval.strategies.hoprank.list_facts import READ, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import length
 from hopbench.retrieval.strategies.hoprank.pairs import LINKED, PARTNERS
+from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
 from hopbench.retrieval.strategies.hoprank.word_vectors import cosines, weighed, weighted_sums, word_vectors
@@ -66,9 +66,9 @@ def test_a_sentence_is_the_weighted_sum_of_its_words() -> None:
     )
 
 
-def of_one(candidates: Candidates, chunk: int) -> NDArray[np.float64]:
+def of_one(reading: Reading, chunk: int) -> NDArray[np.float64]:
     """How close each of the question's words comes to a word of a chunk, a pair of words after the other."""
-    words, asked = candidates.corpus.words, candidates.question.words
+    words, asked = reading.corpus.words, reading.question.words
     spelled = list(words.vocabulary)
     ends = words.sentence_start[words.chunk_start[chunk : chunk + 2]]
     inside = [number for number in words.numbers[ends[0] : ends[1]].tolist() if not words.stop[number]]
@@ -85,7 +85,7 @@ def test_closeness_is_that_of_the_closest_words(listed: list[ListFacts]) -> None
     for facts in listed:
         close = facts.reading.closeness
         for row, chunk in enumerate(facts.chunks[:READ].tolist()):
-            wanted = of_one(facts.candidates, chunk)
+            wanted = of_one(facts.reading, chunk)
             assert wanted.tolist() == pytest.approx(close.chunk[row].tolist())
             sentences = close.sentence[close.read.first[row] : close.read.first[row + 1]]
             assert sentences.max(axis=0).tolist() == close.chunk[row].tolist()
@@ -96,7 +96,8 @@ def test_a_paraphrase_is_read(index: Index) -> None:
     asked = [Question("q", "Who established Geffen Company?")]
     candidates = next(HopRank().candidates(Batch(index, asked), Counters()))
     place = candidates.question.words.index("established")
-    close = Closeness.of(candidates.corpus, candidates.question, np.array([9, 8]))
+    (words,) = question_vectors(candidates.corpus, [candidates.question])
+    close = Closeness.of(candidates.corpus, candidates.question, np.array([9, 8]), words)
 
     assert close.chunk[0, place] > LEAST
     assert close.chunk[1, place] == 0.0
@@ -104,8 +105,8 @@ def test_a_paraphrase_is_read(index: Index) -> None:
 
 def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        pairs, close, question = facts.pairs, facts.close, facts.candidates.question
-        mentions = facts.candidates.corpus.mentions
+        pairs, close, question = facts.pairs, facts.close, facts.reading.question
+        mentions = facts.reading.corpus.mentions
         chunks = facts.chunks[:READ].tolist()
         assert (len(chunks), min(PARTNERS, len(chunks))) == pairs.together.shape
         for one, chunk in enumerate(chunks):
@@ -124,7 +125,7 @@ def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
 
 
 def test_two_by_two_in_parts_is_the_same_as_at_once(listed: list[ListFacts], monkeypatch: pytest.MonkeyPatch) -> None:
-    question, close = listed[0].candidates.question, listed[0].close
+    question, close = listed[0].reading.question, listed[0].close
     at_once = question.together(close, close)
     monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.question.TOGETHER", 2 * close.size + 1)
 
@@ -149,7 +150,7 @@ def test_what_partners_say_by_their_definition(listed: list[ListFacts]) -> None:
 
 def test_what_those_above_lack(listed: list[ListFacts]) -> None:
     facts = listed[0]
-    close, share = facts.close, facts.candidates.question.share
+    close, share = facts.close, facts.reading.question.share
     added = [
         share(np.maximum(row - close[: min(place, 4)].max(axis=0, initial=0.0), 0.0)[None])[0]
         for place, row in enumerate(close)
@@ -170,5 +171,6 @@ def test_length_is_measured_against_the_corpus(listed: list[ListFacts]) -> None:
 def test_a_corpus_of_stop_words_is_close_to_nothing(tmp_path: Path) -> None:
     index = built_index(plan_of([Passage("a", "", "it is."), Passage("b", "", "that was the.")]), tmp_path)
     candidates = next(HopRank().candidates(Batch(index, ASKED[:1]), Counters()))
+    (words,) = question_vectors(candidates.corpus, [candidates.question])
 
-    assert not Closeness.of(candidates.corpus, candidates.question, np.array([0, 1])).chunk.any()
+    assert not Closeness.of(candidates.corpus, candidates.question, np.array([0, 1]), words).chunk.any()

@@ -36,6 +36,7 @@ from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pool import MOST_TITLED
 from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
+from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.types import Counters, Passage, Question
 
 ONE, TWO, THREE = (math.log1p((12 - df + 0.5) / (df + 0.5)) for df in (1, 2, 3))
@@ -81,14 +82,19 @@ def test_base_features_by_hand(
     assert [ed_wood, burton] == pytest.approx(values.tolist(), abs=1e-5)  # 1e-6 keeps denominators from 0
 
 
+def scales(bm25: float, mass: float) -> Scales:
+    return Scales(*(np.array([value]) for value in (bm25, 0.9, 0.5, mass)))
+
+
 def test_scores_are_measured_against_the_pool_s() -> None:
     nothing = np.zeros(2)
     question = ReadQuestion(
         ("wood",), np.array([0]), np.ones(1), np.ones(1, np.int64), np.zeros(1, bool), np.zeros(1, bool), {}, {}
     )
     facts = ChunkFacts(
-        question=question,
-        scales=Scales(bm25=8.0, first_cosine=0.9, last_cosine=0.5, mass=0.04),
+        questions=Questions([question]),
+        of=np.zeros(2, np.int64),
+        scales=scales(bm25=8.0, mass=0.04),
         bm25=np.array([8.0, 2.0]),
         cosine=np.array([0.7, -0.9]),
         mass=np.array([0.01, 0.0]),
@@ -96,7 +102,7 @@ def test_scores_are_measured_against_the_pool_s() -> None:
         covered=np.zeros((2, 1), bool),
         best_sentence=nothing,
         title_found=nothing,
-        together=np.zeros((1, 1)),
+        together=[np.zeros((1, 1))],
     )
 
     assert [1.0, 0.25] == pytest.approx(base.bm25(facts).tolist(), abs=1e-6)
@@ -112,8 +118,9 @@ def test_rare_words_and_pairs_of_them_by_hand() -> None:
     )
     nothing = np.zeros(2)
     facts = ChunkFacts(
-        question=question,
-        scales=Scales(bm25=1.0, first_cosine=0.9, last_cosine=0.5, mass=1.0),
+        questions=Questions([question]),
+        of=np.zeros(2, np.int64),
+        scales=scales(bm25=1.0, mass=1.0),
         bm25=nothing,
         cosine=nothing,
         mass=nothing,
@@ -121,7 +128,7 @@ def test_rare_words_and_pairs_of_them_by_hand() -> None:
         covered=np.array([[True, True, True], [True, False, True]]),
         best_sentence=nothing,
         title_found=nothing,
-        together=np.array([[3.0, 2.0, 3.0], [2.0, 2.0, 1.0], [3.0, 1.0, 9.0]]),
+        together=[np.array([[3.0, 2.0, 3.0], [2.0, 2.0, 1.0], [3.0, 1.0, 9.0]])],
     )
 
     assert [1 / 2 + 1 + 1 / 9, 1 / 2 + 1 / 9] == pytest.approx(base.rarities(facts).tolist())

@@ -16,8 +16,9 @@ from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora,
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.strategies.hoprank import HopRank, corpus, strategy
+from hopbench.retrieval.strategies.hoprank.closeness import Closeness, question_vectors
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, corpus_index
-from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED, Edges
+from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
@@ -59,12 +60,19 @@ def test_words_count_chunks_and_know_sentences() -> None:
 def test_sentences_of_a_large_corpus_have_the_vectors_of_the_table(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = seen_of(index)
-    wanted = np.array([4, 0, 4, 1])
-    table = seen.texts.sentence_vectors(wanted)
+    seen, asked = seen_of(index), Question("q", "Where was the director of Ed Wood born?")
+    (candidates,) = HopRank().candidates(Batch(index, [asked]), Counters())
+    (words,) = question_vectors(seen, [candidates.question])
+    chunks = np.array([4, 0, 4, 1, 11])
 
+    def close() -> list[list[float]]:
+        found = Closeness.of(seen, candidates.question, chunks, words)
+        return [found.dense.tolist(), found.dense_open.tolist()]
+
+    of_table = close()
     monkeypatch.setattr(corpus, "KEPT_SENTENCES", 0)
-    assert table.tolist() == seen.texts.sentence_vectors(wanted).tolist()
+    assert of_table == close()
+    assert len(set(of_table[0])) > len(chunks)
 
 
 @pytest.mark.parametrize("sentences", [1_000_000, 0])
@@ -154,11 +162,11 @@ def test_the_top_four_do_not_compete() -> None:
 
 
 def test_path_features_by_hand() -> None:
-    """Candidate 0 is reached from anchor 7 (.5 forward, .2 shared) and from anchor 8 (.4 shared); 1 not at all."""
+    """Candidate 0 is reached from anchor 0 (.5 forward, .2 shared) and from anchor 1 (.4 shared); 1 not at all."""
     zero = np.zeros(3, np.int64)
-    edges = Edges(np.array([7, 7, 8]), zero, np.array([FORWARD, SHARED, SHARED]), zero, zero, zero, zero, zero)
+    kinds, anchors = np.array([FORWARD, SHARED, SHARED]), np.array([0, 0, 1])
 
-    values = path_features(edges, zero, np.array([0.5, 0.2, 0.4]), 2)
+    values = path_features(kinds, anchors, zero, np.array([0.5, 0.2, 0.4]), 2)
 
     several = 1 - (1 - 0.5) * (1 - 0.4)  # the best of each anchor
     plain = [0.5, 0.0, 0.4, 0.0, 0.5, several]  # forward, reverse, shared, same title, any, several
@@ -210,6 +218,41 @@ def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.Monkey
 
     assert list(map(repr, alone)) == list(map(repr, shared))
     assert one == several
+
+
+QUESTIONS = (
+    "Where was Ada Krell born?",
+    "who",
+    "",
+    "Which river flows through the town that Bo Marn and Corin Vell of Tolva left for the Ohio River?",
+    "Zyzzyva quux?",
+)
+
+
+@settings(max_examples=10)
+@given(passages=corpora(), stated=st.booleans())
+def test_side_by_side_and_alone_questions_are_ranked_alike(
+    tmp_path_factory: pytest.TempPathFactory, passages: list[Passage], stated: bool
+) -> None:
+    triples = [Triple(passages[0].id, "Ada Krell", "born in", "Tolva")] if stated else []
+    plan = plan_of(passages, triples=triples, extractor="rules+triples" if stated else "rules")
+    index = built_index(plan, tmp_path_factory.mktemp("side"))
+
+    together = ranked(index, *QUESTIONS)
+
+    for text, found in zip(QUESTIONS, together, strict=True):
+        (alone,) = ranked(index, text)
+        assert repr(alone) == repr(found)
+
+
+def test_edges_are_touched_as_often_side_by_side(index: Index) -> None:
+    together, alone = Counters(), Counters()
+    make("hoprank").rank(Batch(index, ASKED), together)
+    for one in ASKED:
+        make("hoprank").rank(Batch(index, [one]), alone)
+
+    assert together.edges_touched == alone.edges_touched
+    assert together.observed["chunks in the pool"] == alone.observed["chunks in the pool"]
 
 
 @given(count=st.integers(0, 1000), processes=st.integers(1, 4))

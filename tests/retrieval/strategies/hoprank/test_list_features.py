@@ -65,7 +65,7 @@ def test_edges_between_candidates(facts: ListFacts) -> None:
 
 
 def test_words_that_those_above_lack(facts: ListFacts) -> None:
-    idf = facts.candidates.question.idf
+    idf = facts.reading.question.idf
     added = [idf[0] / idf.sum(), idf[1] / idf.sum(), 0.0]
 
     assert added == pytest.approx(features.adds(facts).tolist(), abs=1e-5)

@@ -20,6 +20,7 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.strategies.hoprank.closeness import question_vectors
 from hopbench.retrieval.strategies.hoprank.contributions import MEAN, UNREAD, Scores
 from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
@@ -251,7 +252,8 @@ def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Ind
         anew = list_facts(candidates, [*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)])
         assert anew.chunks.tolist() == found.chunks.tolist()
         read = anew.chunks[: found.read]
-        reading = Reading.of(candidates.corpus, candidates.question, read, anew.edge[: len(read), : len(read)])
+        corpus, question, edge = candidates.corpus, candidates.question, anew.edge[: len(read), : len(read)]
+        reading = Reading.of(corpus, question, read, edge, *question_vectors(corpus, [question]))
         few = replace(anew, reading=reading, places=np.arange(len(read)), known={})
         assert tree_features(few).tolist() == tree_features(found).tolist()
         assert min(READ_AGAIN, len(facts.chunks)) == found.read

@@ -131,10 +131,9 @@ def test_features_of_triples_by_hand(tmp_path: Path) -> None:
 def test_paths_over_triples_stand_aside() -> None:
     """They are no part of `any` and `several`; ln(1 + .2/.001) = ln 201."""
     zero = np.zeros(2, np.int64)
-    edges = Edges(np.array([7, 8]), zero, np.array([TRIPLE, TRIPLE]), zero, zero, zero, zero, zero)
     value = np.array([0.1, 0.2])
 
-    found = path_features(edges, zero, value, 2, triples=True)
+    found = path_features(np.array([TRIPLE, TRIPLE]), np.arange(2), zero, value, 2, triples=True)
 
     assert [[0.2, pytest.approx(np.log(201))], [0.0, 0.0]] == found[:, -2:].tolist()
     assert not found[:, :6].any()

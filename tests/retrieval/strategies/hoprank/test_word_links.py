@@ -34,11 +34,11 @@ class Read:
     """The listed chunks as sets of content words, sentence by sentence."""
 
     def __init__(self, facts: ListFacts) -> None:
-        words = facts.candidates.corpus.words
+        words = facts.reading.corpus.words
         spelled = list(words.vocabulary)
         self.idf = dict(zip(spelled, words.idf.tolist(), strict=True))
         self.frequency = dict(zip(spelled, words.frequency.tolist(), strict=True))
-        self.question = set(facts.candidates.question.words)
+        self.question = set(facts.reading.question.words)
         self.sentences = []
         for chunk in facts.chunks[:READ].tolist():
             own = range(words.chunk_start[chunk], words.chunk_start[chunk + 1])
@@ -47,7 +47,7 @@ class Read:
             self.sentences.append([{spelled[one] for one in each if not words.stop[one]} for each in inside])
         self.titles = [each[0] for each in self.sentences]
         self.chunks = [set().union(*each) for each in self.sentences]
-        self.log = np.log(facts.candidates.corpus.chunks + 1.0)
+        self.log = np.log(facts.reading.corpus.chunks + 1.0)
 
     def mass(self, words: set[str]) -> float:
         return sum(self.idf[word] for word in words)
@@ -79,7 +79,7 @@ def test_titles_in_chunks_by_their_definition(listed: list[ListFacts]) -> None:
 def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
         links, read, close = facts.sentence_links, Read(facts), facts.reading.closeness
-        question, first = facts.candidates.question, close.read.first
+        question, first = facts.reading.question, close.read.first
         with_title = [
             np.maximum(close.sentence[first[chunk] + place], close.sentence[first[chunk]])
             for chunk, sentences in enumerate(read.sentences)
@@ -136,7 +136,7 @@ def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
 def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
         links, close = facts.word_links, facts.close
-        sure, share = facts.sure[:PARTNERS].tolist(), facts.candidates.question.share
+        sure, share = facts.sure[:PARTNERS].tolist(), facts.reading.question.share
         partners = range(len(sure))
         link = [
             [max(links.title[one, p], links.holds[one, p], min(links.rare[one, p], 1.0)) * sure[p] for p in partners]
@@ -168,7 +168,7 @@ def test_a_title_in_other_words_than_the_name_is_found(tmp_path: Path) -> None:
     held = facts.word_links.title[:, first]
 
     # of the title's four words all but "Cyclones" stand in p1
-    words = facts.candidates.corpus.words
+    words = facts.reading.corpus.words
     idf = words.idf[[words.vocabulary[word] for word in ("iowa", "state", "football", "cyclones")]]
     assert idf[:3].sum() / idf.sum() == pytest.approx(held[gold], abs=1e-6)
     assert 0.0 == held[other]
