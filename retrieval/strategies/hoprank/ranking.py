@@ -30,16 +30,17 @@ class Found:
     """What was found for a question, of which its ranking is made: little more than arrays, which are quick to send.
 
     `scores` are the last pass's best, in the order of trees where these judged, `read` (chunks and features) what first
-    and second trees saw; `led` (k,) says which an edge led to, seeds aside, and `paths` are those of the first
-    `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the pool by words alone.
+    and second trees saw; `ids` are the chunks', `led` (k,) says which an edge led to, seeds aside, and `paths` are those
+    of the first `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the pool by words alone.
     """
 
     question: Question
     scores: Scores
     read: Sequence[tuple[Numbers, Floats]]
+    ids: Sequence[str]
     led: Flags
     paths: Sequence[tuple[Step, ...]]
-    seeds: Numbers
+    seeds: Sequence[str]
     notes: Mapping[str, object]
 
     @classmethod
@@ -65,20 +66,21 @@ class Found:
         finder = _PathFinder(corpus, passed, index, seeds.tolist())
         steps = [finder.steps_to(chunk) for chunk in scores.chunks[:EXPLAINED].tolist()]
         names = [corpus.graph.entities[entity] for entity in entities]
-        return cls(question, scores, read, led, steps, seeds, _notes(names, passed, int(led.sum())))
+        ids = [[index.ids[chunk] for chunk in chunks.tolist()] for chunks in (scores.chunks, seeds)]
+        return cls(question, scores, read, ids[0], led, steps, ids[1], _notes(names, passed, int(led.sum())))
 
-    def ranking(self, index: Index, weights: Weights) -> Ranking:
+    def ranking(self, weights: Weights) -> Ranking:
         """The ranking of the question, whose trees are those of `weights`."""
         trees = weights.trees, weights.second_trees
         judged = [Judged(*read, by) for read, by in zip(self.read, trees, strict=False)]
         scores = replace(self.scores, judged=judged)
         paths = [*self.paths, *[()] * (len(self.led) - len(self.paths))]
-        values = scores.chunks.tolist(), scores.values.tolist(), self.led.tolist()
+        values = self.ids, scores.values.tolist(), self.led.tolist()
         hits = [
-            Hit(index.ids[chunk], score, "graph" if led else "seed", components, path)
+            Hit(chunk, score, "graph" if led else "seed", components, path)
             for chunk, score, led, components, path in zip(*values, Contributions.of(scores), paths, strict=True)
         ]
-        return Ranking(self.question.id, hits, [index.ids[chunk] for chunk in self.seeds.tolist()], self.notes)
+        return Ranking(self.question.id, hits, self.seeds, self.notes)
 
 
 def _notes(entities: Sequence[str], passed: Passed, kept: int) -> dict[str, object]:
