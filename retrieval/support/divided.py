@@ -7,12 +7,14 @@ import gc
 import logging
 import multiprocessing
 import os
+import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,12 +44,12 @@ def divided(work: Callable[[S], T], parts: Sequence[S], processes: int) -> Gener
         try:
             for _ in range(min(processes, usable_processors()) - 1):
                 with suppress(OSError):  # where the system allows no further process
-                    forks.append(_Fork(lambda: list(mine)))
+                    forks.append(_Fork(mine))
             for number, result in mine:
                 missing.remove(number)
                 yield number, result
             last = 2 * time.monotonic() - begun + PATIENCE
-            for number, result in chain.from_iterable(fork.sent(last - time.monotonic()) for fork in forks):
+            for number, result in chain.from_iterable(fork.sent(last) for fork in forks):
                 missing.remove(number)
                 yield number, result
         finally:
@@ -83,9 +85,9 @@ class _Turns:
 
 
 class _Fork:
-    """A fork that sends what its work returned, a list."""
+    """A fork that goes through an iterable and sends all of it at its end."""
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(self, work: Iterable[object]) -> None:
         self._over = False
         self._receives, sends = multiprocessing.Pipe(duplex=False)
         with sends:
@@ -93,23 +95,31 @@ class _Fork:
                 fcntl.fcntl(sends.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
             self._process = begun_copy(partial(_send, work, sends))
 
-    def sent(self, seconds: float) -> Sequence[Any]:
-        """What was returned; nothing where the work failed or takes longer."""
-        with suppress(Exception):  # whatever it is: the work is done again, with errors of its own
-            if self._receives.poll(max(seconds, 0.0)):
-                found = list(self._receives.recv())
+    def sent(self, last: float) -> Iterator[Any]:
+        """What came of it until a time of the monotonic clock: nothing where the work failed or takes longer."""
+        while self._receives.poll(max(last - time.monotonic(), 0.0)):
+            try:
+                one = self._receives.recv()
+            except EOFError:
                 self._over = True
-                return found
-        return []
+                return
+            except Exception:  # whatever it is: the work is done again, with errors of its own
+                return
+            yield one
 
     def end(self) -> None:
-        """End the fork, whatever it does; one that has sent all ends by itself: to give back GBs takes it .1 s."""
+        """End the fork, whatever it does; one that has sent all is not waited for: to give back GBs takes it .1 s."""
         self._receives.close()
+        self._process.kill()
         if not self._over:
-            self._process.kill()
             self._process.join()
 
 
-def _send(work: Callable[[], object], connection: Connection) -> None:
+def _send(work: Iterable[object], connection: Connection) -> None:
     gc.disable()  # it would write to every object of the process, and so copy all its pages
-    connection.send(work())
+    # What is ready to be sent takes the process at the other end no time to wait for.
+    ready = [ForkingPickler.dumps(one) for one in work]
+    with connection:
+        for one in ready:
+            connection.send_bytes(one)
+    signal.pause()  # to give back its memory meanwhile would stop a process that shares it, again and again

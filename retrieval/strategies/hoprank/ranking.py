@@ -30,8 +30,8 @@ class Found:
     """What was found for a question, of which its ranking is made: little more than arrays, which are quick to send.
 
     `scores` are the last pass's best, in the order of trees where these judged, `read` (chunks and features) what first
-    and second trees saw; `ids` are the chunks', `led` (k,) says which an edge led to, seeds aside, and `paths` are those
-    of the first `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the pool by words alone.
+    and second trees saw; `ids` are the chunks', `led` (k,) says which an edge led to, seeds aside, and `paths` are
+    those of the first `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the pool by words alone.
     """
 
     question: Question
