@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, distinct
 from hopbench.retrieval.support.csr import expand_ranges
 
 
@@ -34,7 +34,9 @@ class ListedWords:
         sentences, _ = expand_ranges(begin, end)
         first = np.concatenate([[0], (end - begin).cumsum()])
         positions, owner = expand_ranges(*words.of_sentences(sentences))
-        return cls(*np.unique(words.numbers[positions], return_inverse=True), owner, sentences, first)
+        numbers = words.numbers[positions]
+        different = distinct(numbers)
+        return cls(different, different.searchsorted(numbers), owner, sentences, first)
 
     @cached_property
     def chunk(self) -> Numbers:

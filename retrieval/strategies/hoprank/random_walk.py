@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from hopbench.retrieval.index import Arrays, Index
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.traversal.whole_walk import transitions
@@ -59,13 +59,21 @@ class RandomWalk:
             edges, giver = expand_ranges(begin[passing], end[passing])
             target = self.target[edges] + (nodes - own)[passing][giver]
             given = (1.0 - restart) * mass[passing][giver] * self.share[edges]
-            nodes = distinct(np.concatenate([seeds, target]))
-            mass = np.bincount(nodes.searchsorted(target), given, len(nodes)).astype(np.float64)
-            mass[nodes.searchsorted(seeds)] += restart * shares
+            nodes, mass = _sums(np.concatenate([target, seeds]), np.concatenate([given, restart * shares]))
             touched += len(edges)
         walk, node = np.divmod(nodes, size)
         chunks = np.flatnonzero(node >= self.entities)
         return (node + walk * (size - self.entities) - self.entities)[chunks], mass[chunks], touched
+
+
+def _sums(keys: Numbers, values: Floats) -> tuple[Numbers, Floats]:
+    """The distinct keys, sorted, and the sum of the values of each, added in their order."""
+    bits = len(keys).bit_length()
+    ordered = (keys << bits) | np.arange(len(keys))  # numpy sorts numbers in a fifth of the time that argsort takes
+    ordered.sort()
+    order, ordered = ordered & ((1 << bits) - 1), ordered >> bits
+    first = np.diff(ordered, prepend=-1) != 0
+    return ordered[first], np.bincount(first.cumsum() - 1, values[order]).astype(np.float64)
 
 
 def _arrays(graph: Adjacency) -> Arrays:

@@ -102,6 +102,7 @@ class _PathFinder:
         self._seen, self._index, self._seeds = corpus, index, seeds
         self._paths = [paths for _, paths in passed if paths is not None]
         self._known: dict[tuple[int, int | None], tuple[Step, ...]] = {}
+        self._weights: dict[tuple[int, int], float] = {}
 
     def steps_to(self, chunk: int, before: int | None = None) -> tuple[Step, ...]:
         """The steps of the best path of the last pass (of the pass `before`) into a chunk; none without an edge."""
@@ -124,7 +125,10 @@ class _PathFinder:
         return (*earlier, *self._steps(anchor, chunk, paths[-1], edge))
 
     def _weight(self, entity: int, chunk: int) -> float:
-        return round(self._seen.graph.mention_weight(entity, chunk), DECIMALS)
+        key = entity, chunk
+        if key not in self._weights:
+            self._weights[key] = round(self._seen.graph.mention_weight(*key), DECIMALS)
+        return self._weights[key]
 
     def _steps(self, anchor: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, ...]:
         """Anchor to entity to chunk; over a triple, from its near end to the far one between."""

@@ -55,7 +55,7 @@ class WordLinks:
 
     def of_some(self, places: Numbers) -> WordLinks:
         """Some of them in their order, the first of which are the partners of all."""
-        return WordLinks(*(with_partners(getattr(self, column.name), places) for column in fields(self)))
+        return WordLinks(*with_partners([getattr(self, column.name) for column in fields(self)], places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +77,17 @@ class SentenceLinks:
     @classmethod
     def of(cls, question: ReadQuestion, closeness: Closeness, words: LinkingWords) -> SentenceLinks:
         """Those of the listed chunks whose closeness to the question and linking words these are."""
-        chunk = closeness.read.chunk
-        share = words.share @ words.inside.T
-        titled, sentence = np.nonzero(share)  # about one cell in forty is not 0
-        told_by = chunk[sentence]
-        other = titled != told_by
-        titled, sentence, told_by = titled[other], sentence[other], told_by[other]
-        new, together = np.zeros(len(titled)), np.zeros(len(titled))
-        for part in in_parts(len(titled), words.new.shape[1] + closeness.chunk.shape[1]):
-            of, within = titled[part], sentence[part]
-            new[part] = np.einsum("ij,ij->i", words.new[of], words.inside[within])
-            together[part] = question.share(np.maximum(closeness.chunk[of], words.with_title[within]))
-        return cls(titled, told_by, share[titled, sentence], new, words.told[sentence], together)
+        share, new = words.share @ words.inside.T, words.new @ words.inside.T
+        cells = np.flatnonzero(share > 0)  # about one in forty
+        titled, sentence = np.divmod(cells, max(share.shape[1], 1))
+        told_by = closeness.read.chunk[sentence]
+        other = np.flatnonzero(titled != told_by)
+        cells, titled, sentence, told_by = cells[other], titled[other], sentence[other], told_by[other]
+        together = np.zeros(len(cells))
+        for part in in_parts(len(cells), closeness.chunk.shape[1]):
+            close = np.maximum(closeness.chunk[titled[part]], words.with_title[sentence[part]])
+            together[part] = question.share(close)
+        return cls(titled, told_by, share.take(cells), new.take(cells), words.told[sentence], together)
 
 
 @dataclass(frozen=True, eq=False)
