@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, distinct
 from hopbench.retrieval.support.csr import expand_ranges
@@ -21,7 +20,7 @@ class ListedWords:
     `first` (k + 1,) are offsets of the chunks into them.
     """
 
-    distinct: NDArray[np.int32]
+    distinct: Numbers
     word: Numbers
     owner: Numbers
     sentences: Numbers

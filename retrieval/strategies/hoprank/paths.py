@@ -14,7 +14,7 @@ from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.questions import parts_of
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
 from hopbench.retrieval.support.arithmetic import exp, ln, log, summed, weighted_sum
 
 TOP = 4  # anchors that do not compete with each other
@@ -99,7 +99,7 @@ class EdgeTable:
 
     def leaving(self, anchors: Numbers) -> tuple[Edges, Floats]:
         """The edges that leave the anchors, question by question, and their features, (e, 17), (e, 22) with triples."""
-        new = anchors[~_among(anchors, self._asked)]
+        new = anchors[~Lookup.marks(np.sort(self._asked))[anchors]]
         if len(new):
             self._asked = np.concatenate([self._asked, new])
             edges, values = self._read(new)
@@ -108,7 +108,7 @@ class EdgeTable:
         several = len(self._candidates.questions) > 1
         if len(anchors) == len(self._asked) and not several:
             return self.edges, self.features
-        chosen = np.flatnonzero(_among(self.edges.anchor, anchors))
+        chosen = np.flatnonzero(Lookup.marks(np.sort(anchors))[self.edges.anchor])
         if several:
             chosen = chosen[(self.edges.anchor[chosen] // self._candidates.corpus.chunks).argsort(kind="stable")]
         return self.edges.where(chosen), self.features[chosen]
@@ -123,11 +123,6 @@ class EdgeTable:
         if corpus.relations is None:
             return edges, values
         return edges, np.concatenate([values, triple_features(candidates, corpus.relations, edges)], axis=1)
-
-
-def _among(values: Numbers, few: Numbers) -> Flags:
-    """Which values are among a few: np.isin sorts both, which takes several times as long."""
-    return np.asarray((values[:, None] == few).any(axis=1))
 
 
 def anchor_probabilities(scores: Floats, anchors: int) -> tuple[Numbers, Floats]:

@@ -23,6 +23,7 @@ from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
+SCALE = 10.0**DECIMALS
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class Found:
         scores = replace(scored.only(best), judged=())  # the trees are many times as large as all else
         read = [(one.chunks, one.features) for one in judged]
         led = np.zeros(len(best), bool) if paths is None else paths.best[scored.rows[best]] != NOWHERE
-        led &= ~np.isin(scores.chunks, seeds)
+        led &= ~(scores.chunks[:, None] == seeds).any(axis=1)
         finder = _PathFinder(corpus, passed, index, seeds.tolist())
         steps = [finder.steps_to(chunk) for chunk in scores.chunks[:EXPLAINED].tolist()]
         names = [corpus.graph.entities[entity] for entity in entities]
@@ -127,24 +128,29 @@ class _PathFinder:
     def _weight(self, entity: int, chunk: int) -> float:
         key = entity, chunk
         if key not in self._weights:
-            self._weights[key] = round(self._seen.graph.mention_weight(*key), DECIMALS)
+            self._weights[key] = _rounded(self._seen.graph.mention_weight(*key))
         return self._weights[key]
 
     def _steps(self, anchor: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, ...]:
         """Anchor to entity to chunk; over a triple, from its near end to the far one between."""
         ids, names, edges = self._index.ids, self._seen.graph.entities, paths.edges
         near = far = int(edges.entity[edge])
-        probability, value = (round(float(x[edge]), DECIMALS) for x in (paths.anchor_probability, paths.value))
+        probability, value = (_rounded(float(x[edge])) for x in (paths.anchor_probability, paths.value))
         between: tuple[Step, ...] = ()
         if self._seen.relations is not None and edges.kind[edge] == TRIPLE:
             (near,) = near_entities(edges.where(np.array([edge])), self._seen.mentions).tolist()
-            strength = round(float(self._seen.relations.strength[edges.relation[edge]]), DECIMALS)
+            strength = _rounded(float(self._seen.relations.strength[edges.relation[edge]]))
             between = (Step(RELATED_TO, names[near], names[far], strength, probability),)
         return (
             Step(MENTIONED_IN, ids[anchor], names[near], self._weight(near, anchor), probability),
             *between,
             Step(MENTIONED_IN, names[far], ids[chunk], self._weight(far, chunk), value),
         )
+
+
+def _rounded(value: float) -> float:
+    """The value to `DECIMALS`, as NumPy rounds: in a tenth of the time of Python's `round`, which looks at digits."""
+    return round(value * SCALE) / SCALE
 
 
 def _best_edge(paths: Paths, chunk: int) -> int:

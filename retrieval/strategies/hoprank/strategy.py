@@ -32,7 +32,7 @@ from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
-TOGETHER = 16  # questions whose lists trees judge side by side: some MB of facts
+TOGETHER = 16  # questions side by side: some MB of facts
 FEW = 4  # side by side in the last parts that several processes take
 LEAST = 32  # questions for each process that divides them: a fork takes as long as some ten
 
