@@ -124,7 +124,14 @@ class MappedChunks(Sequence[Chunk]):
         """The chunks' ids."""
         if not self._parts:
             return self.passage_ids
-        listed = zip(self.passage_ids, self._numbers.tolist(), strict=True)
+        return self.some_ids(np.arange(len(self)))
+
+    def some_ids(self, rows: Rows) -> list[str]:
+        """The ids of some chunks, read from the passages' files."""
+        ids = self.passages.some_ids(self._rows[rows])
+        if not self._parts:
+            return ids
+        listed = zip(ids, self._numbers[rows].tolist(), strict=True)
         return [one if number == WHOLE else part_id(one, number) for one, number in listed]
 
     @cached_property

@@ -100,6 +100,12 @@ class Index:
         """The ids of the chunks, by row."""
         return ids_of(self.chunks)
 
+    def some_ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """The ids of some chunks: of a mapped corpus, without a list of all."""
+        if isinstance(self.chunks, MappedChunks):
+            return self.chunks.some_ids(rows)
+        return [self.chunks[row].id for row in rows.tolist()]
+
     @cached_property
     @done_once()
     def row_of(self) -> Mapping[str, int]:

@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.corpus import MappedPassages, ids_of, write_passages
+from hopbench.retrieval.corpus import MappedChunks, MappedPassages, ids_of, write_passages
 from hopbench.retrieval.graph.build.plan import corpus_digest
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage, Source
@@ -53,6 +54,9 @@ def test_passages_and_chunks_are_the_same_as_in_memory(passages: list[Passage], 
         again = chunk_passages(found, max_tokens)
         assert chunks == list(again) == [again[row] for row in range(len(again))] == again[:]
         assert [one.id for one in chunks] == ids_of(again)
+        some = np.arange(len(chunks))[::-2]
+        if isinstance(again, MappedChunks):
+            assert [chunks[row].id for row in some] == again.some_ids(some)
 
 
 def test_rows_count_from_the_end_too_and_must_exist(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hopbench.retrieval.strategies.hoprank.paths import Paths
 from hopbench.retrieval.strategies.hoprank.scoring import Judged, Passed
 from hopbench.retrieval.strategies.hoprank.triple_edges import near_entities
 from hopbench.retrieval.strategies.hoprank.weights import Weights
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
 from hopbench.retrieval.types import Hit, Question, Ranking, Step
 
 EXPLAINED = 20
@@ -64,11 +64,15 @@ class Found:
         read = [(one.chunks, one.features) for one in judged]
         led = np.zeros(len(best), bool) if paths is None else paths.best[scored.rows[best]] != NOWHERE
         led &= ~(scores.chunks[:, None] == seeds).any(axis=1)
-        finder = _PathFinder(corpus, passed, index, seeds.tolist())
+        paths_of = [each for _, each in passed if each is not None]
+        # Ids that a fork reads in a list of all are pages that it then has of its own: Python counts references there.
+        wanted = distinct(np.concatenate([scores.chunks, seeds, *(each.edges.anchors[0] for each in paths_of)]))
+        ids = dict(zip(wanted.tolist(), index.some_ids(wanted), strict=True))
+        finder = _PathFinder(corpus, paths_of, ids, seeds.tolist())
         steps = [finder.steps_to(chunk) for chunk in scores.chunks[:EXPLAINED].tolist()]
         names = [corpus.graph.entities[entity] for entity in entities]
-        ids = [[index.ids[chunk] for chunk in chunks.tolist()] for chunks in (scores.chunks, seeds)]
-        return cls(question, scores, read, ids[0], led, steps, ids[1], _notes(names, passed, int(led.sum())))
+        best_ids, seed_ids = ([ids[chunk] for chunk in chunks.tolist()] for chunks in (scores.chunks, seeds))
+        return cls(question, scores, read, best_ids, led, steps, seed_ids, _notes(names, passed, int(led.sum())))
 
     def ranking(self, weights: Weights) -> Ranking:
         """The ranking of the question, whose trees are those of `weights`."""
@@ -99,9 +103,11 @@ def _notes(entities: Sequence[str], passed: Passed, kept: int) -> dict[str, obje
 class _PathFinder:
     """Finds the best path into a chunk, across passes back to a seed."""
 
-    def __init__(self, corpus: CorpusIndex, passed: Passed, index: Index, seeds: Sequence[int]) -> None:
-        self._seen, self._index, self._seeds = corpus, index, seeds
-        self._paths = [paths for _, paths in passed if paths is not None]
+    def __init__(
+        self, corpus: CorpusIndex, paths: Sequence[Paths], ids: Mapping[int, str], seeds: Sequence[int]
+    ) -> None:
+        """`paths` are those of each pass, `ids` those of the chunks that are asked for and of all anchors."""
+        self._seen, self._paths, self._ids, self._seeds = corpus, paths, ids, seeds
         self._known: dict[tuple[int, int | None], tuple[Step, ...]] = {}
         self._weights: dict[tuple[int, int], float] = {}
 
@@ -121,7 +127,7 @@ class _PathFinder:
             return ()
         anchor = int(paths[-1].edges.anchor[edge])
         earlier = () if anchor in self._seeds else self.steps_to(anchor, len(paths) - 1)
-        if chunk in map(self._index.row_of.get, (step.source for step in earlier)):
+        if self._ids[chunk] in (step.source for step in earlier):
             earlier = ()  # a way back and forth explains nothing
         return (*earlier, *self._steps(anchor, chunk, paths[-1], edge))
 
@@ -133,7 +139,7 @@ class _PathFinder:
 
     def _steps(self, anchor: int, chunk: int, paths: Paths, edge: int) -> tuple[Step, ...]:
         """Anchor to entity to chunk; over a triple, from its near end to the far one between."""
-        ids, names, edges = self._index.ids, self._seen.graph.entities, paths.edges
+        ids, names, edges = self._ids, self._seen.graph.entities, paths.edges
         near = far = int(edges.entity[edge])
         probability, value = (_rounded(float(x[edge])) for x in (paths.anchor_probability, paths.value))
         between: tuple[Step, ...] = ()
