@@ -19,7 +19,8 @@ from hopbench.retrieval.strategies.hoprank.contributions import Scores
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_names
-from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, Ranked, follow
+from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES
+from hopbench.retrieval.strategies.hoprank.paths import Ranked, follow
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes, pool_ranking, with_paths
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names

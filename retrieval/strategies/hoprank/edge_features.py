@@ -9,19 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.edge_cosines import edge_cosines
 from hopbench.retrieval.strategies.hoprank.edges import Edges
-from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.questions import parts_of
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.surroundings import Surroundings
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.support.arithmetic import ln
-
-BEFORE, AFTER = 6, 4
-TINY = 1e-9
-LEAST_LEFT = 1e-6  # of the squared length of a question, beside what an anchor says of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +48,8 @@ def facts_of(candidates: Candidates, edges: Edges) -> EdgeFacts:
     mentions = candidates.corpus.mentions
     anchor, target = (candidates.rows(chunks)[place] for chunks, place in (edges.anchors, edges.targets))
     of = edges.anchor // candidates.corpus.chunks
-    around = _Surroundings(candidates, edges, of)
-    residual, alike = _cosines(candidates, edges)
+    around = Surroundings(candidates, edges, of)
+    residual, alike = edge_cosines(candidates, edges)
     return EdgeFacts(
         candidates=candidates,
         edges=edges,
@@ -72,79 +66,6 @@ def facts_of(candidates: Candidates, edges: Edges) -> EdgeFacts:
         residual=residual,
         alike=alike,
     )
-
-
-class _Surroundings:
-    """Shares of a question's open words around the mentions of some edges, each `of` a question."""
-
-    def __init__(self, candidates: Candidates, edges: Edges, of: Numbers) -> None:
-        mentions, words, questions = candidates.corpus.mentions, candidates.corpus.words, candidates.questions
-        self._of, self._mentions, size = of, len(mentions.chunk), max(len(words.sentence_start) - 1, 1)
-        used = np.concatenate([self._keys(edges.mention), self._keys(edges.far)])
-        used = distinct(used[used != NOWHERE])
-        question, mention = np.divmod(used, max(self._mentions, 1))
-        placed = np.flatnonzero(mentions.start[mention] != NOWHERE)
-        self._used, question, mention = used[placed], question[placed], mention[placed]
-        start, behind = mentions.start[mention], mentions.start[mention] + mentions.length[mention]
-        home = question * size + candidates.corpus.texts.sentence[mention]
-        sentence = distinct(home)
-        which = sentence.searchsorted(home)
-        begin, end = words.of_sentences(sentence % size)
-        low, high = np.maximum(start - BEFORE, begin[which]), np.minimum(behind + AFTER, end[which])
-        starts, ends = np.concatenate([begin, low, behind]), np.concatenate([end, start, high])
-        asking = np.concatenate([sentence // size, question, question])
-        covered = questions.covered(words, starts, ends, asking)
-        before, after = np.split(covered[len(begin) :], 2)
-        self._sentence = questions.open_share(covered[: len(begin)], asking[: len(begin)])[which]
-        self._window = questions.open_share(before | after, question)
-
-    def _keys(self, mention: Numbers) -> Numbers:
-        """A mention's number for each question; NOWHERE for none."""
-        return np.where(mention != NOWHERE, self._of * self._mentions + mention, NOWHERE)
-
-    def window(self, mention: Numbers) -> Floats:
-        """In the words before and after each mention, 0 for none."""
-        return self._found(mention, self._window)
-
-    def sentence(self, mention: Numbers) -> Floats:
-        """In the sentence of each mention, 0 for none."""
-        return self._found(mention, self._sentence)
-
-    def _found(self, mention: Numbers, values: Floats) -> Floats:
-        return np.asarray(Lookup(self._used, values, otherwise=0.0)[self._keys(mention)])
-
-
-def _cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
-    """Each target's cosine with what of the question its anchor leaves over, and with the anchor itself."""
-    vectors, chunks, count = candidates.corpus.vectors, candidates.corpus.chunks, len(candidates.questions)
-    (anchors, anchor), (targets, target) = edges.anchors, edges.targets
-    starts, ends = (parts_of(keys // chunks, count) for keys in (anchors, targets))
-    found = [
-        _cosines_of(vectors[anchors[of] % chunks], vectors[targets[to] % chunks], question)
-        for of, to, question in zip(starts, ends, candidates.vectors, strict=True)
-    ]
-    # One matrix of anchors and targets after the other: where each edge's cell is.
-    width = np.array([rows.stop - rows.start for rows in ends], np.int64)
-    height = np.array([rows.stop - rows.start for rows in starts], np.int64)
-    first = (width * height).cumsum() - width * height
-    of = edges.anchor // chunks
-    row, column = anchor - (height.cumsum() - height)[of], target - (width.cumsum() - width)[of]
-    cell = first[of] + row * width[of] + column
-    residual, alike = (np.concatenate([one.ravel() for one in values]) for values in zip(*found, strict=True))
-    return residual[cell], alike[cell]
-
-
-def _cosines_of(*vectors: Vectors) -> tuple[Floats, Floats]:
-    """The same for the vectors of anchors (a, d), of targets (t, d), and of the question (d,): (a, t) both."""
-    anchors, targets, question = (one.astype(np.float64) for one in vectors)
-    # The products are exact (`arithmetic`), so what is left of the question is never made, but its cosines are:
-    # (q − (a·q)a)·t = q·t − (a·q)(a·t), and its length is √(q·q − (a·q)²) for an anchor of length 1.
-    of_anchor, of_target, alike = anchors @ question, targets @ question, anchors @ targets.T
-    # An anchor that says the same as the question leaves nothing but the rounding of vectors.
-    square = question @ question - of_anchor * of_anchor
-    left = np.sqrt(np.where(square < LEAST_LEFT, np.inf, square)) + TINY  # as the weights were learned
-    residual = (of_target - of_anchor[:, None] * alike) / left[:, None]
-    return residual.round(COSINE_DECIMALS), alike.round(COSINE_DECIMALS)
 
 
 def window(facts: EdgeFacts) -> Floats:

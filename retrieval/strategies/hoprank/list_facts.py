@@ -20,7 +20,8 @@ from hopbench.retrieval.strategies.hoprank.list_columns import TOP, ListColumns
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
-from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked, best_in_cells
+from hopbench.retrieval.strategies.hoprank.path_features import best_in_cells
+from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked
 from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.word_links import SentenceLinks, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers

@@ -60,7 +60,7 @@ def feature_names() -> dict[str, Sequence[str]]:
     from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
     from hopbench.retrieval.strategies.hoprank.edges import KINDS
     from hopbench.retrieval.strategies.hoprank.list_features import tree_names
-    from hopbench.retrieval.strategies.hoprank.paths import PATH_FEATURES
+    from hopbench.retrieval.strategies.hoprank.path_features import PATH_FEATURES
     from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES
 
     groups = BASE_FEATURES, EDGE_FEATURES, TRIPLE_FEATURES

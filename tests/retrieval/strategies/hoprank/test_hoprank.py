@@ -20,7 +20,8 @@ from hopbench.retrieval.strategies.hoprank.closeness import Closeness, question_
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, anchor_probabilities, path_features
+from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, PATH_FEATURES, path_features
+from hopbench.retrieval.strategies.hoprank.paths import anchor_probabilities
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, load, shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Words

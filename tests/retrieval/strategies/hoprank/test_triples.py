@@ -23,7 +23,8 @@ from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeTable, path_features
+from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, path_features
+from hopbench.retrieval.strategies.hoprank.paths import EdgeTable
 from hopbench.retrieval.strategies.hoprank.relations import Relations
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
 from hopbench.retrieval.strategies.hoprank.weights import EdgeModel, shipped, to_json
