@@ -122,16 +122,16 @@ class MappedChunks(Sequence[Chunk]):
     @cached_property
     def ids(self) -> list[str]:
         """The chunks' ids."""
-        if not self._parts:
-            return self.passage_ids
-        return self.some_ids(np.arange(len(self)))
+        return self._named(self.passage_ids, self._numbers)
 
     def some_ids(self, rows: Rows) -> list[str]:
         """The ids of some chunks, read from the passages' files."""
-        ids = self.passages.some_ids(self._rows[rows])
+        return self._named(self.passages.some_ids(self._rows[rows]), self._numbers[rows])
+
+    def _named(self, passages: list[str], numbers: Rows) -> list[str]:
         if not self._parts:
-            return ids
-        listed = zip(ids, self._numbers[rows].tolist(), strict=True)
+            return passages
+        listed = zip(passages, numbers.tolist(), strict=True)
         return [one if number == WHOLE else part_id(one, number) for one, number in listed]
 
     @cached_property

@@ -7,7 +7,6 @@ import gc
 import logging
 import multiprocessing
 import os
-import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -95,17 +94,20 @@ class _Fork:
                 fcntl.fcntl(sends.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
             self._process = begun_copy(partial(_send, work, sends))
 
-    def sent(self, last: float) -> Iterator[Any]:
+    def sent(self, last: float) -> Sequence[Any]:
         """What came of it until a time of the monotonic clock: nothing where the work failed or takes longer."""
-        while self._receives.poll(max(last - time.monotonic(), 0.0)):
-            try:
-                one = self._receives.recv()
-            except EOFError:
-                self._over = True
-                return
-            except Exception:  # whatever it is: the work is done again, with errors of its own
-                return
-            yield one
+        found: list[Any] = []
+        with suppress(Exception):  # whatever it is: the work is done again, with errors of its own
+            count = self._received(last)
+            while len(found) < count:
+                found.append(self._received(last))
+            self._over = True
+        return found
+
+    def _received(self, last: float) -> Any:
+        if not self._receives.poll(max(last - time.monotonic(), 0.0)):
+            raise TimeoutError
+        return self._receives.recv()
 
     def end(self) -> None:
         """End the fork, whatever it does; one that has sent all is not waited for: to give back GBs takes it .1 s."""
@@ -119,7 +121,8 @@ def _send(work: Iterable[object], connection: Connection) -> None:
     gc.disable()  # it would write to every object of the process, and so copy all its pages
     # What is ready to be sent takes the process at the other end no time to wait for.
     ready = [ForkingPickler.dumps(one) for one in work]
-    with connection:
-        for one in ready:
-            connection.send_bytes(one)
-    signal.pause()  # to give back its memory meanwhile would stop a process that shares it, again and again
+    connection.send(len(ready))
+    for one in ready:
+        connection.send_bytes(one)
+    if parent := multiprocessing.parent_process():
+        parent.join()  # until it ends this one: to give back memory meanwhile stops a process that shares it

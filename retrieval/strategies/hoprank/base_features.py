@@ -90,7 +90,9 @@ def open_coverage(facts: ChunkFacts) -> Floats:
 def rare(facts: ChunkFacts) -> Floats:
     """1/df of the rarest question word in the chunk, 0 without any."""
     inverse = 1.0 / np.maximum(facts.questions.frequency, 1)
-    return np.asarray(np.max(facts.covered * inverse[facts.of], axis=1, initial=0.0))
+    parts = in_parts(*facts.covered.shape)
+    best = [np.max(facts.covered[part] * inverse[facts.of[part]], axis=1, initial=0.0) for part in parts]
+    return np.concatenate([np.zeros(0), *best])
 
 
 def capitals(facts: ChunkFacts) -> Floats:

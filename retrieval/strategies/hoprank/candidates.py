@@ -14,7 +14,6 @@ from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, C
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.pool import CandidatePool
-from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
 from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct
 from hopbench.retrieval.support.csr import expand_ranges
@@ -36,12 +35,6 @@ class Candidates:
         self._row = Lookup(np.zeros(0, np.int64), np.zeros(0, np.int64), otherwise=-1)
         self._together: Sequence[Floats] = ()
         self.rows(pool.chunks)
-
-    @property
-    def question(self) -> ReadQuestion:
-        """The only question."""
-        (one,) = self.questions
-        return one
 
     def rows(self, keys: NDArray[Any]) -> Numbers:
         """The rows of chunks; those that are no candidates yet are added."""
@@ -67,7 +60,7 @@ class Candidates:
         begin, end = words.chunk_start[chunks], words.chunk_start[chunks + 1]
         sentence, chunk = expand_ranges(begin, end)
         of_sentence = of[chunk]
-        by_sentence = questions.covered(words, *words.of_sentences(sentence), of_sentence)
+        by_sentence = questions.covered(words.numbers, *words.of_sentences(sentence), of_sentence)
         first = (end - begin).cumsum() - (end - begin)  # a chunk has a sentence at least, its title
         covered = np.logical_or.reduceat(by_sentence, first, axis=0)
         asking = list(enumerate(parts_of(of, len(questions))))

@@ -163,11 +163,11 @@ def _shared(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:
     few = np.flatnonzero((end - begin > 1) & (end - begin <= SHARED_FAN_IN_POOL))
     place, which = expand_ranges(begin[few], end[few])
     far, which = mentions.by_entity[place], few[which]
-    where, fan = anchors.where[which], (end - begin)[which]
-    target = mentions.chunk[far] + anchors.offset[where]
-    followed = np.flatnonzero((fan <= SHARED_FAN) | in_pool[target])
-    edges = _edges(SHARED, anchors.keys[where], target, entity[which], anchors.mention[which], fan, far)
-    return edges.where(followed)
+    target = mentions.chunk[far] + anchors.offset[anchors.where[which]]
+    followed = np.flatnonzero(((end - begin)[which] <= SHARED_FAN) | in_pool[target])
+    target, far, which = target[followed], far[followed], which[followed]
+    anchor, fan = anchors.keys[anchors.where[which]], (end - begin)[which]
+    return _edges(SHARED, anchor, target, entity[which], anchors.mention[which], fan, far)
 
 
 def _same_title(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:

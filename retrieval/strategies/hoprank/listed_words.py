@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, distinct
 from hopbench.retrieval.support.csr import expand_ranges
@@ -20,7 +22,7 @@ class ListedWords:
     `first` (k + 1,) are offsets of the chunks into them.
     """
 
-    distinct: Numbers
+    distinct: NDArray[Any]
     word: Numbers
     owner: Numbers
     sentences: Numbers

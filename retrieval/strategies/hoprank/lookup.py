@@ -1,4 +1,4 @@
-"""Values of a few chunks of a corpus, looked up by row: a question's work must not grow with the corpus."""
+"""Values by number of a few among very many: a question's work must not grow with the corpus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hopbench.retrieval.strategies.hoprank.words import Numbers
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """`values` (k,) of the rows `keys` (k,), ascending; every other row has `otherwise`."""
+    """`values` (k,) of the numbers `keys` (k,), ascending; every other number has `otherwise`."""
 
     keys: Numbers
     values: NDArray[Any]

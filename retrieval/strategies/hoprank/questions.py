@@ -6,7 +6,7 @@ question, keys are chunks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.question import TINY, UNKNOWN, ReadQuestion, in_parts
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words
+from hopbench.retrieval.strategies.hoprank.question import TINY, TOGETHER, UNKNOWN, ReadQuestion, in_parts
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
 from hopbench.retrieval.support.arithmetic import shares, summed
 
 LEAST_REMAINDERS = 1024
@@ -86,25 +86,30 @@ class Questions(Sequence[ReadQuestion]):
         return products(covered, self._capital_shares, of)
 
     @cached_property
-    def _by_remainder(self) -> tuple[int, NDArray[np.int16], NDArray[np.int64]]:
-        """A power of two by which the words of each question leave different remainders.
+    def _by_remainder(self) -> tuple[Numbers, Numbers, NDArray[np.int16], NDArray[np.int64]]:
+        """For each question a power of two, less one, by which its words leave different remainders: (q,).
 
-        With it, by question and remainder: which of its words, UNKNOWN for none, and its number. A column of all of a
-        large corpus's words would take longer to make than it is used.
+        Then where its remainders begin (q,), and by remainder which of its words, UNKNOWN for none, and its number. A
+        column of all of a large corpus's words would take longer to make than it is used.
         """
+        sizes = []
+        for one in self.each:
+            known, size = one.numbers[one.numbers != UNKNOWN], LEAST_REMAINDERS
+            while len(distinct(known % size)) < len(known):
+                size *= 2
+            sizes.append(size)
+        size_of = np.array(sizes, np.int64)
+        first = size_of.cumsum() - size_of
+        which, number = np.full(size_of.sum(), UNKNOWN, np.int16), np.full(size_of.sum(), UNKNOWN, np.int64)
         of, place = np.nonzero(self.numbers != UNKNOWN)
-        number = self.numbers[of, place]
-        size = LEAST_REMAINDERS
-        while len(np.unique(of * size + number % size)) < len(number):
-            size *= 2
-        which, known = np.full(len(self) * size, UNKNOWN, np.int16), np.full(len(self) * size, UNKNOWN, np.int64)
-        which[of * size + number % size], known[of * size + number % size] = place, number
-        return size, which, known
+        cell = first[of] + self.numbers[of, place] % size_of[of]
+        which[cell], number[cell] = place, self.numbers[of, place]
+        return size_of - 1, first, which, number
 
     def asks(self, numbers: NDArray[Any], of: Numbers) -> Flags:
         """Whether each word number is one of the question it is `of`."""
-        size, _, known = self._by_remainder
-        return np.asarray(known[of * size + (numbers & (size - 1))] == numbers)
+        mask, first, _, known = self._by_remainder
+        return np.asarray(known[first[of] + (numbers & mask[of])] == numbers)
 
     @cached_property
     def _named(self) -> tuple[Numbers, Numbers]:
@@ -119,18 +124,28 @@ class Questions(Sequence[ReadQuestion]):
         keys = of * size + entity
         return np.asarray(np.append(wanted, -1)[wanted.searchsorted(keys)] == keys)
 
-    def covered(self, words: Words, begin: NDArray[Any], end: NDArray[Any], of: Numbers) -> Flags:
-        """Which words of the question it is `of` occur in each of k ranges of word positions, (k, w)."""
+    def covered(self, numbers: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], of: Numbers) -> Flags:
+        """Which words of the question it is `of` occur in each of k ranges of word numbers, (k, w)."""
+        inside = np.zeros((len(begin), self.numbers.shape[1]), bool)
+        for part in _of_some_words(end - begin):
+            self._cover(inside[part], numbers, begin[part], end[part], of[part])
+        return inside
+
+    def _cover(self, inside: Flags, numbers: NDArray[Any], begin: Numbers, end: Numbers, of: Numbers) -> None:
+        mask, first, which, known = self._by_remainder
         lengths = end - begin
         stops = lengths.cumsum()
-        numbers = words.numbers[np.arange(lengths.sum()) + (end - stops).repeat(lengths)]
-        size, which, known = self._by_remainder
-        place = (numbers & (size - 1)) + (of * size).repeat(lengths)
+        read = numbers[np.arange(lengths.sum()) + (end - stops).repeat(lengths)]
+        place = (read & mask[of].repeat(lengths)) + first[of].repeat(lengths)
         hit = np.flatnonzero(which[place] != UNKNOWN)  # few, so that only these need be compared
-        hit = hit[known[place[hit]] == numbers[hit]]
-        inside = np.zeros((len(begin), self.numbers.shape[1]), bool)
+        hit = hit[known[place[hit]] == read[hit]]
         inside[stops.searchsorted(hit, "right"), which[place[hit]]] = True
-        return inside
+
+
+def _of_some_words(lengths: Numbers) -> Iterator[slice]:
+    """Slices of ranges that have some `TOGETHER` words each: all of long passages would take a hundred MB."""
+    cuts = np.flatnonzero(np.diff(lengths.cumsum() // TOGETHER)) + 1
+    return (slice(*pair) for pair in pairwise([0, *cuts.tolist(), len(lengths)]))
 
 
 def products(rows: Flags, others: Floats, of: Numbers) -> Floats:

@@ -53,7 +53,7 @@ class Found:
         passed: Passed,
         index: Index,
         anchors: int,
-        judged: Sequence[Judged] = (),
+        judged: Sequence[Judged],
     ) -> Found:
         """What the passes of a question found, which links `entities`, and trees of the best of the last pass."""
         pool, (last, paths) = passed[0][0], passed[-1]

@@ -42,7 +42,10 @@ def with_paths(candidates: Candidates, paths: Paths) -> Floats:
 def passes(
     candidates: Candidates, weights: Weights, anchors: int, reached: EdgeTable | None = None
 ) -> Iterator[tuple[Ranked, Paths | None]]:
-    """The pool's ranking, then the ranking after each pass with its paths; none is made without anchors."""
+    """The pool's ranking, then the ranking after each pass with its paths; none is made without anchors.
+
+    Of several questions their chunks are keys (`questions`).
+    """
     reached = reached or EdgeTable(candidates)
     ranked = pool_ranking(candidates, weights.first)
     yield ranked, None

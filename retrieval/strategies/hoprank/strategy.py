@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +33,7 @@ from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
 TOGETHER = 16  # questions side by side: some MB of facts
+LONG = 1000  # characters of a question that is ranked by itself: side by side all take as much as the longest
 FEW = 4  # side by side in the last parts that several processes take
 LEAST = 32  # questions for each process that divides them: a fork takes as long as some ten
 
@@ -107,8 +108,10 @@ class HopRank(Strategy):
         _ = corpus.graph.entity_row  # and all else that is made once: for the first question, before there are forks
         find, numbers = partial(self._found, batch, corpus, reader, os.getpid()), range(len(batch.questions))
         processes = max(min(batch.processes, len(numbers) // LEAST), 1)
+        long = [len(question.text) > LONG for question in batch.questions]
+        parts = [apart for part in _parts(numbers[1:], processes) for apart in _apart(part, long)]
         rankings: dict[int, list[Ranking]] = {}
-        with one_blas_thread(), closing(divided(find, list(_parts(numbers[1:], processes)), processes)) as others:
+        with one_blas_thread(), closing(divided(find, parts, processes)) as others:
             for part, (found, spent) in chain([(-1, find(numbers[:1]))], others):
                 counters.add(spent)
                 with stage(counters, "ranking"):
@@ -137,6 +140,13 @@ class HopRank(Strategy):
         if os.getpid() != here:
             counters.stage_seconds.clear()  # they pass beside those of that process
         return found, counters
+
+
+def _apart(numbers: Sequence[int], long: Sequence[bool]) -> Iterator[Sequence[int]]:
+    """Long questions one by one, and those between them side by side."""
+    for alone, some in groupby(numbers, key=long.__getitem__):
+        part = list(some)
+        yield from ([number] for number in part) if alone else [part]
 
 
 def _parts(numbers: Sequence[int], processes: int) -> Iterator[Sequence[int]]:

@@ -32,7 +32,7 @@ class Surroundings:
         low, high = np.maximum(start - BEFORE, begin[which]), np.minimum(behind + AFTER, end[which])
         starts, ends = np.concatenate([begin, low, behind]), np.concatenate([end, start, high])
         asking = np.concatenate([sentence // size, question, question])
-        covered = questions.covered(words, starts, ends, asking)
+        covered = questions.covered(words.numbers, starts, ends, asking)
         before, after = np.split(covered[len(begin) :], 2)
         self._sentence = questions.open_share(covered[: len(begin)], asking[: len(begin)])[which]
         self._window = questions.open_share(before | after, question)

@@ -95,10 +95,8 @@ def _wording_share(questions: Questions, relations: Relations, edges: Edges, of:
     size = len(relations.other)
     asked, which = np.unique(of * size + edges.relation, return_inverse=True)
     question, relation = np.divmod(asked, max(size, 1))
-    place, owner = expand_ranges(relations.word_start[relation], relations.word_start[relation + 1])
-    covered = np.zeros((len(relation), questions.numbers.shape[1]), bool)
-    row, column = np.nonzero(relations.wording[place][:, None] == questions.numbers[question[owner]])
-    covered[owner[row], column] = True
+    begin, end = relations.word_start[relation], relations.word_start[relation + 1]
+    covered = questions.covered(relations.wording, begin, end, question)
     return questions.open_share(covered, question)[which]
 
 

@@ -34,6 +34,10 @@ def test_parts_are_done_by_several_processes_in_turn() -> None:
     assert 3 == len(done)
     assert os.getpid() in done
     assert min(done.values()) > 1
+    last = time.monotonic() + 10
+    while multiprocessing.active_children():  # forks that sent all are ended, but not waited for
+        assert time.monotonic() < last
+        time.sleep(0.01)
 
 
 def test_a_process_that_is_slow_does_less() -> None:
@@ -78,6 +82,38 @@ def test_what_a_copy_does_not_send_is_done_here(
 
     assert dict.fromkeys(range(4), here) == found
     assert ["a fork of this process did not finish its share of the work; it is done again here"] == caplog.messages
+    assert [] == multiprocessing.active_children()
+
+
+def test_results_that_no_pipe_holds_arrive() -> None:
+    def work(part: int) -> tuple[int, bytes]:
+        time.sleep(0.02)
+        return os.getpid(), bytes([part]) * 3_000_000
+
+    found = dict(divided(work, range(6), 3))
+
+    assert [bytes([part]) * 3_000_000 for part in range(6)] == [found[part][1] for part in range(6)]
+    assert 3 == len({process for process, _ in found.values()})
+
+
+class _Unreadable:
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        return raises, ()
+
+
+def test_what_cannot_be_read_is_done_here(caplog: pytest.LogCaptureFixture) -> None:
+    """And what the same fork sent before it, which says less than its next item would."""
+
+    def work(part: int) -> object:
+        time.sleep(0.05)
+        return _Unreadable() if os.getpid() != here and part > 2 else os.getpid()
+
+    here = os.getpid()
+    found = dict(divided(work, range(6), 2))
+
+    assert list(range(6)) == sorted(found)
+    assert not any(isinstance(one, _Unreadable) for one in found.values())
+    assert 1 == len(caplog.messages)
     assert [] == multiprocessing.active_children()
 
 

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
+from hopbench.retrieval.embedding.base import unit_rows
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import pair_features as features
@@ -19,7 +20,14 @@ from hopbench.retrieval.strategies.hoprank.pairs import LINKED, PARTNERS
 from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
-from hopbench.retrieval.strategies.hoprank.word_vectors import cosines, weighed, weighted_sums, word_vectors
+from hopbench.retrieval.strategies.hoprank.word_vectors import (
+    _in_steps,
+    _unit_steps,
+    cosines,
+    weighed,
+    weighted_sums,
+    word_vectors,
+)
 from hopbench.retrieval.types import Counters, Passage, Question
 
 
@@ -66,6 +74,13 @@ def test_a_sentence_is_the_weighted_sum_of_its_words() -> None:
     )
 
 
+def test_unit_vectors_in_steps_are_those_by_two_roundings() -> None:
+    sums = np.random.default_rng(0).normal(size=(50, 256)) * 300
+    sums[7] = 0.0
+
+    assert _in_steps(unit_rows(sums)).tolist() == _unit_steps(sums).tolist()
+
+
 def of_one(reading: Reading, chunk: int) -> NDArray[np.float64]:
     """How close each of the question's words comes to a word of a chunk, a pair of words after the other."""
     words, asked = reading.corpus.words, reading.question.words
@@ -95,9 +110,9 @@ def test_a_paraphrase_is_read(index: Index) -> None:
     """ "established" is no word of the tiny world: only its meaning leads to the passage that says "founded"."""
     asked = [Question("q", "Who established Geffen Company?")]
     candidates = next(HopRank().candidates(Batch(index, asked), Counters()))
-    place = candidates.question.words.index("established")
-    (words,) = question_vectors(candidates.corpus, [candidates.question])
-    close = Closeness.of(candidates.corpus, candidates.question, np.array([9, 8]), words)
+    place = candidates.questions[0].words.index("established")
+    (words,) = question_vectors(candidates.corpus, [candidates.questions[0]])
+    close = Closeness.of(candidates.corpus, candidates.questions[0], np.array([9, 8]), words)
 
     assert close.chunk[0, place] > LEAST
     assert close.chunk[1, place] == 0.0
@@ -171,6 +186,6 @@ def test_length_is_measured_against_the_corpus(listed: list[ListFacts]) -> None:
 def test_a_corpus_of_stop_words_is_close_to_nothing(tmp_path: Path) -> None:
     index = built_index(plan_of([Passage("a", "", "it is."), Passage("b", "", "that was the.")]), tmp_path)
     candidates = next(HopRank().candidates(Batch(index, ASKED[:1]), Counters()))
-    (words,) = question_vectors(candidates.corpus, [candidates.question])
+    (words,) = question_vectors(candidates.corpus, [candidates.questions[0]])
 
-    assert not Closeness.of(candidates.corpus, candidates.question, np.array([0, 1]), words).chunk.any()
+    assert not Closeness.of(candidates.corpus, candidates.questions[0], np.array([0, 1]), words).chunk.any()

@@ -22,7 +22,9 @@ from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, PATH_FEATURES, path_features
 from hopbench.retrieval.strategies.hoprank.paths import anchor_probabilities
-from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
+from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
+from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
+from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk, _sums
 from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, load, shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
@@ -63,11 +65,11 @@ def test_sentences_of_a_large_corpus_have_the_vectors_of_the_table(
 ) -> None:
     seen, asked = seen_of(index), Question("q", "Where was the director of Ed Wood born?")
     (candidates,) = HopRank().candidates(Batch(index, [asked]), Counters())
-    (words,) = question_vectors(seen, [candidates.question])
+    (words,) = question_vectors(seen, [candidates.questions[0]])
     chunks = np.array([4, 0, 4, 1, 11])
 
     def close() -> list[list[float]]:
-        found = Closeness.of(seen, candidates.question, chunks, words)
+        found = Closeness.of(seen, candidates.questions[0], chunks, words)
         return [found.dense.tolist(), found.dense_open.tolist()]
 
     of_table = close()
@@ -222,7 +224,9 @@ def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.Monkey
 
 
 QUESTIONS = (
+    "the first one, which is ranked by itself",
     "Where was Ada Krell born?",
+    "Did Bo Marn live in Tolva?",
     "who",
     "",
     "Which river flows through the town that Bo Marn and Corin Vell of Tolva left for the Ohio River?",
@@ -231,19 +235,92 @@ QUESTIONS = (
 
 
 @settings(max_examples=10)
-@given(passages=corpora(), stated=st.booleans())
+@given(
+    passages=corpora(),
+    stated=st.booleans(),
+    label=st.sampled_from(["hoprank", "hoprank[depth=1,walked=0,anchors=2]", "hoprank[anchors=0,model=linear]"]),
+)
 def test_side_by_side_and_alone_questions_are_ranked_alike(
-    tmp_path_factory: pytest.TempPathFactory, passages: list[Passage], stated: bool
+    tmp_path_factory: pytest.TempPathFactory, passages: list[Passage], stated: bool, label: str
 ) -> None:
+    """With a pool of few chunks, what edges lead to is no candidate yet, and the second pass has other anchors."""
     triples = [Triple(passages[0].id, "Ada Krell", "born in", "Tolva")] if stated else []
     plan = plan_of(passages, triples=triples, extractor="rules+triples" if stated else "rules")
     index = built_index(plan, tmp_path_factory.mktemp("side"))
 
-    together = ranked(index, *QUESTIONS)
+    together = ranked(index, *QUESTIONS, label=label)
 
     for text, found in zip(QUESTIONS, together, strict=True):
-        (alone,) = ranked(index, text)
+        (alone,) = ranked(index, text, label=label)
         assert repr(alone) == repr(found)
+
+
+def test_long_questions_are_ranked_by_themselves(index: Index) -> None:
+    long = [False, True, False, False, True, True, False]
+
+    assert [[0], [1], [2, 3], [4], [5], [6]] == list(strategy._apart(range(7), long))
+    texts = ["who", *(one.text for one in ASKED), "Who directed Ed Wood? " * 60, ASKED[0].text]
+    assert [len(text) > strategy.LONG for text in texts].count(True) == 1
+    for text, found in zip(texts, ranked(index, *texts), strict=True):
+        assert repr(found) == repr(ranked(index, text)[0])
+
+
+def test_sums_by_key_are_added_in_their_order() -> None:
+    keys, values = np.array([7, 2, 7, 2, 7]), np.array([1e16, 0.5, 1.0, 0.25, -1e16])
+
+    found, sums = _sums(keys, values)
+
+    assert ([2, 7], [0.75, 0.0]) == (found.tolist(), sums.tolist())  # 1e16 + 1 is 1e16
+
+
+def test_walks_side_by_side_are_those_alone(index: Index) -> None:
+    walk = RandomWalk.over(adjacency(Batch(index, []), Counters()), index)
+    starts = [np.array([walk.entities]), np.array([0, walk.entities + 3])]
+    alone = [walk.mass(seeds, np.full(len(seeds), 0.5)) for seeds in starts]
+
+    keys = np.concatenate([seeds + number * walk.nodes for number, seeds in enumerate(starts)])
+    chunks, held, touched = walk.mass(keys, np.full(len(keys), 0.5))
+
+    assert [one + number * len(WORLD) for number, (met, _, _) in enumerate(alone) for one in met] == chunks.tolist()
+    assert [share for _, shares, _ in alone for share in shares] == held.tolist()
+    assert sum(edges for _, _, edges in alone) == touched
+
+
+def test_words_of_several_questions_are_told_apart(index: Index) -> None:
+    """Word numbers that leave the same remainder, a word of two questions, ranges without words, and a long one."""
+    numbers = [np.array([5, 1029, UNKNOWN]), np.array([5]), np.zeros(0, np.int64)]
+    no = [np.zeros(len(one), bool) for one in numbers]
+    questions = Questions(
+        [
+            ReadQuestion(
+                tuple(map(str, one)), one, np.ones(len(one)), np.ones(len(one), np.int64), blank, blank, {}, {}
+            )
+            for one, blank in zip(numbers, no, strict=True)
+        ]
+    )
+    text = np.array([5, 1029, 6, 2053, 1029], np.int32)
+    begin, end, of = np.array([0, 1, 3, 0, 0]), np.array([2, 1, 5, 5, 5]), np.array([0, 0, 0, 1, 2])
+
+    covered = questions.covered(text, begin, end, of)
+
+    assert [
+        [True, True, False],
+        [False] * 3,
+        [False, True, False],
+        [True, False, False],
+        [False] * 3,
+    ] == covered.tolist()
+    assert [True, True, False, False] == questions.asks(np.array([5, 1029, 1029, 6]), np.array([0, 0, 1, 1])).tolist()
+    assert [slice(0, 3), slice(3, 4), slice(4, 5), slice(5, 5)] == parts_of(of, 4)
+
+
+def test_words_in_parts_are_those_at_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    (one,) = HopRank().candidates(Batch(index, ASKED[:1]), Counters())
+    monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.questions.TOGETHER", 7)
+    (again,) = HopRank().candidates(Batch(index, ASKED[:1]), Counters())
+
+    assert one.covered.tolist() == again.covered.tolist()
+    assert one.base.tolist() == again.base.tolist()
 
 
 def test_edges_are_touched_as_often_side_by_side(index: Index) -> None:

@@ -252,7 +252,7 @@ def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Ind
         anew = list_facts(candidates, [*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)])
         assert anew.chunks.tolist() == found.chunks.tolist()
         read = anew.chunks[: found.read]
-        corpus, question, edge = candidates.corpus, candidates.question, anew.edge[: len(read), : len(read)]
+        corpus, question, edge = candidates.corpus, candidates.questions[0], anew.edge[: len(read), : len(read)]
         reading = Reading.of(corpus, question, read, edge, *question_vectors(corpus, [question]))
         few = replace(anew, reading=reading, places=np.arange(len(read)), known={})
         assert tree_features(few).tolist() == tree_features(found).tolist()
