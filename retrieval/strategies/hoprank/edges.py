@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, numbered
 from hopbench.retrieval.support.arithmetic import weighted_sum
 from hopbench.retrieval.support.csr import expand_ranges
 
@@ -50,12 +50,12 @@ class Edges:
     @cached_property
     def anchors(self) -> tuple[Numbers, Numbers]:
         """The distinct anchors, sorted, and which of them each edge leaves, (e,)."""
-        return _places(self.anchor)
+        return numbered(self.anchor)
 
     @cached_property
     def targets(self) -> tuple[Numbers, Numbers]:
         """The distinct targets, sorted, and which of them each edge leads to, (e,)."""
-        return _places(self.target)
+        return numbered(self.target)
 
     def where(self, chosen: NDArray[Any]) -> Edges:
         """Some of the edges."""
@@ -78,11 +78,6 @@ class Edges:
     def joined(cls, *parts: Edges) -> Edges:
         """Edges of several parts, in their order."""
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
-
-
-def _places(chunks: Numbers) -> tuple[Numbers, Numbers]:
-    different = distinct(chunks)
-    return different, different.searchsorted(chunks)
 
 
 def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, distinct
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, numbered
 from hopbench.retrieval.support.csr import expand_ranges
 
 
@@ -22,7 +20,7 @@ class ListedWords:
     `first` (k + 1,) are offsets of the chunks into them.
     """
 
-    distinct: NDArray[Any]
+    distinct: Numbers
     word: Numbers
     owner: Numbers
     sentences: Numbers
@@ -35,9 +33,7 @@ class ListedWords:
         sentences, _ = expand_ranges(begin, end)
         first = np.concatenate([[0], (end - begin).cumsum()])
         positions, owner = expand_ranges(*words.of_sentences(sentences))
-        numbers = words.numbers[positions]
-        different = distinct(numbers)
-        return cls(different, different.searchsorted(numbers), owner, sentences, first)
+        return cls(*numbered(words.numbers[positions]), owner, sentences, first)
 
     @cached_property
     def chunk(self) -> Numbers:

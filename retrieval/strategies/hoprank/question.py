@@ -66,8 +66,12 @@ class ReadQuestion:
         return telling[first], telling[second]
 
     def asks(self, numbers: NDArray[Any]) -> Flags:
-        """Whether each word number is one of the question's."""
-        return np.asarray((numbers[:, None] == self.numbers).any(axis=1))
+        """Whether each word number, which ascend, is one of the question's."""
+        found = np.zeros(len(numbers), bool)
+        if len(numbers):
+            place = np.minimum(numbers.searchsorted(self.numbers), len(numbers) - 1)
+            found[place[numbers[place] == self.numbers]] = True
+        return found
 
     def share(self, covered: Flags | Floats) -> Floats:
         """Σ idf of the covered words / Σ idf of all, (k,); a word may be covered in part."""

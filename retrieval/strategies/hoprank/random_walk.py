@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from hopbench.retrieval.index import Arrays, Index
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, grouped
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.traversal.whole_walk import transitions
@@ -68,12 +68,8 @@ class RandomWalk:
 
 def _sums(keys: Numbers, values: Floats) -> tuple[Numbers, Floats]:
     """The distinct keys, sorted, and the sum of the values of each, added in their order."""
-    bits = len(keys).bit_length()
-    ordered = (keys << bits) | np.arange(len(keys))  # numpy sorts numbers in a fifth of the time that argsort takes
-    ordered.sort()
-    order, ordered = ordered & ((1 << bits) - 1), ordered >> bits
-    first = np.diff(ordered, prepend=-1) != 0
-    return ordered[first], np.bincount(first.cumsum() - 1, values[order]).astype(np.float64)
+    different, places, group = grouped(keys)
+    return different, np.bincount(group, values[places]).astype(np.float64)
 
 
 def _arrays(graph: Adjacency) -> Arrays:

@@ -8,7 +8,7 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import Edges
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct, numbered
 
 BEFORE, AFTER = 6, 4  # words
 
@@ -26,8 +26,7 @@ class Surroundings:
         self._used, question, mention = used[placed], question[placed], mention[placed]
         start, behind = mentions.start[mention], mentions.start[mention] + mentions.length[mention]
         home = question * size + candidates.corpus.texts.sentence[mention]
-        sentence = distinct(home)
-        which = sentence.searchsorted(home)
+        sentence, which = numbered(home)
         begin, end = words.of_sentences(sentence % size)
         low, high = np.maximum(start - BEFORE, begin[which]), np.minimum(behind + AFTER, end[which])
         starts, ends = np.concatenate([begin, low, behind]), np.concatenate([end, start, high])

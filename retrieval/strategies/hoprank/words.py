@@ -30,6 +30,28 @@ def distinct(values: NDArray[Any]) -> Numbers:
     return ordered.compress(first)
 
 
+def grouped(values: NDArray[Any]) -> tuple[Numbers, Numbers, Numbers]:
+    """The distinct values, sorted; then the places of all by value, and which of the distinct each of these has.
+
+    Of whole numbers from 0 on, such that one with a place fits 63 bits: NumPy sorts those in a fifth of the time that
+    argsort takes, and a search for each among the distinct ones waits for mispredicted branches.
+    """
+    bits = len(values).bit_length()
+    ordered = (values.astype(np.int64) << bits) | np.arange(len(values))
+    ordered.sort()
+    places, ordered = ordered & ((1 << bits) - 1), ordered >> bits
+    first = np.diff(ordered, prepend=-1) != 0
+    return ordered[first], places, first.cumsum() - 1
+
+
+def numbered(values: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """The distinct values, sorted, and which of them each is: `np.unique` with its inverse, for such as `grouped`."""
+    different, places, group = grouped(values)
+    which = np.empty(len(values), np.int64)
+    which[places] = group
+    return different, which
+
+
 def columns(values: Sequence[Floats]) -> Floats:
     """Arrays (k,) as the columns of a matrix."""
     return np.array(values).T.copy()
