@@ -95,7 +95,7 @@ class _Fork:
             self._process = begun_copy(partial(_send, work, sends))
 
     def sent(self, last: float) -> Sequence[Any]:
-        """What came of it until a time of the monotonic clock: nothing where the work failed or takes longer."""
+        """What was sent and can be read until a time of the monotonic clock; nothing where the work failed."""
         found: list[Any] = []
         with suppress(Exception):  # whatever it is: the work is done again, with errors of its own
             count = self._received(last)
