@@ -16,7 +16,8 @@ from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit
 from hopbench.eval.training.trees import TreeTrainer
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.contributions import Scores
-from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE, EdgeModel
+from hopbench.retrieval.strategies.hoprank.edge_model import EdgeModel
+from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_names
 from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts
+from hopbench.retrieval.strategies.hoprank.closeness import question_vectors
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.pool import CandidatePool
@@ -35,6 +37,11 @@ class Candidates:
         self._row = Lookup(np.zeros(0, np.int64), np.zeros(0, np.int64), otherwise=-1)
         self._together: Sequence[Floats] = ()
         self.rows(pool.chunks)
+
+    @cached_property
+    def word_vectors(self) -> Sequence[NDArray[np.int16]]:
+        """The vectors of each question's words, (w, 256)."""
+        return question_vectors(self.corpus, self.questions)
 
     def rows(self, keys: NDArray[Any]) -> Numbers:
         """The rows of chunks; those that are no candidates yet are added."""

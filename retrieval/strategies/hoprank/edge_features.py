@@ -106,7 +106,7 @@ def rarity(facts: EdgeFacts) -> Floats:
 
 def asked(facts: EdgeFacts) -> Floats:
     """1 where the question names the entity."""
-    return facts.candidates.questions.name(facts.edges.entity, facts.of).astype(np.float64)
+    return facts.candidates.questions.names(facts.edges.entity, facts.of).astype(np.float64)
 
 
 def target_dense(facts: EdgeFacts) -> Floats:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, numbered
-from hopbench.retrieval.support.arithmetic import weighted_sum
+from hopbench.retrieval.strategies.hoprank.words import Numbers, numbered
 from hopbench.retrieval.support.csr import expand_ranges
 
 FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
@@ -184,15 +183,3 @@ def _edges(
     nothing = np.full(len(anchor), NOWHERE)
     number = np.full(len(anchor), kind)
     return Edges(anchor, target, number, entity, mention, nothing if far is None else far, fan, nothing)
-
-
-@dataclass(frozen=True, eq=False)
-class EdgeModel:
-    """A logistic model of one kind of edge: P(target is evidence) = σ(weights · features + bias)."""
-
-    weights: Floats
-    bias: float
-
-    def logit(self, features: Floats) -> Floats:
-        """The argument of σ for features (e, f), of which the model knows the first."""
-        return weighted_sum(features[:, : len(self.weights)], self.weights) + self.bias

@@ -8,12 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.chains import Chains
-from hopbench.retrieval.strategies.hoprank.closeness import question_vectors
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.list_columns import TOP, ListColumns
@@ -136,30 +134,17 @@ class ListFacts(ListColumns):
         )
 
 
-def list_facts(
-    candidates: Candidates,
-    passed: Sequence[tuple[Ranked, Paths | None]],
-    number: int = 0,
-    asked: NDArray[np.int16] | None = None,
-) -> ListFacts:
-    """The facts about one of the candidates' questions after the last of its passes, which must have followed paths.
-
-    `asked` (w, 256) are the vectors of the question's words, made here where they are not given.
-    """
+def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | None]], number: int = 0) -> ListFacts:
+    """The facts about one of the candidates' questions after the last of its passes, which must have followed paths."""
     (pool, _), (first, _), (last, paths) = passed[0], passed[1], passed[-1]
     if paths is None:
         raise ValueError("trees order candidates of a pass over paths; this one followed none")
     order = np.argsort(-last.scores, kind="stable")[:LISTED]
     chunks = last.chunks[order]
     into = paths.best[order]
-    reached = into != NOWHERE
-    best = np.zeros((len(chunks), len(EDGE_FEATURES)))
-    best[reached] = paths.edge_features[into[reached], : len(EDGE_FEATURES)]
     edge, anchor = _edges_between(chunks, paths)
     corpus, question = candidates.corpus, candidates.questions[number]
     rows = candidates.rows(chunks + number * corpus.chunks)
-    if asked is None:
-        (asked,) = question_vectors(corpus, [question])
     read = chunks[:READ]
     vectors = corpus.vectors[read].astype(np.float64)
     return ListFacts(
@@ -173,12 +158,12 @@ def list_facts(
         edge=edge,
         anchor=anchor,
         own=corpus.mentions.own[chunks],
-        best=best,
+        best=_of_best(paths.edge_features[:, : len(EDGE_FEATURES)], into),
         best_anchor=_of_best(paths.anchor_probability, into),
         best_edge=_of_best(paths.probability, into),
         cosine=(vectors @ candidates.vectors[number].astype(np.float64)).round(COSINE_DECIMALS),
         alike=(vectors @ vectors.T).round(COSINE_DECIMALS),
-        reading=Reading.of(corpus, question, read, edge[: len(read), : len(read)], asked),
+        reading=Reading.of(corpus, question, read, edge[: len(read), : len(read)], candidates.word_vectors[number]),
         places=np.arange(len(read)),
     )
 
@@ -196,7 +181,7 @@ def _edges_between(chunks: Numbers, paths: Paths) -> tuple[Floats, Flags]:
 
 def _of_best(values: Floats, into: Numbers) -> Floats:
     """The values of edges, 0 where there is none."""
-    found = np.zeros(len(into))
+    found = np.zeros((len(into), *values.shape[1:]))
     found[into != NOWHERE] = values[into[into != NOWHERE]]
     return found
 

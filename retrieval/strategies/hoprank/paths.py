@@ -9,7 +9,8 @@ import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, facts_of
-from hopbench.retrieval.strategies.hoprank.edges import EdgeModel, Edges, edges_from
+from hopbench.retrieval.strategies.hoprank.edge_model import EdgeModel
+from hopbench.retrieval.strategies.hoprank.edges import Edges, edges_from
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.path_features import path_features
@@ -101,14 +102,10 @@ class EdgeTable:
         if len(new):
             self._asked = np.concatenate([self._asked, new])
             edges, values = self._read(new)
-            self.edges = Edges.joined(self.edges, edges) if len(self.edges) else edges
+            self.edges = Edges.joined(self.edges, edges)
             self.features = np.concatenate([self.features, values])
-        several = len(self._candidates.questions) > 1
-        if len(anchors) == len(self._asked) and not several:
-            return self.edges, self.features
         chosen = np.flatnonzero(Lookup.marks(np.sort(anchors))[self.edges.anchor])
-        if several:
-            chosen = chosen[(self.edges.anchor[chosen] // self._candidates.corpus.chunks).argsort(kind="stable")]
+        chosen = chosen[(self.edges.anchor[chosen] // self._candidates.corpus.chunks).argsort(kind="stable")]
         return self.edges.where(chosen), self.features[chosen]
 
     def _read(self, anchors: Numbers) -> tuple[Edges, Floats]:

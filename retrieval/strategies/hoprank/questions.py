@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.question import TINY, TOGETHER, UNKNOWN, ReadQuestion, in_parts
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
 from hopbench.retrieval.support.arithmetic import shares, summed
@@ -111,18 +112,12 @@ class Questions(Sequence[ReadQuestion]):
         mask, first, _, known = self._by_remainder
         return np.asarray(known[first[of] + (numbers & mask[of])] == numbers)
 
-    @cached_property
-    def _named(self) -> tuple[Numbers, Numbers]:
-        named = [np.array(list(one.entities), np.int64) for one in self.each]
-        return np.arange(len(self)).repeat([len(one) for one in named]), np.concatenate(named)
-
-    def name(self, entity: NDArray[Any], of: Numbers) -> Flags:
+    def names(self, entity: NDArray[Any], of: Numbers) -> Flags:
         """Whether the question it is `of` names each entity."""
-        question, named = self._named
-        size = max(int(named.max(initial=0)), int(entity.max(initial=0))) + 1
-        wanted = np.sort(question * size + named)
-        keys = of * size + entity
-        return np.asarray(np.append(wanted, -1)[wanted.searchsorted(keys)] == keys)
+        named = [(number, one) for number, question in enumerate(self.each) for one in question.entities]
+        question, wanted = np.array(named, np.int64).reshape(-1, 2).T
+        size = max(wanted.max(initial=0), entity.max(initial=0)) + 1
+        return np.asarray(Lookup.marks(np.sort(question * size + wanted))[of * size + entity])
 
     def covered(self, numbers: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], of: Numbers) -> Flags:
         """Which words of the question it is `of` occur in each of k ranges of word numbers, (k, w)."""

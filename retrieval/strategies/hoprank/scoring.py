@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, groupby
+from itertools import groupby
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.closeness import question_vectors
 from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, ListFacts, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features
 from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
@@ -87,8 +86,7 @@ def judged(candidates: Candidates, asked: Sequence[Passed], weights: Weights) ->
     """
     if not weights.trees.trees or not all(passed[-1][1] for passed in asked):
         return [[] for _ in asked]
-    words = question_vectors(candidates.corpus, candidates.questions)
-    lists = [list_facts(candidates, *one) for one in zip(asked, count(), words, strict=False)]
+    lists = [list_facts(candidates, passed, number) for number, passed in enumerate(asked)]
     first = _judged_by(lists, weights.trees)
     if not weights.second_trees.trees:
         return [[one] for one in first]

@@ -114,7 +114,7 @@ def from_asked(facts: TripleFacts) -> Floats:
     """1 where the question names the relation's near end."""
     edges, mentions = facts.edges, facts.candidates.corpus.mentions
     near = near_entities(edges, mentions)
-    return facts.candidates.questions.name(near, facts.of).astype(np.float64)
+    return facts.candidates.questions.names(near, facts.of).astype(np.float64)
 
 
 def from_title(facts: TripleFacts) -> Floats:

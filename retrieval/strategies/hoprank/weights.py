@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank import tree_json
-from hopbench.retrieval.strategies.hoprank.edges import EdgeModel
+from hopbench.retrieval.strategies.hoprank.edge_model import EdgeModel
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.words import Floats
 from hopbench.retrieval.support.errors import InputError

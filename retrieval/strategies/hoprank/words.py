@@ -100,11 +100,11 @@ class Words:
                 sentence_start.append(len(numbers))
             chunk_start.append(len(sentence_start) - 1)
         starts = np.array(sentence_start, np.int64), np.array(chunk_start, np.int64)
-        numbered = np.array(numbers, np.int32)
-        frequency = _frequency(numbered, starts[0][starts[1]], len(vocabulary))
+        of_words = np.array(numbers, np.int32)
+        frequency = _frequency(of_words, starts[0][starts[1]], len(vocabulary))
         return cls(
             vocabulary,
-            numbered,
+            of_words,
             np.array(capital, np.bool_),
             *starts,
             frequency,
@@ -116,8 +116,8 @@ class Words:
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Words:
         """The words whose `arrays` these are."""
         spelled = arrays["vocabulary"].tobytes().decode().split("\n")
-        numbered = {word: number for number, word in enumerate(spelled)} if len(arrays["idf"]) else {}
-        return cls(numbered, **{name: arrays[name] for name in cls._ARRAYS})
+        vocabulary = {word: number for number, word in enumerate(spelled)} if len(arrays["idf"]) else {}
+        return cls(vocabulary, **{name: arrays[name] for name in cls._ARRAYS})
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The words as arrays by name, the vocabulary as UTF-8 lines."""

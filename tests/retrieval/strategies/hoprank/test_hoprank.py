@@ -1,8 +1,7 @@
-"""hoprank as a whole: words, mentions, the walk, path values, weights, hits, and corpora of every kind."""
+"""hoprank as a whole: words, mentions, the walk, path values, hits, and corpora of every kind."""
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import pairwise
 from pathlib import Path
@@ -15,21 +14,17 @@ from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora,
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.kept import KeptSearch
-from hopbench.retrieval.strategies.hoprank import HopRank, corpus, strategy
+from hopbench.retrieval.strategies.hoprank import HopRank, corpus
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness, question_vectors
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, PATH_FEATURES, path_features
 from hopbench.retrieval.strategies.hoprank.paths import anchor_probabilities
-from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
-from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
-from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk, _sums
-from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, load, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
+from hopbench.retrieval.strategies.hoprank.weights import feature_names
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
-from hopbench.retrieval.support import divided
-from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
 from hopbench.retrieval.types import Chunk, Counters, Passage, Question, Ranking, Triple
@@ -209,140 +204,6 @@ def test_two_runs_say_the_same_and_count_the_same(index: Index) -> None:
     assert sum(pools) == spent[0].observed["chunks in the pool"]
 
 
-@pytest.mark.parametrize("label", ["hoprank", "hoprank[model=linear]"])
-def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
-    monkeypatch.setattr(strategy, "LEAST", 2)
-    monkeypatch.setattr(divided, "usable_processors", lambda: 3)
-    monkeypatch.setattr(divided._log, "warning", pytest.fail)  # a share that is done again here
-    asked = [Question(f"{place}-{one.id}", one.text) for place in range(3) for one in ASKED]
-    one, several = Counters(), Counters()
-    alone = make(label).rank(Batch(index, asked), one)
-    shared = make(label).rank(Batch(index, asked, processes=3), several)
-
-    assert list(map(repr, alone)) == list(map(repr, shared))
-    assert one == several
-
-
-QUESTIONS = (
-    "the first one, which is ranked by itself",
-    "Where was Ada Krell born?",
-    "Did Bo Marn live in Tolva?",
-    "who",
-    "",
-    "Which river flows through the town that Bo Marn and Corin Vell of Tolva left for the Ohio River?",
-    "Zyzzyva quux?",
-)
-
-
-@settings(max_examples=10)
-@given(
-    passages=corpora(),
-    stated=st.booleans(),
-    label=st.sampled_from(["hoprank", "hoprank[depth=1,walked=0,anchors=2]", "hoprank[anchors=0,model=linear]"]),
-)
-def test_side_by_side_and_alone_questions_are_ranked_alike(
-    tmp_path_factory: pytest.TempPathFactory, passages: list[Passage], stated: bool, label: str
-) -> None:
-    """With a pool of few chunks, what edges lead to is no candidate yet, and the second pass has other anchors."""
-    triples = [Triple(passages[0].id, "Ada Krell", "born in", "Tolva")] if stated else []
-    plan = plan_of(passages, triples=triples, extractor="rules+triples" if stated else "rules")
-    index = built_index(plan, tmp_path_factory.mktemp("side"))
-
-    together = ranked(index, *QUESTIONS, label=label)
-
-    for text, found in zip(QUESTIONS, together, strict=True):
-        (alone,) = ranked(index, text, label=label)
-        assert repr(alone) == repr(found)
-
-
-def test_long_questions_are_ranked_by_themselves(index: Index) -> None:
-    long = [False, True, False, False, True, True, False]
-
-    assert [[0], [1], [2, 3], [4], [5], [6]] == list(strategy._apart(range(7), long))
-    texts = ["who", *(one.text for one in ASKED), "Who directed Ed Wood? " * 60, ASKED[0].text]
-    assert [len(text) > strategy.LONG for text in texts].count(True) == 1
-    for text, found in zip(texts, ranked(index, *texts), strict=True):
-        assert repr(found) == repr(ranked(index, text)[0])
-
-
-def test_sums_by_key_are_added_in_their_order() -> None:
-    keys, values = np.array([7, 2, 7, 2, 7]), np.array([1e16, 0.5, 1.0, 0.25, -1e16])
-
-    found, sums = _sums(keys, values)
-
-    assert ([2, 7], [0.75, 0.0]) == (found.tolist(), sums.tolist())  # 1e16 + 1 is 1e16
-
-
-def test_walks_side_by_side_are_those_alone(index: Index) -> None:
-    walk = RandomWalk.over(adjacency(Batch(index, []), Counters()), index)
-    starts = [np.array([walk.entities]), np.array([0, walk.entities + 3])]
-    alone = [walk.mass(seeds, np.full(len(seeds), 0.5)) for seeds in starts]
-
-    keys = np.concatenate([seeds + number * walk.nodes for number, seeds in enumerate(starts)])
-    chunks, held, touched = walk.mass(keys, np.full(len(keys), 0.5))
-
-    assert [one + number * len(WORLD) for number, (met, _, _) in enumerate(alone) for one in met] == chunks.tolist()
-    assert [share for _, shares, _ in alone for share in shares] == held.tolist()
-    assert sum(edges for _, _, edges in alone) == touched
-
-
-def test_words_of_several_questions_are_told_apart(index: Index) -> None:
-    """Word numbers that leave the same remainder, a word of two questions, ranges without words, and a long one."""
-    numbers = [np.array([5, 1029, UNKNOWN]), np.array([5]), np.zeros(0, np.int64)]
-    no = [np.zeros(len(one), bool) for one in numbers]
-    questions = Questions(
-        [
-            ReadQuestion(
-                tuple(map(str, one)), one, np.ones(len(one)), np.ones(len(one), np.int64), blank, blank, {}, {}
-            )
-            for one, blank in zip(numbers, no, strict=True)
-        ]
-    )
-    text = np.array([5, 1029, 6, 2053, 1029], np.int32)
-    begin, end, of = np.array([0, 1, 3, 0, 0]), np.array([2, 1, 5, 5, 5]), np.array([0, 0, 0, 1, 2])
-
-    covered = questions.covered(text, begin, end, of)
-
-    assert [
-        [True, True, False],
-        [False] * 3,
-        [False, True, False],
-        [True, False, False],
-        [False] * 3,
-    ] == covered.tolist()
-    assert [True, True, False, False] == questions.asks(np.array([5, 1029, 1029, 6]), np.array([0, 0, 1, 1])).tolist()
-    assert [slice(0, 3), slice(3, 4), slice(4, 5), slice(5, 5)] == parts_of(of, 4)
-
-
-def test_words_in_parts_are_those_at_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    (one,) = HopRank().candidates(Batch(index, ASKED[:1]), Counters())
-    monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.questions.TOGETHER", 7)
-    (again,) = HopRank().candidates(Batch(index, ASKED[:1]), Counters())
-
-    assert one.covered.tolist() == again.covered.tolist()
-    assert one.base.tolist() == again.base.tolist()
-
-
-def test_edges_are_touched_as_often_side_by_side(index: Index) -> None:
-    together, alone = Counters(), Counters()
-    make("hoprank").rank(Batch(index, ASKED), together)
-    for one in ASKED:
-        make("hoprank").rank(Batch(index, [one]), alone)
-
-    assert together.edges_touched == alone.edges_touched
-    assert together.observed["chunks in the pool"] == alone.observed["chunks in the pool"]
-
-
-@given(count=st.integers(0, 1000), processes=st.integers(1, 4))
-def test_questions_are_ranked_in_parts(count: int, processes: int) -> None:
-    parts = list(strategy._parts(range(count), processes))
-
-    assert list(range(count)) == [number for part in parts for number in part]
-    assert all(len(part) == strategy.TOGETHER for part in parts[:-1]) or processes > 1
-    assert all(strategy.FEW <= len(part) <= strategy.TOGETHER for part in parts[:-1])
-    assert [] == parts or len(parts[-1]) <= strategy.TOGETHER
-
-
 def test_without_anchors_no_edge_is_followed(index: Index) -> None:
     for ranking in ranked(index, *(one.text for one in ASKED), label="hoprank[anchors=0]"):
         assert all(not hit.path for hit in ranking.hits)
@@ -400,73 +261,3 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
     hits = {hit.chunk_id: hit for hit in ranking.hits}
 
     assert ["e:tim burton", "p02"] == [step.target for step in hits["p02"].path]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda content: content["features"]["base"].reverse(), "other base features"),
-        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/4'"),
-        (lambda content: content["first"].pop(), r"holds \[11, 17"),
-        (lambda content: content.update(passes=[]), "no pass"),
-        (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),
-        (lambda content: content["edges"][0].update(bias="x"), "no weights file"),
-        (lambda content: content["first"].__setitem__(0, math.nan), "not finite"),
-        (lambda content: content["passes"][0].__setitem__(3, -1e308), r"the number 1e\+308, 1,000,000 is allowed"),
-        (lambda content: content.pop("features"), "no weights file"),
-        (lambda content: content.update(provenance=None), "provenance is no object"),
-        (lambda content: content["provenance"].update(learned_from=[]), "provenance is no object"),
-        (lambda content: content["provenance"].update(learned_from={"one": 1}), "provenance is no object"),
-    ],
-    ids=[
-        *["names", "schema", "length", "no pass", "nested", "text", "nan", "huge", "lacking"],
-        *["no provenance", "no sets", "no set"],
-    ],
-)
-def test_weights_for_something_else_are_refused(tmp_path: Path, spoil: object, message: str) -> None:
-    content = json.loads(to_json(shipped()))
-    spoil(content)  # type: ignore[operator]
-    file = tmp_path / "weights.json"
-    file.write_text(json.dumps(content), encoding="utf-8")
-
-    with pytest.raises(InputError, match=message):
-        HopRank(weights=str(file)).coefficients()
-
-
-def test_a_weights_file_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match=r"hoprank.weights = 'nowhere.json' cannot be read"):
-        HopRank(weights="nowhere.json").coefficients()
-
-
-def test_a_strategy_ranks_by_the_weights_that_it_read_first(tmp_path: Path) -> None:
-    file = tmp_path / "weights.json"
-    file.write_text(to_json(shipped()), encoding="utf-8")
-    strategy = HopRank(weights=str(file))
-    assert shipped().digest == strategy.identity()["weights"]
-    assert load(str(file)) is load(str(file))  # read once
-
-    file.write_text("{}", encoding="utf-8")
-    assert shipped().digest == strategy.identity()["weights"]
-    with pytest.raises(InputError, match="no weights file"):
-        HopRank(weights=str(file)).coefficients()
-
-
-def test_weights_survive_their_file_and_decide_the_identity(tmp_path: Path) -> None:
-    again = from_json(to_json(shipped()), "again")
-    assert to_json(shipped()) == to_json(again)
-    assert shipped().digest == again.digest
-
-    content = json.loads(to_json(shipped()))
-    content["first"][0] += 1.0
-    other = from_json(json.dumps(content), "other")
-    assert shipped().digest != other.digest
-    assert {**HopRank().spec(), "weights": shipped().digest} == HopRank().identity()
-
-
-def test_the_shipped_weights_fit_this_version_and_say_where_they_come_from() -> None:
-    provenance = shipped().provenance
-
-    sets = {"2wiki-train500", "2wiki-train618", "hotpotqa-train200", "hotpotqa-train1046"}
-    assert {"base", "edge", "triple", "path", "kinds", "trees"} == set(feature_names())
-    assert {*sets, "musique-train100", "musique-train940"} == set(provenance["learned_from"])
-    assert {"tune"} == {one["role"] for one in provenance["learned_from"].values()}
