@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -89,18 +89,25 @@ class LexicalIndex:
         scores = np.round(self._index.get_scores(known), COSINE_DECIMALS)
         return np.asarray(scores, np.float64)
 
-    def scores_of(self, question: str, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """`scores` of some chunks, from their places in the tokens' postings: no array of all chunks is made."""
-        scores = np.zeros(len(rows), np.float32)
-        if known := self._known(question):
-            index = self._index.scores
+    def scorer(self, question: str) -> Callable[[NDArray[np.integer[Any]]], NDArray[np.float64]]:
+        """`scores` of any chunks, (k,), from their places in the tokens' postings: no array of all chunks is made."""
+        known = self._known(question)
+        index = self._index.scores if known else {}
+        tokens = self._index.get_tokens_ids(known) if known else ()
+        postings = [tuple(index["indptr"][token : token + 2].tolist()) for token in tokens]
+
+        def scores_of(rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+            scores, places = np.zeros(len(rows), np.float32), np.empty((len(postings), len(rows)), np.int64)
+            if not postings:
+                return scores.astype(np.float64)
             wanted = rows.astype(index["indices"].dtype)  # of another type, searchsorted would copy all postings
-            for token in self._index.get_tokens_ids(known):  # float32 sums in the order of `get_scores`
-                part = slice(int(index["indptr"][token]), int(index["indptr"][token + 1]))
-                chunks = index["indices"][part]
-                places = np.minimum(chunks.searchsorted(wanted), len(chunks) - 1)
-                scores += np.where(chunks[places] == wanted, index["data"][part][places], np.float32(0.0))
-        return np.asarray(np.round(scores, COSINE_DECIMALS), np.float64)
+            for place, (begin, end) in zip(places, postings, strict=True):
+                np.add(index["indices"][begin : end - 1].searchsorted(wanted), begin, out=place)  # the last if beyond
+            for of_token in np.where(index["indices"][places] == wanted, index["data"][places], np.float32(0.0)):
+                scores += of_token  # float32 sums in the order of `get_scores`
+            return np.asarray(np.round(scores, COSINE_DECIMALS), np.float64)
+
+        return scores_of
 
     def sharing(self, texts: Sequence[str], most: int) -> list[NDArray[np.intp]]:
         """For each text the chunks that have one of its tokens which at most `most` chunks have, a chunk once a token.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +55,7 @@ def candidate_pool(
     walk = met // corpus.chunks
     near = _best(held, walk, walked)
     link = _links(corpus, questions)
-    bm25 = [partial(batch.index.lexical.scores_of, batch.questions[number].text) for number in numbers]
+    bm25 = [batch.index.lexical.scorer(batch.questions[number].text) for number in numbers]
     found = [_keys([one.rows[:depth] for one in ranking], corpus.chunks) for ranking in (lexical, dense)]
     scales = Scales(
         bm25=np.array([one.scores.max(initial=0.0) for one in lexical]),

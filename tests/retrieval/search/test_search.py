@@ -112,7 +112,7 @@ def test_bm25_scores_a_question_the_same_in_any_company() -> None:
 def test_bm25_of_some_chunks_is_that_of_all(question: str) -> None:
     index, rows = LexicalIndex(CONTENTS), np.array([4, 0, 2, 3])
 
-    assert index.scores(question)[rows].tolist() == index.scores_of(question, rows).tolist()
+    assert index.scores(question)[rows].tolist() == index.scorer(question)(rows).tolist()
 
 
 def test_chunks_that_share_a_rare_word() -> None:
