@@ -6,7 +6,7 @@ model, whatever embeds the passages: they need no context, so the words of a cor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -19,8 +19,6 @@ from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.word_vectors import (
     DIMENSION,
     cosines,
-    on_weight_grid,
-    sums_of,
     weighed,
     word_vectors,
 )
@@ -50,26 +48,26 @@ class Closeness:
         read = ListedWords.of(corpus.words, chunks)
         telling = ~corpus.words.stop[read.distinct]
         vectors = corpus.texts.word_vectors[read.distinct[telling]]
-        row, near = _alike(question, asked, read, telling, vectors)
+        both = weighed(asked, np.array([question.idf, question.open_idf]))
+        alike, of_both = np.split(cosines(vectors, np.concatenate([asked, both])), [len(asked)], axis=1)
+        row, near = _near(question, read, telling, alike)
         met = np.flatnonzero(row != UNKNOWN)
         sentence = np.zeros((len(read.sentences), len(question.numbers)))
         if len(met):
             of_sentence = read.owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
             sentence[of_sentence[begins]] = np.maximum.reduceat(near[row[met]], begins)
-        dense = cosines(_sentence_vectors(corpus.texts, read, telling, vectors), _weighed(question, asked))
-        return cls(read, sentence, read.best(sentence), *dense.T.astype(np.float64))
+        return cls(read, sentence, read.best(sentence), *_of_sentences(corpus.texts, read, telling, of_both))
 
 
-def _alike(
-    question: ReadQuestion, asked: NDArray[np.int16], read: ListedWords, telling: Flags, vectors: NDArray[np.int16]
+def _near(
+    question: ReadQuestion, read: ListedWords, telling: Flags, alike: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], Floats]:
     """For the words read (t,) a row of the second array each, UNKNOWN where no word of the question is near.
 
     Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Stop words are near none:
-    `telling` (m,) are the others of the distinct words, which have these `vectors`.
+    `telling` (m,) are the others of the distinct words, which have the cosines `alike`.
     """
-    alike = cosines(vectors, asked)
     near = np.flatnonzero(alike.max(axis=1, initial=0.0) >= LEAST)
     values = (np.rint(alike[near] * STEPS) / STEPS).astype(np.float64)
     values[values < LEAST] = 0.0
@@ -80,20 +78,18 @@ def _alike(
     return row[read.word], np.minimum(np.maximum(values, same), 1.0)
 
 
-def _sentence_vectors(texts: Texts, read: ListedWords, telling: Flags, vectors: NDArray[np.int16]) -> NDArray[np.int16]:
-    """The words of each sentence by their idf, stop words aside, (s, 256)."""
-    if texts.few_sentences:
-        return texts.table[read.sentences]
-    weighing = np.flatnonzero(telling[read.word])
-    word = read.word[weighing]
-    weight = on_weight_grid(texts.word_weights[read.distinct])[word]
-    start = read.owner[weighing].searchsorted(np.arange(len(read.sentences) + 1))
-    return sums_of(vectors, weight, (telling.cumsum() - 1)[word], start)
+def _of_sentences(texts: Texts, read: ListedWords, telling: Flags, cosines_: NDArray[np.float32]) -> Iterator[Floats]:
+    """The cosines of sentences, (s,), with vectors with which telling words have these cosines (u, m), for each of m.
 
-
-def _weighed(question: ReadQuestion, asked: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Two vectors, (2, 256): the question's words by their idf, and the open ones."""
-    return weighed(asked, np.array([question.idf, question.open_idf]))
+    A sentence's vector is the sum of its words' by their weights. So is its product with another: these sums are exact.
+    """
+    lengths = texts.sentence_lengths[read.sentences]
+    lengths[lengths == 0.0] = 1.0  # no words, or stop words alone
+    weights = texts.word_weights[read.distinct[telling]]
+    for column in cosines_.T:
+        of_word = np.zeros(len(telling))
+        of_word[telling] = weights * column
+        yield np.bincount(read.owner, of_word[read.word], len(lengths)) / lengths
 
 
 def question_vectors(corpus: CorpusIndex, questions: Sequence[ReadQuestion]) -> list[NDArray[np.int16]]:

@@ -16,15 +16,14 @@ from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, locate
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
-from hopbench.retrieval.strategies.hoprank.word_vectors import weighted_sums, word_vectors
+from hopbench.retrieval.strategies.hoprank.word_vectors import lengths, on_weight_grid, word_vectors
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import log
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
 
-VERSION = "texts-1"  # of what is kept in files: it grows with each change of what is read of the texts
-_DERIVED = ("word_vectors", "sentence", "in_title", "table")  # properties of `Texts` that are kept as well
-KEPT_SENTENCES = 1_000_000  # of whose vectors a table is kept, 0.5 kB each; of more, a question's are made anew: 1 ms
+VERSION = "texts-2"  # of what is kept in files: it grows with each change of what is read of the texts
+_DERIVED = ("word_vectors", "sentence", "in_title", "sentence_lengths")  # properties of `Texts` that are kept as well
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +41,9 @@ class Texts:
         return found
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything as arrays by name; the table of sentence vectors only where it is kept."""
-        derived = {name: getattr(self, name) for name in _DERIVED[: None if self.few_sentences else -1]}
+        """Everything as arrays by name."""
+        derived = {name: getattr(self, name) for name in _DERIVED}
         return {**self.words.arrays(), **self.mentions.arrays(), **derived}
-
-    @property
-    def few_sentences(self) -> bool:
-        """Whether a table of the sentences' vectors is kept."""
-        return len(self.words.sentence_start) <= KEPT_SENTENCES
 
     @cached_property
     def word_vectors(self) -> NDArray[np.int16]:
@@ -57,15 +51,15 @@ class Texts:
         return word_vectors(list(self.words.vocabulary))
 
     @cached_property
-    def table(self) -> NDArray[np.int16]:
-        """The vectors of all sentences, (s, 256)."""
+    def sentence_lengths(self) -> Floats:
+        """The length of each sentence's vector, the sum of its words' by their weights, (s,)."""
         words = self.words
-        return weighted_sums(self.word_vectors, self.word_weights, words.numbers, words.sentence_start)
+        return lengths(self.word_vectors, self.word_weights, words.numbers, words.sentence_start)
 
     @cached_property
     def word_weights(self) -> Floats:
         """What each word of the vocabulary weighs in a sentence, (v,): its idf, nothing for stop words."""
-        return np.asarray(self.words.idf * ~self.words.stop)
+        return on_weight_grid(self.words.idf * ~self.words.stop)
 
     @cached_property
     def sentence(self) -> Numbers:

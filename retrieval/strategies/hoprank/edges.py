@@ -56,6 +56,13 @@ class Edges:
         """The distinct targets, sorted, and which of them each edge leads to, (e,)."""
         return numbered(self.target)
 
+    @property
+    def mentioned(self) -> tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]:
+        """Chunk and mention, (e,) both, at the start of each edge and at its end; NOWHERE is the mention of a title."""
+        back = self.kind == REVERSE
+        near, far = np.where(back, NOWHERE, self.mention), np.where(back, self.mention, self.far)
+        return (self.anchor, near), (self.target, far)
+
     def where(self, chosen: NDArray[Any]) -> Edges:
         """Some of the edges."""
         return Edges(*(column[chosen] for column in self._columns()))

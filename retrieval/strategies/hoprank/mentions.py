@@ -31,7 +31,8 @@ class Mentions:
     """Mentions of m entities in n chunks, sorted by chunk, position and entity; a chunk's own title is left out.
 
     `chunk`, `entity`, `start` (word position; NOWHERE when the name is not found in the text), `length` in words and
-    `weight` (of the edge) are (r,), one per mention. `own` (n,) is the entity each chunk is titled by, NOWHERE without.
+    `weight` (of the edge) are (r,), one per mention. `own` (n,) is the entity each chunk is titled by, NOWHERE without,
+    and `own_weight` (n,) the weight of that edge.
     """
 
     chunk: Numbers
@@ -40,9 +41,10 @@ class Mentions:
     length: Numbers
     weight: Floats
     own: Numbers
+    own_weight: Floats
     entities: int
 
-    _ARRAYS: ClassVar[Sequence[str]] = ("chunk", "entity", "start", "length", "weight", "own")
+    _ARRAYS: ClassVar[Sequence[str]] = ("chunk", "entity", "start", "length", "weight", "own", "own_weight")
     _DERIVED: ClassVar[Sequence[str]] = (
         "of_chunk",
         "place",
@@ -100,26 +102,36 @@ class Mentions:
         """Offsets into `titled` of the chunks that each entity is the title of, (m + 1,)."""
         return np.searchsorted(self.own[self.titled], np.arange(self.entities + 1))
 
+    def weight_of(self, chunk: Numbers, mention: Numbers) -> Floats:
+        """The weights of mentions of the chunks, (k,): of their titles where they are NOWHERE."""
+        weight = self.own_weight[chunk]
+        inside = mention != NOWHERE
+        weight[inside] = self.weight[mention[inside]]
+        return weight
+
 
 def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Linker) -> Mentions:
     """The mentions of a graph in its chunks."""
     by_chunk = graph.mentions.tocsc()
     own = _title_entities(chunks, graph, reader, by_chunk)
     names = [_numbered(reader.names_of(entity), words.vocabulary) for entity in graph.entities]
+    own_weight = np.zeros(len(chunks))
     rows = array("d")  # a tuple for each mention would take five times as much
     for row in range(len(chunks)):
         edges = range(by_chunk.indptr[row], by_chunk.indptr[row + 1])
         positions = _Positions(words, row)
         for edge in edges:
-            entity = int(by_chunk.indices[edge])
-            if entity != own[row]:
-                weight = float(by_chunk.data[edge])
-                for place in positions.places(names[entity]):
-                    rows.extend((row, entity, *place, weight))
+            entity, weight = int(by_chunk.indices[edge]), float(by_chunk.data[edge])
+            if entity == own[row]:
+                own_weight[row] = weight
+                continue
+            for place in positions.places(names[entity]):
+                rows.extend((row, entity, *place, weight))
     table = np.array(rows, np.float64).reshape(-1, 5)
     chunk, entity, start, length = table[:, :4].T.astype(np.int64)
     order = np.lexsort((entity, np.where(start == NOWHERE, len(words.numbers), start), chunk))
-    return Mentions(chunk[order], entity[order], start[order], length[order], table[order, 4], own, len(graph.entities))
+    found = chunk[order], entity[order], start[order], length[order], table[order, 4]
+    return Mentions(*found, own, own_weight, len(graph.entities))
 
 
 def _title_entities(chunks: Sequence[Chunk], graph: Adjacency, reader: Linker, by_chunk: Any) -> Numbers:

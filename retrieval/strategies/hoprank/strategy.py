@@ -115,7 +115,7 @@ class HopRank(Strategy):
             for part, (found, spent) in chain([(-1, find(numbers[:1]))], others):
                 counters.add(spent)
                 with stage(counters, "ranking"):
-                    rankings[part] = [one.ranking(self.learned) for one in found]
+                    rankings[part] = [one.ranking(self.learned, corpus.graph.entities) for one in found]
         return [one for part in sorted(rankings) for one in rankings[part]]
 
     def _found(

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from hopbench.retrieval.embedding.base import unit_rows
 from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
-from hopbench.retrieval.support.arithmetic import GRID_BITS, row_lengths
+from hopbench.retrieval.support.arithmetic import row_lengths
 
 # Components are counted in steps of 2⁻¹¹: int16 holds them in half the memory of float32, which sums their products
 # exactly and in any order (whole numbers, no partial sum beyond 2²²).
@@ -36,38 +37,29 @@ def word_vectors(words: Sequence[str]) -> NDArray[np.int16]:
     return vectors
 
 
-def weighted_sums(
+def lengths(
     vectors: NDArray[np.int16], weights: NDArray[np.float64], numbers: NDArray[Any], start: NDArray[Any]
-) -> NDArray[np.int16]:
-    """Vectors of texts, (s, 256), of length `STEPS`: the sum of their words' vectors (v, 256), each by its weight (v,).
+) -> NDArray[np.float64]:
+    """The lengths of texts' vectors, (s,): of the sums of their words' vectors (v, 256), each by its weight (v,).
 
     `numbers` (t,) are the words of all texts, `start` (s + 1,) offsets into them. Weighing by idf is half of Arora et
     al., A simple but tough-to-beat baseline for sentence embeddings, ICLR 2017.
     """
-    parts = [np.zeros((0, DIMENSION), np.int16)]
+    parts = [np.zeros(0)]
     for begin in range(0, len(start) - 1, ROWS):
         ends = start[begin : begin + ROWS + 1]
         weight = on_weight_grid(weights[numbers[ends[0] : ends[-1]]])
         weighing = np.flatnonzero(weight)  # stop words, some half of all, add nothing
         used, place = np.unique(numbers[ends[0] + weighing], return_inverse=True)
-        parts.append(sums_of(vectors[used], weight[weighing], place, weighing.searchsorted(ends - ends[0])))
+        of_texts = weight[weighing], place, weighing.searchsorted(ends - ends[0])
+        counts = csr_array(of_texts, shape=(len(ends) - 1, len(used)))
+        parts.append(row_lengths(counts @ vectors[used].astype(np.float64)) / STEPS)
     return np.concatenate(parts)
 
 
-def sums_of(
-    vectors: NDArray[np.int16], weight: NDArray[np.float64], place: NDArray[Any], start: NDArray[Any]
-) -> NDArray[np.int16]:
-    """The same where the words in use are known: a `weight` and a `place` among their vectors for each word of a text.
-
-    Weights are multiples of 2⁻⁸.
-    """
-    counts = csr_array((weight, place, start), shape=(len(start) - 1, len(vectors)))
-    return _unit_steps(counts @ vectors.astype(np.float64))
-
-
 def weighed(vectors: NDArray[np.int16], weights: NDArray[np.float64]) -> NDArray[np.int16]:
-    """The same for all of some words (w, 256), by several weights (m, w): (m, 256)."""
-    return _unit_steps(on_weight_grid(weights) @ vectors.astype(np.float64))
+    """Vectors of length `STEPS`, (m, 256): sums of those of some words (w, 256), each by its weight, (m, w)."""
+    return _in_steps(unit_rows(on_weight_grid(weights) @ vectors.astype(np.float64)))
 
 
 def on_weight_grid(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -82,14 +74,3 @@ def cosines(first: NDArray[np.int16], second: NDArray[np.int16]) -> NDArray[np.f
 
 def _in_steps(vectors: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
     return np.asarray(np.rint(vectors * STEPS), np.int16)
-
-
-def _unit_steps(sums: NDArray[np.float64]) -> NDArray[np.int16]:
-    """`_in_steps(unit_rows(sums))`, which makes three times as many arrays of that size."""
-    lengths = row_lengths(sums)
-    lengths[lengths == 0.0] = 1.0
-    vectors = sums / lengths[:, None]
-    for scale in (2.0**GRID_BITS, STEPS / 2.0**GRID_BITS):
-        vectors *= scale
-        np.rint(vectors, out=vectors)
-    return np.asarray(vectors, np.int16)

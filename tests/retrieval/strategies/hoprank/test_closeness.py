@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
-from hopbench.retrieval.embedding.base import unit_rows
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import pair_features as features
@@ -21,11 +20,12 @@ from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
 from hopbench.retrieval.strategies.hoprank.word_vectors import (
-    _in_steps,
-    _unit_steps,
+    STEPS as UNIT,
+)
+from hopbench.retrieval.strategies.hoprank.word_vectors import (
     cosines,
+    lengths,
     weighed,
-    weighted_sums,
     word_vectors,
 )
 from hopbench.retrieval.types import Counters, Passage, Question
@@ -60,25 +60,41 @@ def test_cosines_are_exact_products_of_whole_numbers() -> None:
     assert exact.tolist() == (cosines(first, second).astype(np.float64) * 2**22).tolist()
 
 
-def test_a_sentence_is_the_weighted_sum_of_its_words() -> None:
+def test_the_length_of_a_text_is_that_of_the_weighted_sum_of_its_words() -> None:
     vectors = word_vectors(["ohio", "river", "flows"])
-    weights = np.array([2.0, 0.5, 1.0])
-    texts = weighted_sums(vectors, weights, np.array([0, 1, 1, 2]), np.array([0, 3, 3, 4]))
-    wanted = 2.0 * vectors[0].astype(np.float64) + 2 * 0.5 * vectors[1]
+    weights = np.array([2.0, 0.5, 0.0])
+    found = lengths(vectors, weights, np.array([0, 1, 1, 2, 2]), np.array([0, 3, 3, 5]))
+    wanted = np.linalg.norm(2.0 * vectors[0].astype(np.float64) + 2 * 0.5 * vectors[1])
 
-    assert (wanted / np.linalg.norm(wanted) * 2048).tolist() == pytest.approx(texts[0].tolist(), abs=0.51)
-    assert not texts[1].any()  # an empty one
-    assert np.abs(texts[2] - vectors[2]).max() <= 1
-    assert weighted_sums(vectors, weights, np.arange(3), np.array([0, 3])).tolist() == (
-        weighed(vectors, weights[None]).tolist()
-    )
+    assert [wanted / UNIT, 0.0, 0.0] == pytest.approx(found.tolist())  # an empty one, and one of stop words
 
 
-def test_unit_vectors_in_steps_are_those_by_two_roundings() -> None:
-    sums = np.random.default_rng(0).normal(size=(50, 256)) * 300
-    sums[7] = 0.0
+def test_the_question_is_the_weighted_sum_of_its_words() -> None:
+    vectors = word_vectors(["ohio", "river"])
+    wanted = 2.0 * vectors[0].astype(np.float64) + 0.5 * vectors[1]
+    both, none = weighed(vectors, np.array([[2.0, 0.5], [0.0, 0.0]]))
 
-    assert _in_steps(unit_rows(sums)).tolist() == _unit_steps(sums).tolist()
+    assert (wanted / np.linalg.norm(wanted) * UNIT).tolist() == pytest.approx(both.tolist(), abs=0.51)
+    assert not none.any()
+
+
+def test_sentences_are_compared_with_the_question_as_sums_of_their_words(index: Index) -> None:
+    asked = Question("q", "Where was the director of Ed Wood born?")
+    (candidates,) = HopRank().candidates(Batch(index, [asked]), Counters())
+    (question,), texts = candidates.questions, candidates.corpus.texts
+    (words,) = question_vectors(candidates.corpus, [question])
+    found = Closeness.of(candidates.corpus, question, np.array([4, 0, 11]), words)
+    wanted = []
+    for sentence in found.read.sentences.tolist():
+        numbers = texts.words.numbers[slice(*texts.words.sentence_start[sentence : sentence + 2])]
+        vector = texts.word_weights[numbers] @ texts.word_vectors[numbers].astype(np.float64)
+        length = np.linalg.norm(vector) or 1.0
+        wanted.append(
+            [vector @ one / length / UNIT for one in weighed(words, np.array([question.idf, question.open_idf]))]
+        )
+
+    assert np.array(wanted).T.ravel() == pytest.approx([*found.dense, *found.dense_open])
+    assert np.abs(wanted).max(axis=0).min() > 0.1
 
 
 def of_one(reading: Reading, chunk: int) -> NDArray[np.float64]:

@@ -14,8 +14,7 @@ from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora,
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.kept import KeptSearch
-from hopbench.retrieval.strategies.hoprank import HopRank, corpus
-from hopbench.retrieval.strategies.hoprank.closeness import Closeness, question_vectors
+from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
@@ -55,35 +54,13 @@ def test_words_count_chunks_and_know_sentences() -> None:
     assert [0, 1, 2, 4] == words.sentence_of(np.array([1, 3, 5, 7])).tolist()
 
 
-def test_sentences_of_a_large_corpus_have_the_vectors_of_the_table(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen, asked = seen_of(index), Question("q", "Where was the director of Ed Wood born?")
-    (candidates,) = HopRank().candidates(Batch(index, [asked]), Counters())
-    (words,) = question_vectors(seen, [candidates.questions[0]])
-    chunks = np.array([4, 0, 4, 1, 11])
-
-    def close() -> list[list[float]]:
-        found = Closeness.of(seen, candidates.questions[0], chunks, words)
-        return [found.dense.tolist(), found.dense_open.tolist()]
-
-    of_table = close()
-    monkeypatch.setattr(corpus, "KEPT_SENTENCES", 0)
-    assert of_table == close()
-    assert len(set(of_table[0])) > len(chunks)
-
-
-@pytest.mark.parametrize("sentences", [1_000_000, 0])
-def test_what_is_read_of_the_texts_comes_back_from_files(
-    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sentences: int
-) -> None:
-    monkeypatch.setattr(corpus, "KEPT_SENTENCES", sentences)
+def test_what_is_read_of_the_texts_comes_back_from_files(index: Index, tmp_path: Path) -> None:
     texts, entities = seen_of(index).texts, len(seen_of(index).graph.entities)
     arrays = KeptSearch(tmp_path).arrays("hoprank", "x", texts.arrays)
     found = Texts.of_arrays(KeptSearch(tmp_path).arrays("hoprank", "x", dict), entities)  # `dict` would write none
 
     assert list(texts.words.vocabulary.items()) == list(found.words.vocabulary.items())
-    assert ("table" in arrays) == bool(sentences)
+    assert {"vocabulary", "own_weight", "sentence_lengths"} < {*arrays}
     for name, values in texts.arrays().items():
         again = found.arrays()[name]
         assert (values.dtype, values.tolist()) == (again.dtype, again.tolist()), name
