@@ -17,6 +17,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.text_columns import Texts, TextsWriter
 from hopbench.retrieval.types import UNKNOWN_SOURCE, Chunk, Passage, Source
 
@@ -37,7 +38,7 @@ class MappedPassages(Sequence[Passage]):
     def __init__(self, folder: Path) -> None:
         self._ids, self._titles, self._texts, self._sources = (Texts(folder / name) for name in COLUMNS)
         self.key = folder.name
-        self.order: Rows = np.asarray(np.lib.format.open_memmap(folder / ORDER, mode="r"))
+        self.order: Rows = mapped_array(folder / ORDER)
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -66,21 +67,35 @@ def _gold_names(question: BenchmarkQuestion, benchmark: Benchmark) -> Iterator[s
 def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:
     """The graph over passages (chunks of one passage united), passages sorted by id; without SIMILAR_TO on request."""
     graph = adjacency(Batch(index, []), Counters())
-    passages = {passage: row for row, passage in enumerate(sorted({chunk.passage_id for chunk in index.chunks}))}
-    owner = [passages[chunk.passage_id] for chunk in index.chunks]
-    unite = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(len(passages), len(owner)))
-    near = sparse.csr_array(unite @ graph.similar @ unite.T) if similar else None
-    return ExpansionFactors.make(len(passages), sparse.csr_array(unite @ graph.mentions.T), graph.related, near)
+    of_chunks = [index.passage_of[chunk] for chunk in index.ids]
+    passages = {passage: row for row, passage in enumerate(sorted(set(of_chunks)))}
+    owner = np.array([passages[passage] for passage in of_chunks], np.int64)
+    mentioned, near = sparse.csr_array(graph.mentions.T), graph.similar if similar else None
+    if not np.array_equal(owner, np.arange(len(passages))):  # else each is a chunk, and in the chunks' order
+        unite = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), (len(passages), len(owner)))
+        mentioned, near = unite @ mentioned, None if near is None else unite @ near @ unite.T
+    return ExpansionFactors.make(len(passages), mentioned, graph.related, near)
 
 
 def reach_columns(
-    outcome: TrialOutcome, benchmark: Benchmark, factors: ExpansionFactors, hops: int = 2
-) -> pd.DataFrame:
-    """`reach@h` and `reach_share@h` of every question, from the seeds of a trial; NaN where it failed."""
+    trials: Mapping[str, TrialOutcome], benchmark: Benchmark, factors: ExpansionFactors, hops: int = 2
+) -> dict[str, pd.DataFrame]:
+    """`reach@h` and `reach_share@h` of every question, from the seeds of each trial; NaN where it failed.
+
+    Many strategies start from the same seeds: the graph is followed once from each.
+    """
     row = {passage: number for number, passage in enumerate(sorted(benchmark.titles))}
-    seeds = [[row[p] for p in outcome.rankings[q.id].seeds] for q in benchmark.questions]
-    gold = [[row[p] for p in q.gold] for q in benchmark.questions]
-    columns = pd.DataFrame(reach(seeds, gold, factors, hops).columns(), index=[q.id for q in benchmark.questions])
-    failed = [outcome.rankings[q.id].failure is not None for q in benchmark.questions]
-    columns.loc[failed] = np.nan
+    starts = {
+        label: [(q.id, frozenset(trial.rankings[q.id].seeds)) for q in benchmark.questions]
+        for label, trial in trials.items()
+    }
+    distinct = {start: number for number, start in enumerate(dict.fromkeys(chain.from_iterable(starts.values())))}
+    gold = {q.id: [row[p] for p in q.gold] for q in benchmark.questions}
+    seeds = [[row[p] for p in passages] for _, passages in distinct]
+    found = pd.DataFrame(reach(seeds, [gold[q] for q, _ in distinct], factors, hops).columns())
+    columns = {}
+    for label, trial in trials.items():
+        own = found.iloc[[distinct[start] for start in starts[label]]].set_axis([q.id for q in benchmark.questions])
+        own.loc[[trial.rankings[q.id].failure is not None for q in benchmark.questions]] = np.nan
+        columns[label] = own
     return columns

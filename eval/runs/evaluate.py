@@ -177,11 +177,12 @@ def measured_calls(plan: Plan, label: str, failed: Collection[str] = ()) -> tupl
 
 
 def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFrame]:
-    factors = expansion_factors(plan.index)
+    plan.index.forget()  # at a million passages a quarter of the process
+    reached = reach_columns(trials, plan.benchmark, expansion_factors(plan.index))
     rows = {}
     for label, trial in trials.items():
         scored = score(plan.benchmark, trial.rankings, ragas=plan.ragas, also=plan.metrics)
-        rows[label] = scored.join(reach_columns(trial, plan.benchmark, factors))
+        rows[label] = scored.join(reached[label])
     return rows
 
 

@@ -18,6 +18,7 @@ from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.kept_files import kept
+from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.text import Tagger
 
 FORMAT = 1  # of the files: it grows with each change of what BM25 or tagger compute, and they are made again
@@ -72,7 +73,7 @@ class KeptSearch:
         return self._kept(
             "name-vectors",
             lambda place: np.save(place / VECTORS, compute()),
-            lambda place: _mapped(place / VECTORS),
+            lambda place: mapped_array(place / VECTORS),
             of=f"{_version()} of {stamp}",
         )
 
@@ -83,17 +84,14 @@ class KeptSearch:
             for array, values in compute().items():
                 np.save(place / f"{array}.npy", values)
 
-        return self._kept(name, write, lambda place: {file.stem: _mapped(file) for file in place.glob("*.npy")}, of=of)
+        return self._kept(
+            name, write, lambda place: {file.stem: mapped_array(file) for file in place.glob("*.npy")}, of=of
+        )
 
     def _kept(
         self, name: str, write: Callable[[Path], None], read: Callable[[Path], T], of: str = "", content: bool = False
     ) -> T:
         return kept(self.folder / name, of or _version(), write, read, content=content)
-
-
-def _mapped(file: Path) -> NDArray[Any]:
-    """A plain array over the mapped file: slices of `np.memmap` are slow. A file of objects raises ValueError."""
-    return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 
 
 def _version() -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT
 from hopbench.retrieval.graph.extract.names import NAME_LABELS, PHRASE_WEIGHT
+from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.text_columns import Texts, TextsWriter
 from hopbench.retrieval.support.text_index import RowValues, TextIndex, write_index
 from hopbench.retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
@@ -99,7 +100,7 @@ class Linker:
     def load(cls, folder: Path) -> Self:
         """The linker that was saved; its names are memory-mapped."""
         held = json.loads((folder / REST).read_text(encoding="utf-8", errors="surrogatepass"))
-        rows, weights = (np.asarray(np.lib.format.open_memmap(folder / name, mode="r")) for name in (ROWS, WEIGHTS))
+        rows, weights = (mapped_array(folder / name) for name in (ROWS, WEIGHTS))
         entities, names, keys = (Texts(folder / stem) for stem in STEMS)
         by_key = TextIndex(keys, folder / "key")
         linker = cls((), (), Uncapitalised(*map(frozenset, held["uncapitalised"])))

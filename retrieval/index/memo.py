@@ -58,6 +58,11 @@ class Memo:
                 entry = self._values.setdefault(key, computed)
         return entry
 
+    def clear(self) -> None:
+        """Let go of all values."""
+        with self._lock:
+            self._values.clear()
+
     def __iter__(self) -> Iterator[Hashable]:
         """The keys of the values that are in the cache."""
         with self._lock:

@@ -17,12 +17,13 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, lo
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
 from hopbench.retrieval.strategies.hoprank.word_vectors import lengths, on_weight_grid, word_vectors
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, narrow
 from hopbench.retrieval.support.arithmetic import log
+from hopbench.retrieval.support.mapped_arrays import read_here_and_there
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
 
-VERSION = "texts-2"  # of what is kept in files: it grows with each change of what is read of the texts
+VERSION = "texts-3"  # of what is kept in files: it grows with each change of what is read of the texts
 _DERIVED = ("word_vectors", "sentence", "in_title", "sentence_lengths")  # properties of `Texts` that are kept as well
 
 
@@ -64,13 +65,13 @@ class Texts:
     @cached_property
     def sentence(self) -> Numbers:
         """The sentence of each mention, (r,); meaningless for a mention without a position."""
-        return self.words.sentence_of(self.mentions.start)
+        return narrow(self.words.sentence_of(self.mentions.start))
 
     @cached_property
-    def in_title(self) -> Floats:
-        """1 for each mention in a title, (r,)."""
+    def in_title(self) -> Flags:
+        """Which mentions stand in a title, (r,)."""
         titles = self.sentence == self.words.chunk_start[self.mentions.chunk]
-        return np.asarray(titles & (self.mentions.start != NOWHERE), np.float64)
+        return np.asarray(titles & (self.mentions.start != NOWHERE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,4 +128,5 @@ def _texts(batch: Batch, graph: Adjacency, reader: Linker) -> Texts:
         return read()
     kept, stamp = place
     arrays = kept.arrays("hoprank", f"{VERSION} of {stamp}", lambda: read().arrays())
+    read_here_and_there(arrays["word_vectors"])
     return Texts.of_arrays(arrays, len(graph.entities))

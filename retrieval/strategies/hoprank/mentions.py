@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.extract.aliases import title_key
 from hopbench.retrieval.index import Linker
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words, narrow
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Chunk
 
@@ -72,19 +72,19 @@ class Mentions:
         return np.searchsorted(self.chunk, np.arange(len(self.own) + 1))
 
     @cached_property
-    def place(self) -> Floats:
+    def place(self) -> Numbers:
         """Each mention's place among its chunk's, from 0, (r,)."""
-        return np.asarray(np.arange(len(self.chunk)) - self.of_chunk[self.chunk], np.float64)
+        return narrow(np.arange(len(self.chunk)) - self.of_chunk[self.chunk])
 
     @cached_property
-    def count(self) -> Floats:
+    def count(self) -> Numbers:
         """How many mentions each mention's chunk has, (r,)."""
-        return np.asarray(np.diff(self.of_chunk)[self.chunk], np.float64)
+        return narrow(np.diff(self.of_chunk)[self.chunk])
 
     @cached_property
     def by_entity(self) -> Numbers:
         """Mention numbers sorted by entity, (r,)."""
-        return np.argsort(self.entity, kind="stable")
+        return narrow(np.argsort(self.entity, kind="stable"))
 
     @cached_property
     def of_entity(self) -> Numbers:
@@ -130,8 +130,8 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
     table = np.array(rows, np.float64).reshape(-1, 5)
     chunk, entity, start, length = table[:, :4].T.astype(np.int64)
     order = np.lexsort((entity, np.where(start == NOWHERE, len(words.numbers), start), chunk))
-    found = chunk[order], entity[order], start[order], length[order], table[order, 4]
-    return Mentions(*found, own, own_weight, len(graph.entities))
+    places = narrow(chunk[order]), narrow(entity[order]), narrow(start[order]), narrow(length[order])
+    return Mentions(*places, table[order, 4], own, own_weight, len(graph.entities))
 
 
 def _title_entities(chunks: Sequence[Chunk], graph: Adjacency, reader: Linker, by_chunk: Any) -> Numbers:

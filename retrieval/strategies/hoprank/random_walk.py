@@ -13,12 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from hopbench.retrieval.index import Arrays, Index
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, grouped
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, grouped, narrow
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.traversal.whole_walk import transitions
 
-VERSION = "walk-1"  # of what is kept in files
+VERSION = "walk-2"  # of what is kept in files
 RESTART, STEPS, LEAST = 0.3, 8, 1e-4
 
 
@@ -75,5 +75,5 @@ def _sums(keys: Numbers, values: Floats) -> tuple[Numbers, Floats]:
 def _arrays(graph: Adjacency) -> Arrays:
     columns = sparse.csc_array(transitions(graph, 1.0, 0.0, 0.0))
     columns.sort_indices()
-    start, target = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
+    start, target = columns.indptr.astype(np.int64), narrow(columns.indices)
     return {"start": start, "target": target, "share": columns.data}

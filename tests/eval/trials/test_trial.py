@@ -212,7 +212,7 @@ def test_reach_counts_the_steps_of_the_graph_from_the_seeds(index: Index) -> Non
     outcome = run_trial("s", Stumbling(word="?!"), [Batch(index, ASKED[:3])], Budget())
     known = benchmark(("p01", "p02"), ("p03",), ("p11",))
 
-    found = reach_columns(outcome, known, expansion_factors(index, similar=False))
+    found = reach_columns({"s": outcome}, known, expansion_factors(index, similar=False))["s"]
 
     assert [1.0, 1.0, 0.0] == found["reach@2"].tolist()
     assert found["reach_share@2"].between(0, 1).all()
@@ -221,7 +221,7 @@ def test_reach_counts_the_steps_of_the_graph_from_the_seeds(index: Index) -> Non
 def test_reach_of_a_failed_question_is_unknown(index: Index) -> None:
     outcome = run_trial("s", Stumbling(), [Batch(index, ASKED[:2])], Budget())
 
-    found = reach_columns(outcome, benchmark(("p01",), ("p02",)), expansion_factors(index))
+    found = reach_columns({"s": outcome}, benchmark(("p01",), ("p02",)), expansion_factors(index))["s"]
 
     assert [False, True] == np.isnan(found["reach@2"]).tolist()
 
@@ -232,7 +232,9 @@ def test_reach_over_a_split_passage_goes_through_all_its_chunks(split: Index) ->
     outcome = run_trial("s", Stumbling(), [], Budget())
     outcome.rankings["q"] = PassageRanking("q", seeds=("p",))
 
-    assert [1.0] == reach_columns(outcome, known, expansion_factors(split))["reach@1"].tolist()
+    found = reach_columns({"s": outcome}, known, expansion_factors(split))["s"]
+
+    assert [1.0] == found["reach@1"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -92,3 +92,12 @@ def test_an_answer_larger_than_the_cache_is_read_each_time() -> None:
 
     assert [6, 6] == [rows_read(cache, store, 6), rows_read(cache, store, 6)]
     assert 2 == store.reads
+
+
+def test_what_was_let_go_is_computed_again() -> None:
+    memo = Memo(4)
+    memo.get("a", lambda: 1)
+    memo.clear()
+
+    assert [] == list(memo)
+    assert 2 == memo.get("a", lambda: 2)

@@ -26,6 +26,7 @@ from hopbench.retrieval.graph.stores.arrays.write import VECTORS, write_tables
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
+from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.types import Chunk
 
@@ -92,7 +93,7 @@ class ArrayStore:
         file = self.path / f"{CHUNK}{VECTORS}"
         if not file.is_file() or not nodes.ids.holds(ids_of(chunks)):
             return None
-        return np.asarray(np.lib.format.open_memmap(file, mode="r"))
+        return mapped_array(file)
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept."""

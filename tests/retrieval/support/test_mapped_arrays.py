@@ -1,0 +1,53 @@
+"""Mapped arrays: the values of the file, which nobody writes to, whatever the system is told of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hopbench.retrieval.support import mapped_arrays
+from hopbench.retrieval.support.mapped_arrays import mapped_array, read_here_and_there
+
+VALUES = np.arange(200_000).reshape(-1, 100)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    np.save(tmp_path / "values.npy", VALUES)
+    return tmp_path / "values.npy"
+
+
+def test_a_mapped_array_has_the_values_of_its_file_and_cannot_be_written_to(file: Path) -> None:
+    found = mapped_array(file)
+
+    assert type(found) is np.ndarray
+    assert np.array_equal(VALUES, found)
+    with pytest.raises(ValueError, match="read-only"):
+        found[0, 0] = 7
+
+
+def test_an_empty_array_is_mapped_and_objects_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "empty.npy", np.zeros((0, 3)))
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+
+    assert (0, 3) == mapped_array(tmp_path / "empty.npy").shape
+    with pytest.raises(ValueError, match="Array can't be memory-mapped"):
+        mapped_array(tmp_path / "objects.npy")
+
+
+@pytest.mark.parametrize("of", ["mapped", "part", "memory"])
+def test_advice_changes_no_value(of: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_arrays, "LARGE", 0)
+    arrays: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
+        "mapped": (mapped_array(file), VALUES),
+        "part": (mapped_array(file)[10:20], VALUES[10:20]),
+        "memory": (VALUES, VALUES),
+    }
+    found, expected = arrays[of]
+    read_here_and_there(found)
+
+    assert np.array_equal(expected, found)
