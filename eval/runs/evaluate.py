@@ -177,7 +177,7 @@ def measured_calls(plan: Plan, label: str, failed: Collection[str] = ()) -> tupl
 
 
 def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFrame]:
-    plan.index.forget()  # at a million passages a quarter of the process
+    plan.index.forget()  # before matrices of all edges are made
     reached = reach_columns(trials, plan.benchmark, expansion_factors(plan.index))
     rows = {}
     for label, trial in trials.items():

@@ -144,9 +144,13 @@ class Index:
         return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     def forget(self) -> None:
-        """Give back the memory of what strategies computed and read; whoever needs it again computes it again."""
-        self.memo.clear()
-        self.reads = ReadCache()
+        """Give back what strategies computed and read of a mapped graph, of which it is soon computed again.
+
+        At a million passages that is a gigabyte.
+        """
+        if isinstance(self.store, ArrayStore):
+            self.memo.clear()
+            self.reads = ReadCache()
 
     def kept_of_graph(self) -> tuple[KeptSearch, str] | None:
         """Where what is computed from the graph alone is kept, and the stamp of the graph; None where nothing is."""

@@ -422,3 +422,18 @@ def test_whether_the_vectors_of_a_large_graph_stand_on_the_grid_is_read_once(
     assert [1, 3][scale != 1.0] == len(asked)  # to know, and for each index what does not stand there
     for index in found:
         assert np.array_equal(on_grid(np.load(file)), index.vectors)
+
+
+def test_what_an_index_forgets_of_a_mapped_graph_is_computed_again(tmp_path: Path) -> None:
+    plan = plan_of(PASSAGES, name="forgets")
+    local, store = built_index(plan, tmp_path / "local"), ArrayStore(tmp_path / "graphs", plan.namespace)
+    build_graph(plan, store, tmp_path / "staging", plain)
+    mapped = Index.build(chunk_passages(plan.passages), store, plan.embedder)
+    read = [adjacency(Batch(index, []), Counters()) for index in (local, mapped)]
+    for index in (local, mapped):
+        index.forget()
+
+    assert adjacency(Batch(local, []), Counters()) is read[0]  # an engine would be asked again
+    again = adjacency(Batch(mapped, []), Counters())
+    assert again is not read[1]
+    assert again.mentions.toarray().tolist() == read[1].mentions.toarray().tolist()
