@@ -22,7 +22,7 @@ from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.cell_search import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.support.mapped_arrays import LARGE, read_here_and_there
+from hopbench.retrieval.support.mapped_arrays import LARGE, advise_random_access
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
@@ -95,7 +95,7 @@ class Index:
             return found
 
         found = computed() if self.kept is None else self.kept.approximate(computed)
-        read_here_and_there(self.vectors)
+        advise_random_access(self.vectors)
         return found
 
     @cached_property
@@ -188,10 +188,10 @@ class Index:
 
     def __post_init__(self) -> None:
         """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""
-        if not self._on_grid():
+        if not self._known_on_grid():
             self.vectors = on_grid(self.vectors)
 
-    def _on_grid(self) -> bool:
+    def _known_on_grid(self) -> bool:
         """Whether a large graph's mapped vectors stand on the grid, which is kept: no process has to read them all."""
         if self.graph_ids is None or self.vectors.nbytes < LARGE:
             return False

@@ -18,7 +18,7 @@ def mapped_array(file: Path) -> NDArray[Any]:
     return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 
 
-def read_here_and_there(array: NDArray[Any]) -> None:
+def advise_random_access(array: NDArray[Any]) -> None:
     """Tell the system that rows of a large mapped array are read one by one, far apart; of any other do nothing.
 
     Else it reads some hundred kilobytes around each from the disk, and for them gives back pages that are in use.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.extract.aliases import title_key
 from hopbench.retrieval.index import Linker
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words, narrow
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words, compact
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Chunk
 
@@ -74,17 +74,17 @@ class Mentions:
     @cached_property
     def place(self) -> Numbers:
         """Each mention's place among its chunk's, from 0, (r,)."""
-        return narrow(np.arange(len(self.chunk)) - self.of_chunk[self.chunk])
+        return compact(np.arange(len(self.chunk)) - self.of_chunk[self.chunk])
 
     @cached_property
     def count(self) -> Numbers:
         """How many mentions each mention's chunk has, (r,)."""
-        return narrow(np.diff(self.of_chunk)[self.chunk])
+        return compact(np.diff(self.of_chunk)[self.chunk])
 
     @cached_property
     def by_entity(self) -> Numbers:
         """Mention numbers sorted by entity, (r,)."""
-        return narrow(np.argsort(self.entity, kind="stable"))
+        return compact(np.argsort(self.entity, kind="stable"))
 
     @cached_property
     def of_entity(self) -> Numbers:
@@ -130,7 +130,7 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
     table = np.array(rows, np.float64).reshape(-1, 5)
     chunk, entity, start, length = table[:, :4].T.astype(np.int64)
     order = np.lexsort((entity, np.where(start == NOWHERE, len(words.numbers), start), chunk))
-    places = narrow(chunk[order]), narrow(entity[order]), narrow(start[order]), narrow(length[order])
+    places = compact(chunk[order]), compact(entity[order]), compact(start[order]), compact(length[order])
     return Mentions(*places, table[order, 4], own, own_weight, len(graph.entities))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from hopbench.retrieval.index import Arrays, Index
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, grouped, narrow
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, compact, grouped
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.traversal.whole_walk import transitions
@@ -75,5 +75,5 @@ def _sums(keys: Numbers, values: Floats) -> tuple[Numbers, Floats]:
 def _arrays(graph: Adjacency) -> Arrays:
     columns = sparse.csc_array(transitions(graph, 1.0, 0.0, 0.0))
     columns.sort_indices()
-    start, target = columns.indptr.astype(np.int64), narrow(columns.indices)
+    start, target = columns.indptr.astype(np.int64), compact(columns.indices)
     return {"start": start, "target": target, "share": columns.data}

@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 PART = 50_000  # chunks whose words are counted at a time
 
 
-def narrow(values: NDArray[Any]) -> NDArray[Any]:
+def compact(values: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers from -1 on in 32 bits where these hold all of them, else in 64: what is read of files is half."""
     return values.astype(np.int32 if values.max(initial=0) <= np.iinfo(np.int32).max else np.int64)
 
@@ -104,7 +104,7 @@ class Words:
                     capital.append(word.capital)
                 sentence_start.append(len(numbers))
             chunk_start.append(len(sentence_start) - 1)
-        starts = narrow(np.array(sentence_start, np.int64)), np.array(chunk_start, np.int64)
+        starts = compact(np.array(sentence_start, np.int64)), np.array(chunk_start, np.int64)
         of_words = np.array(numbers, np.int32)
         frequency = _frequency(of_words, starts[0][starts[1]], len(vocabulary))
         return cls(

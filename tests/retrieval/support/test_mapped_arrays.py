@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support import mapped_arrays
-from hopbench.retrieval.support.mapped_arrays import mapped_array, read_here_and_there
+from hopbench.retrieval.support.mapped_arrays import advise_random_access, mapped_array
 
 VALUES = np.arange(200_000).reshape(-1, 100)
 
@@ -48,6 +48,6 @@ def test_advice_changes_no_value(of: str, file: Path, monkeypatch: pytest.Monkey
         "memory": (VALUES, VALUES),
     }
     found, expected = arrays[of]
-    read_here_and_there(found)
+    advise_random_access(found)
 
     assert np.array_equal(expected, found)

@@ -22,7 +22,7 @@ from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, PA
 from hopbench.retrieval.strategies.hoprank.paths import anchor_probabilities
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names
-from hopbench.retrieval.strategies.hoprank.words import Words, narrow
+from hopbench.retrieval.strategies.hoprank.words import Words, compact
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
@@ -244,5 +244,5 @@ def test_ready_triples_serve_as_the_graph(tmp_path: Path) -> None:
 def test_whole_numbers_are_kept_in_as_few_bits_as_hold_them(most: int, bits: int) -> None:
     values = np.array([NOWHERE, 0, most])
 
-    assert values.tolist() == narrow(values).tolist()
-    assert np.dtype(f"i{bits // 8}") == narrow(values).dtype
+    assert values.tolist() == compact(values).tolist()
+    assert np.dtype(f"i{bits // 8}") == compact(values).dtype
