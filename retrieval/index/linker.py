@@ -63,6 +63,9 @@ class Linker:
         self._longest_from: dict[str, int] = {}
         self.read = len(names) + len(titles)
         self.name_of: Mapping[str, str] = {entity: name for entity, name, _, _ in sorted(names)}
+        self.entities: Sequence[str] | Texts = list(self.name_of)  # by row
+        self.names: Sequence[str] | Texts = list(self.name_of.values())
+        self.row_of: Mapping[str, int] = {entity: row for row, entity in enumerate(self.entities)}
         self._aliases = {entity: list(aliases) for entity, _, _, aliases in names if len(aliases)}
         named = _best_entities(names)
         self._entity: Mapping[str, str] = {key: entity for key, (entity, _) in named.items()}  # by words of a name
@@ -77,11 +80,10 @@ class Linker:
 
     def save(self, folder: Path) -> None:
         """Write into an empty folder what the linker has made of the names: reading that takes no time."""
-        for stem, texts in zip(STEMS, (self.name_of, self.name_of.values(), self._entity), strict=True):
+        for stem, texts in zip(STEMS, (self.entities, self.names, self._entity), strict=True):
             with TextsWriter(folder / stem) as column:
                 column.add([*texts])
-        row_of = {entity: row for row, entity in enumerate(self.name_of)}
-        np.save(folder / ROWS, np.array([row_of[entity] for entity in self._entity.values()], np.int32))
+        np.save(folder / ROWS, np.array([self.row_of[entity] for entity in self._entity.values()], np.int32))
         np.save(folder / WEIGHTS, np.array([self._weight[key] for key in self._entity], np.float64))
         for stem in ("entity", "key"):
             write_index(Texts(folder / stem), folder / stem)
@@ -105,7 +107,9 @@ class Linker:
         by_key = TextIndex(keys, folder / "key")
         linker = cls((), (), Uncapitalised(*map(frozenset, held["uncapitalised"])))
         linker.read, linker._aliases = held["read"], held["aliases"]
-        linker.name_of = RowValues(TextIndex(entities, folder / "entity"), names.__getitem__)
+        by_id = TextIndex(entities, folder / "entity")
+        linker.entities, linker.names, linker.row_of = entities, names, RowValues(by_id, int)
+        linker.name_of = RowValues(by_id, names.__getitem__)
         linker._entity = RowValues(by_key, lambda row: entities[int(rows[row])])
         linker._weight = RowValues(by_key, lambda row: float(weights[row]))
         linker._full, linker._title_entity, linker._longest_from = held["full"], held["titles"], held["longest"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,8 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index import Asked, Batch, Index, Keywords, Linker, nearest_rows, spread
 from hopbench.retrieval.search.cell_search import SAMPLE
 from hopbench.retrieval.search.exact import cosines
-from hopbench.retrieval.support.timing import done_once, stage
+from hopbench.retrieval.support.text_columns import Texts
+from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters
 
 
@@ -61,17 +61,15 @@ def nearest_names(
 
 @dataclass(frozen=True, eq=False)
 class NameVectors:
-    """Embeddings of all entity names: `vectors` is (m, d), a row per entity, entities sorted by id."""
+    """Embeddings of all entity names: `vectors` is (m, d), a row per entity, entities sorted by id.
 
-    entities: Sequence[str]
-    names: Sequence[str]
+    `row_of` is entity id → row.
+    """
+
+    entities: Sequence[str] | Texts
+    names: Sequence[str] | Texts
+    row_of: Mapping[str, int]
     vectors: Vectors
-
-    @cached_property
-    @done_once()
-    def row_of(self) -> Mapping[str, int]:
-        """Entity id → row."""
-        return {entity: row for row, entity in enumerate(self.entities)}
 
     def cosines(self, vector: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cosines of some rows with a vector of shape (d,)."""
@@ -101,10 +99,12 @@ def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVector
     """The embeddings of the graph's entity names, computed once per index; whoever does it has the stage's seconds."""
 
     def embedded() -> NameVectors:
-        entities, names = list(linker.name_of), list(linker.name_of.values())  # sorted by id
+        def computed() -> Vectors:
+            return index.embed([*linker.names])
+
         place = index.kept_of_graph()
         with stage(counters, "name embedding"):
-            vectors = index.embed(names) if place is None else place[0].names(place[1], lambda: index.embed(names))
-            return NameVectors(entities, names, vectors)
+            vectors = computed() if place is None else place[0].names(place[1], computed)
+            return NameVectors(linker.entities, linker.names, linker.row_of, vectors)
 
     return index.memo.get("name vectors", embedded)

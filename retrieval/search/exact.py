@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import kth_at_least, set_cells, top_columns
+from hopbench.retrieval.support.mapped_arrays import rows_of
 
 DEPTH = 100
 TOGETHER = 1024  # questions that pass over the vectors together
@@ -176,7 +177,7 @@ def cosines(chunks: NDArray[np.float32], rows: Sequence[int] | NDArray[np.intp],
 
     Of vectors on the grid the product is exact (`arithmetic`), so they are the same on every processor.
     """
-    exact = chunks[rows].astype(np.float64) @ question.astype(np.float64)
+    exact = rows_of(chunks, rows).astype(np.float64) @ question.astype(np.float64)
     return np.asarray(exact.round(COSINE_DECIMALS), np.float64)
 
 

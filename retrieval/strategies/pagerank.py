@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.index import Batch, Link
+from hopbench.retrieval.index import Batch, Index, Link
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import best_rows
 from hopbench.retrieval.search.fusion import DECIMALS, Scored
@@ -26,13 +26,14 @@ from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
-from hopbench.retrieval.traversal.local_walk import LocalWalk, SparseMass
+from hopbench.retrieval.traversal.local_walk import Incoming, LocalWalk, SparseMass
 from hopbench.retrieval.traversal.walk_paths import Mass, strongest_path
 from hopbench.retrieval.traversal.whole_walk import inverse_frequencies, power_iteration, transitions
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Seeds = tuple[Rows, Matrix]
 BLOCK = 64
 EXPLAINED = 20
 KEPT_CELLS = 16_000_000  # of mass: 128 MB
@@ -49,7 +50,7 @@ class WalkResult:
 
     name: tuple[str, ...]
     graph: Adjacency
-    transition: sparse.csr_array
+    incoming: Incoming
     masses: Iterable[Mass]
     paths: dict[tuple[int, int], tuple[Step, ...]] = field(default_factory=dict)
 
@@ -57,12 +58,12 @@ class WalkResult:
         """The edges that were touched: in a whole walk all at each of so many steps."""
         if isinstance(self.masses, list) and self.masses and isinstance(self.masses[0], SparseMass):
             return sum(mass.touched for mass in self.masses)
-        return self.transition.nnz * walks
+        return len(self.incoming.giver) * walks
 
     def path(self, q: int, row: int, mass: Mass, batch: Batch) -> tuple[Step, ...]:
         """The strongest path into a chunk."""
         if (q, row) not in self.paths:
-            self.paths[q, row] = strongest_path(row, self.graph, self.transition, mass, batch)
+            self.paths[q, row] = strongest_path(row, self.graph, self.incoming, mass, batch)
         return self.paths[q, row]
 
 
@@ -120,22 +121,34 @@ class PageRank(Strategy):
     ) -> WalkResult:
         """The walk of all questions; the last trial's result if it is the same walk."""
         graph = adjacency(batch, counters)
-        transition = self._transitions(batch, graph)
         last: list[WalkResult] = batch.memo.get("last walk", list)
         walked = last[0] if last else None
         if walked is None or walked.name != self.shared_work():
             pairs = list(zip(initial, links, strict=True))
             seeds = [self._seed(batch, graph, *pair) for pair in pairs]
-            local = transition.nnz > WHOLE_EDGES
-            masses = self._local(batch, transition, seeds) if local else self._whole(transition, seeds)
-            small = local or len(seeds) * transition.shape[0] <= KEPT_CELLS
-            walked = WalkResult(self.shared_work(), graph, transition, list(masses) if small else masses)
+            local = self._transitions(graph) > WHOLE_EDGES
+            incoming, masses = (self._local if local else self._whole)(batch.index, graph, seeds)
+            small = local or len(seeds) * (len(incoming.start) - 1) <= KEPT_CELLS
+            walked = WalkResult(self.shared_work(), graph, incoming, list(masses) if small else masses)
             last[:] = [walked] if small else []
         counters.edges_touched += walked.touched(self.steps * len(links))
         return walked
 
-    def _whole(self, transition: sparse.csr_array, seeds: Sequence[tuple[Rows, Matrix]]) -> Iterator[Matrix]:
+    def _weights(self) -> tuple[float, float, float]:
+        return self.mention_weight, self.related_weight, self.similar_weight
+
+    def _transitions(self, graph: Adjacency) -> int:
+        """How many there are: an edge has two."""
+        edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz
+        return sum(count for count, weight in zip(edges, self._weights(), strict=True) if weight)
+
+    def _whole(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[Matrix]]:
         """The mass of all nodes, a question at a time."""
+        weights = self._weights()
+        walk = index.memo.get(("transitions", *weights), lambda: transitions(graph, *weights))
+        return Incoming(walk.indptr, walk.indices, walk.data), self._powers(walk, seeds)
+
+    def _powers(self, transition: sparse.csr_array, seeds: Sequence[Seeds]) -> Iterator[Matrix]:
         for begin in range(0, len(seeds), BLOCK):
             block = np.zeros((transition.shape[0], len(seeds[begin : begin + BLOCK])))
             for column, (nodes, shares) in enumerate(seeds[begin : begin + BLOCK]):
@@ -144,20 +157,13 @@ class PageRank(Strategy):
                 block[:, column] = seed / (seed.sum() or 1.0)
             yield from power_iteration(transition, block, self.restart, self.steps).T
 
-    def _local(
-        self, batch: Batch, transition: sparse.csr_array, seeds: Sequence[tuple[Rows, Matrix]]
-    ) -> Iterator[SparseMass]:
+    def _local(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[SparseMass]]:
         """The mass of the nodes near the seeds, a question at a time."""
-        weights = self.mention_weight, self.related_weight, self.similar_weight
-        walk = batch.index.memo.get(("local walk", *weights), lambda: LocalWalk.over(transition))
+        walk = LocalWalk.between(graph, index, *self._weights())
         shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)
-        return (walk.mass(nodes, shares, self.restart, self.steps, LEAST) for nodes, shares in shared)
+        return walk.incoming, (walk.mass(nodes, shares, self.restart, self.steps, LEAST) for nodes, shares in shared)
 
-    def _transitions(self, batch: Batch, graph: Adjacency) -> sparse.csr_array:
-        weights = self.mention_weight, self.related_weight, self.similar_weight
-        return batch.index.memo.get(("transitions", *weights), lambda: transitions(graph, *weights))
-
-    def _seed(self, batch: Batch, graph: Adjacency, initial: Scored, links: list[Link]) -> tuple[Rows, Matrix]:
+    def _seed(self, batch: Batch, graph: Adjacency, initial: Scored, links: list[Link]) -> Seeds:
         """Where a walk restarts, over entities then chunks: nodes, ascending, and their weights."""
         entities, chunks = len(graph.entities), len(batch.index.chunks)
         best = initial[: self.seed_chunks]

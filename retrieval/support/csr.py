@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
+def compact(values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers from -1 on in 32 bits where these hold all of them, else in 64: what is read of files is half."""
+    return values.astype(np.int32 if values.max(initial=0) <= np.iinfo(np.int32).max else np.int64)
+
+
 def expand_ranges(begins: NDArray[Any], ends: NDArray[Any]) -> tuple[Ints, Ints]:
     """Ranges laid end to end: the positions in all of them, and of each position the index of its range.
 

@@ -1,16 +1,32 @@
-"""Arrays of NumPy's files, mapped into memory: processes that map the same file share its pages."""
+"""Arrays of NumPy's files, mapped into memory: processes that map the same file share its pages.
+
+A page that is met before it is in memory is waited for, and the system reads what lies around it as well: some hundred
+kilobytes, for which it gives back pages that are in use. What is known to be read is therefore asked for together,
+and the disk reads it side by side.
+"""
 
 from __future__ import annotations
 
 import mmap
-from contextlib import suppress
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-LARGE = 1 << 28  # bytes; of a smaller array a run soon has read all
+from hopbench.retrieval.support.timing import done_once
+
+LARGE = 1 << 28  # bytes: of a smaller array a batch reads most pages, of a larger one rows here and there
+MANY = 100  # questions of a batch for which whole files are read
+AT_A_TIME = 1 << 17  # bytes: of more, Linux reads what it would read ahead by itself, and leaves the rest
+_PAGE = mmap.PAGESIZE
+_NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
+_asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
+_whole: ContextVar[bool] = ContextVar("whole_files", default=False)
 
 
 def mapped_array(file: Path) -> NDArray[Any]:
@@ -18,16 +34,55 @@ def mapped_array(file: Path) -> NDArray[Any]:
     return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 
 
-def advise_random_access(array: NDArray[Any]) -> None:
-    """Tell the system that rows of a large mapped array are read one by one, far apart; of any other do nothing.
+def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
+    """`array[rows]`, copied, of a C-ordered array (n, …)."""
+    ask_for_rows(array, np.asarray(rows))
+    return np.asarray(array[rows])
 
-    Else it reads some hundred kilobytes around each from the disk, and for them gives back pages that are in use.
-    """
-    if array.nbytes < LARGE:
+
+def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
+    """Have the system read some rows of a large mapped array, each page once; of any other array do nothing."""
+    if array.nbytes < LARGE or (held := _map_of(array)) is None:
         return
+    if (asked := _asked.get(held)) is None:
+        asked = _asked[held] = np.zeros(len(held) // _PAGE + 1, bool)
+    first = rows * array.strides[0] + (array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data)
+    pages = np.concatenate([first, first + array.strides[0] - 1]) // _PAGE
+    for page in np.unique(pages[~asked[pages]]).tolist():
+        asked[page] = True
+        _need(held, page * _PAGE, _PAGE)
+
+
+@contextmanager
+def reading_ahead(questions: int) -> Iterator[None]:
+    """Within, `read_ahead` reads: for a batch of so many questions, unless these are too few to need whole files."""
+    token = _whole.set(questions >= MANY)
+    try:
+        yield
+    finally:
+        _whole.reset(token)
+
+
+def read_ahead(*arrays: NDArray[Any]) -> None:
+    """Have the system read mapped arrays as a whole, which is work done once for an index."""
+    if _whole.get():
+        with done_once():
+            maps = list(filter(None, map(_map_of, arrays)))
+            for held in maps:
+                for begin in range(0, len(held), AT_A_TIME):
+                    _need(held, begin, min(AT_A_TIME, len(held) - begin))
+            for held in maps:
+                _ = held[-1]  # read last: what is done once is to wait for it, not the first question
+
+
+def _need(held: mmap.mmap, begin: int, length: int) -> None:
+    if _NEEDED is not None:
+        with suppress(OSError):  # advice: what is not read now is read when it is met
+            held.madvise(_NEEDED, begin, length)
+
+
+def _map_of(array: NDArray[Any]) -> mmap.mmap | None:
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_RANDOM"):
-        with suppress(OSError):
-            base.madvise(mmap.MADV_RANDOM)
+    return base if isinstance(base, mmap.mmap) else None

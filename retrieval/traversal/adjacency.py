@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +17,7 @@ from hopbench.retrieval.graph.schema import CHUNK, EDGE_ENDS, ENTITY, MENTIONED_
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore, EdgeRows
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Arrays, Batch, Index
-from hopbench.retrieval.support.text_columns import ENCODING, ERRORS
-from hopbench.retrieval.support.timing import done_once
+from hopbench.retrieval.support.sorted_texts import SortedTexts
 from hopbench.retrieval.types import Counters
 
 VERSION = "adjacency-2"  # of what is kept in files
@@ -34,17 +33,16 @@ class Adjacency:
     similarity. Chunks are in the index's order, entities sorted by id. `rows` is how many edges were read.
     """
 
-    entities: Sequence[str]
+    entities: SortedTexts
     mentions: sparse.csr_array
     related: sparse.csr_array
     similar: sparse.csr_array
     rows: int
 
     @cached_property
-    @done_once()
     def entity_row(self) -> Mapping[str, int]:
         """Entity id → row."""
-        return {entity: row for row, entity in enumerate(self.entities)}
+        return self.entities.row_of
 
     @cached_property
     def frequency(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -80,8 +78,7 @@ def mentioning(batch: Batch, entities: Sequence[str]) -> list[int]:
 def _read(index: Index) -> Adjacency:
     """Kept in files of its own where the store has a stamp: the processes of a machine share them."""
     arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(index))
-    ids, ends = arrays["entities"].tobytes(), arrays["entities.ends"].tolist()
-    entities = [ids[begin:end].decode(ENCODING, ERRORS) for begin, end in pairwise((0, *ends))]
+    entities = SortedTexts(arrays["entities"], arrays["entities.ends"])
     m, n = len(entities), len(index.row_of)
 
     def of(kind: str, shape: tuple[int, int]) -> sparse.csr_array:
@@ -112,9 +109,8 @@ def _arrays(index: Index) -> Arrays:
     }
     parts = {f"{kind}.{part}": getattr(matrix, part) for kind, matrix in matrices.items() for part in CSR}
     rows = sum(len(one.source) for one in (mentions, related, similar))
-    ids = [ends.entities[row].encode(ENCODING, ERRORS) for row in order]
-    text = {"entities": np.frombuffer(b"".join(ids), np.uint8), "entities.ends": np.cumsum([*map(len, ids)], dtype=int)}
-    return {**text, "rows": np.array([rows]), **parts}
+    utf8, entity_ends = SortedTexts.arrays([ends.entities[row] for row in order])
+    return {"entities": utf8, "entities.ends": entity_ends, "rows": np.array([rows]), **parts}
 
 
 class _Ends(NamedTuple):

@@ -8,16 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.support.csr import compact, expand_ranges
+from hopbench.retrieval.traversal.adjacency import Adjacency
+from hopbench.retrieval.traversal.whole_walk import transitions
 
+VERSION = "walk-3"  # of what is kept in files
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+class Incoming(NamedTuple):
+    """By node what it is passed: node i `share[start[i]:start[i + 1]]` of the mass of each `giver[…]`."""
+
+    start: NDArray[Any]
+    giver: NDArray[Any]
+    share: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +53,45 @@ class SparseMass:
 
 @dataclass(frozen=True, eq=False)
 class LocalWalk:
-    """Transitions by column: node i passes `share[start[i]:start[i + 1]]` of its mass to `target[…]`."""
+    """Transitions by node, both ways: node i passes `share[start[i]:start[i + 1]]` of its mass to `target[…]`.
+
+    Of these nodes' mass it is passed `received[…]`.
+    """
 
     start: Ints
     target: NDArray[Any]
     share: Floats
+    received: Floats
 
     @classmethod
     def over(cls, transition: sparse.csr_array) -> LocalWalk:
-        """The walk of a column-stochastic matrix (nodes, nodes)."""
+        """The walk of a column-stochastic matrix (nodes, nodes) whose entry (i, j) is 0 just where (j, i) is."""
         columns = sparse.csc_array(transition)
         columns.sort_indices()
-        return cls(columns.indptr.astype(np.int64), columns.indices, columns.data)
+        return cls(columns.indptr.astype(np.int64), compact(columns.indices), columns.data, transition.data)
+
+    @classmethod
+    def between(
+        cls, graph: Adjacency, index: Index, mention: float, related: float = 0.0, similar: float = 0.0
+    ) -> LocalWalk:
+        """The walk over an index's graph with these weights (`transitions`), made once per index.
+
+        That over mention edges alone, which is the strategies' own, is kept in files and memory-mapped.
+        """
+        weights = mention, related, similar
+
+        def made() -> LocalWalk:
+            return cls.over(transitions(graph, *weights))
+
+        def read() -> LocalWalk:
+            return cls(**index.graph_arrays("mention-walk", VERSION, lambda: vars(made())))
+
+        return index.memo.get(("local walk", *weights), read if weights == (1.0, 0.0, 0.0) else made)
+
+    @property
+    def incoming(self) -> Incoming:
+        """What each node is passed."""
+        return Incoming(self.start, self.target, self.received)
 
     def mass(self, seeds: Ints, shares: Floats, restart: float, steps: int, least: float) -> SparseMass:
         """The mass after `steps` steps; `seeds` (s,), ascending, begin with `shares` (s,) and get them back."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.traversal.adjacency import Adjacency
-from hopbench.retrieval.traversal.local_walk import SparseMass
+from hopbench.retrieval.traversal.local_walk import Incoming, SparseMass
 from hopbench.retrieval.types import Step
 
 Mass = NDArray[np.float64] | SparseMass
 
 
-def strongest_path(row: int, graph: Adjacency, walk: sparse.csr_array, mass: Mass, batch: Batch) -> tuple[Step, ...]:
+def strongest_path(row: int, graph: Adjacency, walk: Incoming, mass: Mass, batch: Batch) -> tuple[Step, ...]:
     """The node that gave a chunk most of its mass, and the one that gave that node most: two edges back."""
     node = len(graph.entities) + row
     first = _strongest_giver(node, walk, mass)
@@ -27,10 +26,10 @@ def strongest_path(row: int, graph: Adjacency, walk: sparse.csr_array, mass: Mas
     return tuple(_step(source, weight, target, mass, graph, batch) for (source, weight), target in edges)
 
 
-def _strongest_giver(node: int, walk: sparse.csr_array, mass: Mass, other_than: int = -1) -> tuple[int, float] | None:
+def _strongest_giver(node: int, walk: Incoming, mass: Mass, other_than: int = -1) -> tuple[int, float] | None:
     """The neighbour whose edge carries most mass to `node`, with that edge's weight."""
-    begin, end = walk.indptr[node], walk.indptr[node + 1]
-    givers, weights = walk.indices[begin:end], walk.data[begin:end]
+    begin, end = walk.start[node], walk.start[node + 1]
+    givers, weights = walk.giver[begin:end], walk.share[begin:end]
     given = weights * mass[givers]
     given[givers == other_than] = 0.0
     best = int(given.argmax()) if len(given) else 0

@@ -23,6 +23,7 @@ from hopbench.retrieval.strategies.hoprank.word_vectors import (
     word_vectors,
 )
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.support.mapped_arrays import rows_of
 
 STEPS = 1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)
 LEAST = 0.35  # words further apart have nothing to do with each other
@@ -47,7 +48,7 @@ class Closeness:
         """The question's words, whose vectors (w, 256) are `asked`, against those of some chunks."""
         read = ListedWords.of(corpus.words, chunks)
         telling = ~corpus.words.stop[read.distinct]
-        vectors = corpus.texts.word_vectors[read.distinct[telling]]
+        vectors = rows_of(corpus.texts.word_vectors, read.distinct[telling])
         both = weighed(asked, np.array([question.idf, question.open_idf]))
         alike, of_both = np.split(cosines(vectors, np.concatenate([asked, both])), [len(asked)], axis=1)
         row, near = _near(question, read, telling, alike)
@@ -98,7 +99,7 @@ def question_vectors(corpus: CorpusIndex, questions: Sequence[ReadQuestion]) -> 
     words = list(chain.from_iterable(question.words for question in questions))
     known = numbers != UNKNOWN
     vectors = np.zeros((len(known), DIMENSION), np.int16)
-    vectors[known] = corpus.texts.word_vectors[numbers[known]]
+    vectors[known] = rows_of(corpus.texts.word_vectors, numbers[known])
     if not known.all():
         vectors[~known] = word_vectors([words[place] for place in np.flatnonzero(~known).tolist()])
     ends = np.cumsum([len(question.words) for question in questions])

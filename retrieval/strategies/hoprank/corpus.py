@@ -17,9 +17,9 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE, Mentions, lo
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.relations import Relations, relations
 from hopbench.retrieval.strategies.hoprank.word_vectors import lengths, on_weight_grid, word_vectors
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, compact
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words
 from hopbench.retrieval.support.arithmetic import log
-from hopbench.retrieval.support.mapped_arrays import advise_random_access
+from hopbench.retrieval.support.csr import compact
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
 
@@ -128,5 +128,4 @@ def _texts(batch: Batch, graph: Adjacency, reader: Linker) -> Texts:
         return read()
     kept, stamp = place
     arrays = kept.arrays("hoprank", f"{VERSION} of {stamp}", lambda: read().arrays())
-    advise_random_access(arrays["word_vectors"])
     return Texts.of_arrays(arrays, len(graph.entities))

@@ -23,6 +23,7 @@ from hopbench.retrieval.strategies.hoprank.paths import Paths, Ranked
 from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.word_links import SentenceLinks, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.support.mapped_arrays import rows_of
 
 LISTED = 100  # candidates among which ranks and edges are counted
 READ = 50  # of those, the best ones, which the first trees put in order
@@ -146,7 +147,7 @@ def list_facts(candidates: Candidates, passed: Sequence[tuple[Ranked, Paths | No
     corpus, question = candidates.corpus, candidates.questions[number]
     rows = candidates.rows(chunks + number * corpus.chunks)
     read = chunks[:READ]
-    vectors = corpus.vectors[read].astype(np.float64)
+    vectors = rows_of(corpus.vectors, read).astype(np.float64)
     return ListFacts(
         chunks=chunks,
         score=last.scores[order],

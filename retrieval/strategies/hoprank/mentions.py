@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.extract.aliases import title_key
 from hopbench.retrieval.index import Linker
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words, compact
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
+from hopbench.retrieval.support.csr import compact
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Chunk
 
@@ -136,10 +137,10 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
 
 def _title_entities(chunks: Sequence[Chunk], graph: Adjacency, reader: Linker, by_chunk: Any) -> Numbers:
     """The entity named by each chunk's title, where the graph has the chunk mention it."""
-    own = np.full(len(chunks), NOWHERE, np.int64)
+    own, row_of = np.full(len(chunks), NOWHERE, np.int64), {entity: row for row, entity in enumerate(graph.entities)}
     for row, chunk in enumerate(chunks):
         entity = reader.resolve(" ".join(title_key(chunk.title))) if chunk.title else None
-        number = graph.entity_row.get(entity, NOWHERE) if entity is not None else NOWHERE
+        number = row_of.get(entity, NOWHERE) if entity is not None else NOWHERE
         if number in by_chunk.indices[by_chunk.indptr[row] : by_chunk.indptr[row + 1]]:
             own[row] = number
     return own

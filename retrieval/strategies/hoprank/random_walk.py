@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from hopbench.retrieval.index import Arrays, Index
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, compact, grouped
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, grouped
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
-from hopbench.retrieval.traversal.whole_walk import transitions
+from hopbench.retrieval.traversal.local_walk import LocalWalk
 
-VERSION = "walk-2"  # of what is kept in files
 RESTART, STEPS, LEAST = 0.3, 8, 1e-4
 
 
@@ -34,8 +32,8 @@ class RandomWalk:
     @classmethod
     def over(cls, graph: Adjacency, index: Index) -> RandomWalk:
         """The walk over the mention edges of an index's graph, each weighing its entity's idf/√df."""
-        arrays = index.graph_arrays("hoprank-walk", VERSION, lambda: _arrays(graph))
-        return cls(arrays["start"], arrays["target"], arrays["share"], len(graph.entities))
+        walk = LocalWalk.between(graph, index, mention=1.0)
+        return cls(walk.start, walk.target, walk.share, len(graph.entities))
 
     @property
     def nodes(self) -> int:
@@ -70,10 +68,3 @@ def _sums(keys: Numbers, values: Floats) -> tuple[Numbers, Floats]:
     """The distinct keys, sorted, and the sum of the values of each, added in their order."""
     different, places, group = grouped(keys)
     return different, np.bincount(group, values[places]).astype(np.float64)
-
-
-def _arrays(graph: Adjacency) -> Arrays:
-    columns = sparse.csc_array(transitions(graph, 1.0, 0.0, 0.0))
-    columns.sort_indices()
-    start, target = columns.indptr.astype(np.int64), compact(columns.indices)
-    return {"start": start, "target": target, "share": columns.data}

@@ -37,13 +37,13 @@ class Relations:
     @classmethod
     def read(cls, record: Mapping[str, Any], graph: Adjacency, words: Words) -> Relations:
         """The relations of a store's record; words that no chunk has are left out."""
-        rows = []
+        rows, row_of = [], {entity: row for row, entity in enumerate(graph.entities)}
         columns = (record[name] for name in ("source", "target", "types", "weight"))
         for source, target, types, strength in zip(*columns, strict=True):
             stated = [kind for kind in types if kind not in RULE_RELATIONS]
             spelled = {word.folded for kind in stated for word in tokens(kind)}
             known = sorted(words.vocabulary[word] for word in spelled if word in words.vocabulary)
-            ends = graph.entity_row[source], graph.entity_row[target]
+            ends = row_of[source], row_of[target]
             rows += [(first, second, strength, known) for first, second in (ends, ends[::-1])]
         rows.sort(key=lambda row: row[:2])
         first = np.array([row[0] for row in rows], np.int64)

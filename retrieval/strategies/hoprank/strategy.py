@@ -105,12 +105,12 @@ class HopRank(Strategy):
         """Score the candidates of each question; hits carry the paths of the last pass."""
         _ = batch.dense, batch.lexical  # the large products; those below have some hundred rows
         corpus, reader = corpus_index(batch, counters)
-        _ = corpus.graph.entity_row  # and all else that is made once: for the first question, before there are forks
         find, numbers = partial(self._found, batch, corpus, reader, os.getpid()), range(len(batch.questions))
         processes = max(min(batch.processes, len(numbers) // LEAST), 1)
         long = [len(question.text) > LONG for question in batch.questions]
         parts = [apart for part in _parts(numbers[1:], processes) for apart in _apart(part, long)]
         rankings: dict[int, list[Ranking]] = {}
+        # The first question by itself: with it all else is made that is made once, before there are forks.
         with one_blas_thread(), closing(divided(find, parts, processes)) as others:
             for part, (found, spent) in chain([(-1, find(numbers[:1]))], others):
                 counters.add(spent)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support.arithmetic import log
+from hopbench.retrieval.support.csr import compact
 from hopbench.retrieval.text import STOP_WORDS, sentences, tokens
 from hopbench.retrieval.types import Chunk
 
@@ -18,11 +19,6 @@ Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 PART = 50_000  # chunks whose words are counted at a time
-
-
-def compact(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers from -1 on in 32 bits where these hold all of them, else in 64: what is read of files is half."""
-    return values.astype(np.int32 if values.max(initial=0) <= np.iinfo(np.int32).max else np.int64)
 
 
 def distinct(values: NDArray[Any]) -> Numbers:

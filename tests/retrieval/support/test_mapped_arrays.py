@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support import mapped_arrays
-from hopbench.retrieval.support.mapped_arrays import advise_random_access, mapped_array
+from hopbench.retrieval.support.mapped_arrays import mapped_array, read_ahead, reading_ahead, rows_of
 
 VALUES = np.arange(200_000).reshape(-1, 100)
 
@@ -40,7 +40,7 @@ def test_an_empty_array_is_mapped_and_objects_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("of", ["mapped", "part", "memory"])
-def test_advice_changes_no_value(of: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_those_of_the_array_however_it_is_held(of: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped_arrays, "LARGE", 0)
     arrays: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
         "mapped": (mapped_array(file), VALUES),
@@ -48,6 +48,22 @@ def test_advice_changes_no_value(of: str, file: Path, monkeypatch: pytest.Monkey
         "memory": (VALUES, VALUES),
     }
     found, expected = arrays[of]
-    advise_random_access(found)
 
-    assert np.array_equal(expected, found)
+    for rows in ([3, 1, 3], [7], []):
+        assert np.array_equal(expected[np.array(rows, int)], rows_of(found, np.array(rows, int)))
+
+
+@pytest.mark.parametrize(("questions", "read"), [(99, False), (100, True)])
+def test_whole_files_are_read_for_many_questions(
+    questions: int, read: bool, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(mapped_arrays, "_need", lambda held, begin, length: asked.append(length))
+    found = mapped_array(file)
+
+    read_ahead(found)
+    with reading_ahead(questions):
+        read_ahead(found, VALUES)
+
+    assert (file.stat().st_size if read else 0) == sum(asked)
+    assert max(asked, default=0) <= mapped_arrays.AT_A_TIME

@@ -22,8 +22,9 @@ from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, PA
 from hopbench.retrieval.strategies.hoprank.paths import anchor_probabilities
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names
-from hopbench.retrieval.strategies.hoprank.words import Words, compact
+from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
+from hopbench.retrieval.support.csr import compact
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
 from hopbench.retrieval.types import Chunk, Counters, Passage, Question, Ranking, Triple
