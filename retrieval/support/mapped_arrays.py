@@ -36,7 +36,8 @@ def mapped_array(file: Path) -> NDArray[Any]:
 
 def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
     """`array[rows]`, copied, of a C-ordered array (n, …)."""
-    ask_for_rows(array, np.asarray(rows))
+    rows = np.asarray(rows, np.int64)  # an empty list would be of floats
+    ask_for_rows(array, rows)
     return np.asarray(array[rows])
 
 
