@@ -13,7 +13,7 @@ from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.mapped_arrays import reading_ahead
+from hopbench.retrieval.support.mapped_arrays import reading_whole_files
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
@@ -67,7 +67,7 @@ def prepare(parts: Sequence[Batch]) -> float:
     """Compute what all trials share (question vectors, BM25 and dense candidates); returns the seconds it took."""
     begun = time.perf_counter()
     for batch in parts:
-        with reading_ahead(len(batch.questions)):
+        with reading_whole_files(len(batch.questions)):
             _ = batch.dense, batch.lexical
     return time.perf_counter() - begun
 
@@ -96,7 +96,7 @@ class Trial:
         for batch in self.parts:
             begun, spent = time.perf_counter(), Counters()
             # As `rank_batch` does, which would be one more frame in every traceback from a strategy.
-            with once_apart() as once, reading_ahead(len(batch.questions)):
+            with once_apart() as once, reading_whole_files(len(batch.questions)):
                 try:
                     with collector_paused():
                         rankings = self.strategy.rank(batch, spent)

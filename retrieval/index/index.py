@@ -22,7 +22,7 @@ from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.cell_search import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.support.mapped_arrays import LARGE, read_ahead
+from hopbench.retrieval.support.mapped_arrays import LARGE, read_whole
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
@@ -94,7 +94,7 @@ class Index:
             notice(str(found))
             return found
 
-        read_ahead(self.vectors)  # all strategies score what they find by these
+        read_whole(self.vectors)  # all strategies score what they find by these
         return computed() if self.kept is None else self.kept.approximate(computed)
 
     @cached_property

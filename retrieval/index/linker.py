@@ -48,6 +48,8 @@ class Linker:
     A full title with its parenthesis is tried first, then titles and aliases, then phrases. A single word must be
     capitalised and no stop word; of several words one must be, unless the question has no capitals at all. Entities
     that are `uncapitalised` link however they are written, always or where nothing else links.
+
+    `entities` are the ids of all, sorted, and `names` theirs in the same order; by id, `row_of` says where one stands.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Linker:
         self._longest_from: dict[str, int] = {}
         self.read = len(names) + len(titles)
         self.name_of: Mapping[str, str] = {entity: name for entity, name, _, _ in sorted(names)}
-        self.entities: Sequence[str] | Texts = list(self.name_of)  # by row
+        self.entities: Sequence[str] | Texts = list(self.name_of)
         self.names: Sequence[str] | Texts = list(self.name_of.values())
         self.row_of: Mapping[str, int] = {entity: row for row, entity in enumerate(self.entities)}
         self._aliases = {entity: list(aliases) for entity, _, _, aliases in names if len(aliases)}

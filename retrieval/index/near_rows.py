@@ -13,7 +13,7 @@ from hopbench.retrieval.index.index import APPROXIMATE, Index
 from hopbench.retrieval.search.cell_recall import Asked
 from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, CellSearch
 from hopbench.retrieval.search.exact import TopRows, dense_top
-from hopbench.retrieval.support.mapped_arrays import read_ahead
+from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.notice import notice
 
 T = TypeVar("T", bound=np.generic)
@@ -41,7 +41,7 @@ def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Asked
 
     name = f"cells-{what.replace(' ', '-')}"
     arrays = index.graph_arrays(name, VERSION, lambda: made().arrays())
-    read_ahead(arrays["codes"])  # a cell that is looked into is multiplied as a whole
+    read_whole(arrays["codes"])  # a cell that is looked into is multiplied as a whole
     return CellSearch.of_arrays(vectors, arrays)
 
 

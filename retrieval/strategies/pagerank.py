@@ -126,7 +126,7 @@ class PageRank(Strategy):
         if walked is None or walked.name != self.shared_work():
             pairs = list(zip(initial, links, strict=True))
             seeds = [self._seed(batch, graph, *pair) for pair in pairs]
-            local = self._transitions(graph) > WHOLE_EDGES
+            local = self._transition_count(graph) > WHOLE_EDGES
             incoming, masses = (self._local if local else self._whole)(batch.index, graph, seeds)
             small = local or len(seeds) * (len(incoming.start) - 1) <= KEPT_CELLS
             walked = WalkResult(self.shared_work(), graph, incoming, list(masses) if small else masses)
@@ -134,17 +134,18 @@ class PageRank(Strategy):
         counters.edges_touched += walked.touched(self.steps * len(links))
         return walked
 
+    @property
     def _weights(self) -> tuple[float, float, float]:
         return self.mention_weight, self.related_weight, self.similar_weight
 
-    def _transitions(self, graph: Adjacency) -> int:
-        """How many there are: an edge has two."""
+    def _transition_count(self, graph: Adjacency) -> int:
+        """An edge has two."""
         edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz
-        return sum(count for count, weight in zip(edges, self._weights(), strict=True) if weight)
+        return sum(count for count, weight in zip(edges, self._weights, strict=True) if weight)
 
     def _whole(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[Matrix]]:
         """The mass of all nodes, a question at a time."""
-        weights = self._weights()
+        weights = self._weights
         walk = index.memo.get(("transitions", *weights), lambda: transitions(graph, *weights))
         return Incoming(walk.indptr, walk.indices, walk.data), self._powers(walk, seeds)
 
@@ -159,7 +160,7 @@ class PageRank(Strategy):
 
     def _local(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[SparseMass]]:
         """The mass of the nodes near the seeds, a question at a time."""
-        walk = LocalWalk.between(graph, index, *self._weights())
+        walk = LocalWalk.between(graph, index, *self._weights)
         shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)
         return walk.incoming, (walk.mass(nodes, shares, self.restart, self.steps, LEAST) for nodes, shares in shared)
 

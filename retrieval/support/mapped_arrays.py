@@ -45,9 +45,8 @@ def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     """Have the system read some rows of a large mapped array, each page once; of any other array do nothing."""
     if array.nbytes < LARGE or (held := _map_of(array)) is None:
         return
-    if (asked := _asked.get(held)) is None:
-        asked = _asked[held] = np.zeros(len(held) // _PAGE + 1, bool)
-    first = rows * array.strides[0] + (array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data)
+    asked, start = _pages(held), array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data
+    first = start + rows * array.strides[0]
     pages = np.concatenate([first, first + array.strides[0] - 1]) // _PAGE
     for page in np.unique(pages[~asked[pages]]).tolist():
         asked[page] = True
@@ -55,8 +54,8 @@ def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
 
 
 @contextmanager
-def reading_ahead(questions: int) -> Iterator[None]:
-    """Within, `read_ahead` reads: for a batch of so many questions, unless these are too few to need whole files."""
+def reading_whole_files(questions: int) -> Iterator[None]:
+    """Within, `read_whole` reads: for a batch of so many questions, unless these are too few to need whole files."""
     token = _whole.set(questions >= MANY)
     try:
         yield
@@ -64,16 +63,29 @@ def reading_ahead(questions: int) -> Iterator[None]:
         _whole.reset(token)
 
 
-def read_ahead(*arrays: NDArray[Any]) -> None:
-    """Have the system read mapped arrays as a whole, which is work done once for an index."""
-    if _whole.get():
-        with done_once():
-            maps = list(filter(None, map(_map_of, arrays)))
-            for held in maps:
-                for begin in range(0, len(held), AT_A_TIME):
-                    _need(held, begin, min(AT_A_TIME, len(held) - begin))
-            for held in maps:
-                _ = held[-1]  # read last: what is done once is to wait for it, not the first question
+def read_whole(*arrays: NDArray[Any]) -> bool:
+    """Have the system read mapped arrays as a whole, which is work done once for an index; False where it is not.
+
+    (It is for `reading_whole_files` to say.)
+    """
+    if not _whole.get():
+        return False
+    maps = [held for array in arrays if (held := _map_of(array)) is not None]
+    with done_once():
+        for held in maps:
+            _pages(held)[:] = True
+            for begin in range(0, len(held), AT_A_TIME):
+                _need(held, begin, min(AT_A_TIME, len(held) - begin))
+        for held in maps:
+            _ = held[-1]  # read last: what is done once is to wait for it, not the first question
+    return True
+
+
+def _pages(held: mmap.mmap) -> NDArray[np.bool_]:
+    """Which pages of a map were asked for."""
+    if (asked := _asked.get(held)) is None:
+        asked = _asked[held] = np.zeros(-(-len(held) // _PAGE), bool)
+    return asked
 
 
 def _need(held: mmap.mmap, begin: int, length: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
@@ -68,17 +68,6 @@ class RowValues(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._index.texts)
-
-    def values(self) -> ValuesView[T]:
-        """The values, row by row: no text is looked up for them."""
-        return _InOrder(self)
-
-
-class _InOrder(ValuesView[T]):
-    _mapping: RowValues[T]
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self._mapping.value, range(len(self._mapping)))
 
 
 def write_index(texts: Texts, stem: Path) -> None:

@@ -154,7 +154,7 @@ class DualLevel(Strategy):
         described = task.worded.entities if self.entity_text == "described" else {}
 
         def embedded() -> Arrays:
-            name_of = dict(zip(task.reader.name_of, task.reader.name_of.values(), strict=True))  # all are asked for
+            name_of = dict(zip(task.reader.entities, task.reader.names, strict=True))  # all are asked for
             named = ((name_of[entity], described.get(entity, "")) for entity in task.graph.entities)
             texts = [f"{name}. {text}" if text else name for name, text in named]
             with stage(task.counters, "entity embedding"):

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support import mapped_arrays
-from hopbench.retrieval.support.mapped_arrays import mapped_array, read_ahead, reading_ahead, rows_of
+from hopbench.retrieval.support.mapped_arrays import mapped_array, read_whole, reading_whole_files, rows_of
 
 VALUES = np.arange(200_000).reshape(-1, 100)
 
@@ -61,9 +61,9 @@ def test_whole_files_are_read_for_many_questions(
     monkeypatch.setattr(mapped_arrays, "_need", lambda held, begin, length: asked.append(length))
     found = mapped_array(file)
 
-    read_ahead(found)
-    with reading_ahead(questions):
-        read_ahead(found, VALUES)
+    read_whole(found)
+    with reading_whole_files(questions):
+        read_whole(found, VALUES)
 
     assert (file.stat().st_size if read else 0) == sum(asked)
     assert max(asked, default=0) <= mapped_arrays.AT_A_TIME

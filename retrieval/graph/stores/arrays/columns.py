@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import LIST_COLUMNS, WEIGHT_OF
-from hopbench.retrieval.support.mapped_arrays import read_ahead
+from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.text_columns import OFFSET, Texts, TextsWriter, mapped
 
 INTEGERS = frozenset({"index", "count"})
@@ -47,13 +47,11 @@ class Lists:
         self._codes = mapped(stem.with_name(f"{stem.name}.codes.bin"), CODE)
         self._pool = Texts(stem.with_name(f"{stem.name}.pool"))
         self._known: dict[int, str] = {}
-        self._met = False
+        self._whole = False
 
     def many(self, rows: NDArray[np.int64]) -> list[Any]:
         """The lists of some rows."""
-        if not self._met:
-            self._met = True
-            read_ahead(self._ends, self._codes)
+        self._whole = self._whole or read_whole(self._ends, self._codes)
         begins, ends = np.where(rows > 0, self._ends[rows - 1], 0).tolist(), self._ends[rows].tolist()
         return [self._texts(begin, end) for begin, end in zip(begins, ends, strict=True)]
 

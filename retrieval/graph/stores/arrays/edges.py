@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, WEIGHT_OF
 from hopbench.retrieval.graph.stores.arrays.columns import Column, Numbers, open_column
-from hopbench.retrieval.support.mapped_arrays import read_ahead
+from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.text_columns import OFFSET, mapped
 from hopbench.retrieval.support.text_index import ROW
 
@@ -44,17 +44,16 @@ class Edges:
             name: open_column(folder, kind, name) for name in EDGE_COLUMNS[kind] if name not in ("source", "target")
         }
         self._sides = {name: _side(folder, kind, name) for name in (OUT, IN)}
-        self._met: set[str] = set()
+        self._whole = dict.fromkeys(self._sides, False)
 
     def __len__(self) -> int:
         return len(self.source)
 
     def side(self, name: str) -> Side:
         """The edges by source or by target."""
-        if name not in self._met:
-            self._met.add(name)
-            read_ahead(*self._sides[name])
-        return self._sides[name]
+        found = self._sides[name]
+        self._whole[name] = self._whole[name] or read_whole(*found)
+        return found
 
     @property
     def weights(self) -> NDArray[np.float64]:
