@@ -145,7 +145,7 @@ class Index:
     def forget(self) -> None:
         """Give back what strategies computed and read of a mapped graph, of which it is soon computed again.
 
-        At a million passages that is a gigabyte.
+        At a million passages that is .4 GB.
         """
         if isinstance(self.store, ArrayStore):
             self.memo.clear()
