@@ -13,6 +13,7 @@ from functools import cached_property
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.stores.base import Record, rows_of
 from hopbench.retrieval.index.index import Index
+from hopbench.retrieval.index.linker import Link, Linker
 from hopbench.retrieval.index.memo import Memo
 from hopbench.retrieval.search.exact import DEPTH, TopRows, cosines
 from hopbench.retrieval.search.fusion import Scored
@@ -62,6 +63,16 @@ class Batch:
     def memo(self) -> Memo:
         """Results that strategies computed from the batch and share."""
         return Memo(BATCH_VALUES)
+
+    @cached_property
+    def _links(self) -> dict[int, list[Link]]:
+        return {}
+
+    def links(self, linker: Linker, question: int) -> list[Link]:
+        """The names of the index's graph in one question of the batch, which its `linker` reads once."""
+        if question not in self._links:
+            self._links[question] = linker.links(self.questions[question].text)
+        return self._links[question]
 
     def with_ids(self, top: TopRows) -> Scored:
         """Ranked rows as chunk ids with scores."""

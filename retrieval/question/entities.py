@@ -26,7 +26,8 @@ def question_entities(batch: Batch, counters: Counters, linker: Linker) -> Seque
     service = batch.index.services.question_entities
     if service is not None:
         return service(batch.questions, counters, linker)
-    return [list(dict.fromkeys(link.entity for link in linker.links(one.text))) for one in batch.questions]
+    links = (batch.links(linker, number) for number in range(len(batch.questions)))
+    return [list(dict.fromkeys(link.entity for link in each)) for each in links]
 
 
 def question_keywords(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Keywords]:

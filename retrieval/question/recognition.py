@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index import Batch, Linker
+from hopbench.retrieval.index import Batch, Link, Linker
 from hopbench.retrieval.question.entities import name_vectors
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import STOP_WORDS, tokens
@@ -49,8 +49,10 @@ def recognise(
     """
     reader = linker(batch, counters)
     by = "names" if names_only else "ngrams"
-    texts = [question.text for question in batch.questions]
-    matches = [_names(reader, text) if names_only else _ngrams(reader, text, max_ngram) for text in texts]
+    matches = [
+        _names(batch.links(reader, number)) if names_only else _ngrams(reader, question.text, max_ngram)
+        for number, question in enumerate(batch.questions)
+    ]
     unnamed = [number for number, words in enumerate(matches) if not words]
     similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
     mentioned = {entity for words in (*matches, *similar.values()) for entity in words}
@@ -78,9 +80,9 @@ def _ngrams(reader: Linker, question: str, longest: int) -> dict[str, int]:
     return length_of
 
 
-def _names(reader: Linker, question: str) -> dict[str, int]:
+def _names(links: Sequence[Link]) -> dict[str, int]:
     length_of: dict[str, int] = {}
-    for link in reader.links(question):
+    for link in links:
         length_of[link.entity] = max(length_of.get(link.entity, 0), link.end - link.start)
     return length_of
 

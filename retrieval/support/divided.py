@@ -14,6 +14,8 @@ from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,9 +35,9 @@ def divided(work: Callable[[S], T], parts: Sequence[S], processes: int) -> Gener
     """What `work` returns for each part, with the part's number, as parts get done, by so many processes.
 
     They are this one and forks of it, which need nothing sent to them; this one alone where the system cannot fork
-    safely. Each takes the next part when it has done one, and a fork sends what came of its parts at the end. What a
-    fork could not do or did not send in time is done here: it may have waited for a lock that another thread held when
-    it was made. (An executor of `concurrent.futures` would wait for it for ever.) Close the iterator to end the forks.
+    safely. Each takes the next part when it has done one, and a fork sends what came of it meanwhile. What a fork could
+    not do or did not send in time is done here: it may have waited for a lock that another thread held when it was
+    made. (An executor of `concurrent.futures` would wait for it for ever.) Close the iterator to end the forks.
     """
     begun, missing, forks = time.monotonic(), set(range(len(parts))), list[_Fork]()
     with _Turns(len(parts)) as turns:
@@ -44,11 +46,12 @@ def divided(work: Callable[[S], T], parts: Sequence[S], processes: int) -> Gener
             for _ in range(min(processes, usable_processors()) - 1):
                 with suppress(OSError):  # where the system allows no further process
                     forks.append(_Fork(mine))
-            for number, result in mine:
-                missing.remove(number)
-                yield number, result
+            for one in mine:
+                for number, result in chain([one], *(fork.arrived() for fork in forks)):
+                    missing.remove(number)
+                    yield number, result
             last = 2 * time.monotonic() - begun + PATIENCE
-            for number, result in chain.from_iterable(fork.sent(last) for fork in forks):
+            for number, result in chain.from_iterable(fork.rest(last) for fork in forks):
                 missing.remove(number)
                 yield number, result
         finally:
@@ -84,7 +87,7 @@ class _Turns:
 
 
 class _Fork:
-    """A fork that goes through an iterable and sends all of it at its end."""
+    """A fork that goes through an iterable and sends each of its values, then that there are no more."""
 
     def __init__(self, work: Iterable[object]) -> None:
         self._over = False
@@ -94,20 +97,18 @@ class _Fork:
                 fcntl.fcntl(sends.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
             self._process = begun_copy(partial(_send, work, sends))
 
-    def sent(self, last: float) -> Sequence[Any]:
-        """What was sent and can be read until a time of the monotonic clock; nothing where the work failed."""
-        found: list[Any] = []
-        with suppress(Exception):  # whatever it is: the work is done again, with errors of its own
-            count = self._received(last)
-            while len(found) < count:
-                found.append(self._received(last))
-            self._over = True
-        return found
+    def arrived(self) -> Iterator[Any]:
+        """What can be read by now."""
+        return self.rest(0.0)
 
-    def _received(self, last: float) -> Any:
-        if not self._receives.poll(max(last - time.monotonic(), 0.0)):
-            raise TimeoutError
-        return self._receives.recv()
+    def rest(self, last: float) -> Iterator[Any]:
+        """What is sent and can be read until a time of the monotonic clock; no more of it where the work failed."""
+        with suppress(Exception):  # whatever it is: the work is done again, with errors of its own
+            while not self._over and self._receives.poll(max(last - time.monotonic(), 0.0)):
+                sent = self._receives.recv()
+                self._over = sent is None
+                if sent is not None:
+                    yield sent
 
     def end(self) -> None:
         """End the fork, whatever it does; one that has sent all is not waited for: to give back GBs takes it .1 s."""
@@ -119,10 +120,18 @@ class _Fork:
 
 def _send(work: Iterable[object], connection: Connection) -> None:
     gc.disable()  # it would write to every object of the process, and so copy all its pages
-    # What is ready to be sent takes the process at the other end no time to wait for.
-    ready = [ForkingPickler.dumps(one) for one in work]
-    connection.send(len(ready))
-    for one in ready:
-        connection.send_bytes(one)
+    ready = SimpleQueue[Any]()
+    # A pipe that is full keeps the thread waiting, and not the work.
+    sending = Thread(target=_send_each, args=(ready, connection), daemon=True)
+    sending.start()
+    for one in chain(work, [None]):
+        ready.put(ForkingPickler.dumps(one))
+    ready.put(None)
+    sending.join()
     if parent := multiprocessing.parent_process():
         parent.join()  # until it ends this one: to give back memory meanwhile stops a process that shares it
+
+
+def _send_each(ready: SimpleQueue[Any], connection: Connection) -> None:
+    while (one := ready.get()) is not None:
+        connection.send_bytes(one)

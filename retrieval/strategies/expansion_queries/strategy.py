@@ -80,7 +80,8 @@ class ExpansionQueries(Strategy):
         """Expand, embed and search the queries of all questions together."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
-            seeds = [list(dict.fromkeys(link.entity for link in reader.links(q.text))) for q in batch.questions]
+            links = [batch.links(reader, number) for number in range(len(batch.questions))]
+            seeds = [list(dict.fromkeys(link.entity for link in each)) for each in links]
         with stage(counters, "graph"):
             neighbourhoods = [[SeedNeighbourhood(seed) for seed in each] for each in seeds]
             expand(batch, counters, neighbourhoods, self._depth(), self.min_strength, self.max_queries)

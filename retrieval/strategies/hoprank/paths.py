@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from hopbench.retrieval.strategies.hoprank.path_features import path_features
 from hopbench.retrieval.strategies.hoprank.questions import parts_of
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
-from hopbench.retrieval.support.arithmetic import exp, ln, summed, weighted_sum
+from hopbench.retrieval.support.arithmetic import exp, log, summed, weighted_sum
 
 TOP = 4  # anchors that do not compete with each other
 LEAST_EXPONENT = 700.0  # e^−700 is still a number, and nothing beside 1
@@ -120,19 +121,25 @@ class EdgeTable:
         return edges, np.concatenate([values, triple_features(candidates, corpus.relations, edges)], axis=1)
 
 
-def anchor_probabilities(scores: Floats, anchors: int) -> tuple[Numbers, Floats]:
-    """The best candidates by score, and σ(z − logsumexp of z over ranks ≥ 5) of each."""
-    order = np.argsort(-scores, kind="stable")
-    rest = scores[order[TOP:]]
-    mass = _log_mass(rest) if len(rest) else ALONE
-    first = order[:anchors]
-    return first, sigmoid(scores[first] - mass)
+def best_anchors(scores: Floats, parts: Sequence[slice], anchors: int) -> tuple[Numbers, Floats]:
+    """The best of each part of the scores, part by part, and σ(z − logsumexp of z over its ranks ≥ 5) of each."""
+    orders = [np.argsort(-scores[part], kind="stable") + part.start for part in parts]
+    mass = _log_masses([scores[order[TOP:]] for order in orders])
+    first = [order[:anchors] for order in orders]
+    best = np.concatenate(first)
+    return best, sigmoid(scores[best] - mass.repeat([*map(len, first)]))
 
 
-def _log_mass(scores: Floats) -> float:
-    """ln Σ e^z."""
-    top = float(scores.max())
-    return top + ln(float(summed(exp(np.maximum(scores - top, -LEAST_EXPONENT)))))
+def _log_masses(parts: Sequence[Floats]) -> Floats:
+    """ln Σ e^z of each part, which descend, `ALONE` where one is empty."""
+    masses, some = np.full(len(parts), ALONE), [number for number, part in enumerate(parts) if len(part)]
+    if some:
+        top = np.array([parts[number][0] for number in some])
+        below = np.concatenate([parts[number] - first for number, first in zip(some, top, strict=True)])
+        ends = np.cumsum([len(parts[number]) for number in some])
+        powers = np.split(exp(np.maximum(below, -LEAST_EXPONENT)), ends[:-1])
+        masses[some] = top + log(np.array([summed(part) for part in powers]))
+    return masses
 
 
 def sigmoid(x: Floats) -> Floats:
@@ -146,15 +153,15 @@ def follow(
     """Paths from the best chunks of a ranking; their targets become candidates."""
     size, questions = candidates.corpus.chunks, len(candidates.questions)
     parts = parts_of(ranked.chunks // size, questions)
-    best_of = [anchor_probabilities(ranked.scores[part], anchors) for part in parts]
-    starting = np.concatenate([ranked.chunks[part][first] for part, (first, _) in zip(parts, best_of, strict=True)])
+    first, surely = best_anchors(ranked.scores, parts, anchors)
+    starting = ranked.chunks[first]
     edges, features = reached.leaving(starting)
     logits = np.zeros(len(edges))
     for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
         logits[chosen] = models[kind].logit(features[chosen])
     (leaving, anchor), (led_to, place) = edges.anchors, edges.targets
-    before = Lookup.of(starting, np.concatenate([probability for _, probability in best_of]))[leaving][anchor]
+    before = Lookup.of(starting, surely)[leaving][anchor]
     probability = sigmoid(logits)
     value = before * probability
     chunks = distinct(np.concatenate([candidates.pool.chunks, led_to]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.index import Link, Linker
+from hopbench.retrieval.index import Link
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
@@ -107,10 +107,9 @@ def in_parts(count: int, size: int) -> Iterator[slice]:
     return blocks(count, max(TOGETHER // max(size, 1), 1))
 
 
-def read_question(text: str, corpus: CorpusIndex, reader: Linker, row_of: Mapping[str, int]) -> ReadQuestion:
-    """Read a question against the corpus."""
+def read_question(text: str, links: Sequence[Link], corpus: CorpusIndex, row_of: Mapping[str, int]) -> ReadQuestion:
+    """Read a question, in which the graph has these `links`, against the corpus."""
     words_read = tokens(text)
-    links = reader.links(text)
     inside = {place for link in links for place in range(link.start, link.end)}
     first: dict[str, int] = {}
     for place, word in enumerate(words_read):
@@ -125,7 +124,7 @@ def read_question(text: str, corpus: CorpusIndex, reader: Linker, row_of: Mappin
     idf, frequency = np.full(len(first), ln(float(max(corpus.chunks, 2)))), np.zeros(len(first), np.int64)
     idf[known], frequency[known] = words.idf[numbers[known]], words.frequency[numbers[known]]
     weights = dict(zip(first, idf.tolist(), strict=True))
-    entities, chunks = _linked(links, words_read, weights, corpus, reader, row_of)
+    entities, chunks = _linked(links, words_read, weights, corpus, row_of)
     return ReadQuestion(
         tuple(first),
         numbers,
@@ -143,7 +142,6 @@ def _linked(
     words_read: Sequence[Token],
     idf: Mapping[str, float],
     corpus: CorpusIndex,
-    reader: Linker,
     row_of: Mapping[str, int],
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Weights of linked entities and of the chunks they are the titles of."""

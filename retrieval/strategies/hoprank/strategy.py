@@ -96,8 +96,8 @@ class HopRank(Strategy):
         """The pools of some of a batch's questions side by side."""
         if not self.triples:
             corpus = replace(corpus, relations=None)
-        row_of = batch.index.row_of
-        asked = Questions([read_question(batch.questions[number].text, corpus, reader, row_of) for number in numbers])
+        read = partial(read_question, corpus=corpus, row_of=batch.index.row_of)
+        asked = Questions([read(batch.questions[number].text, batch.links(reader, number)) for number in numbers])
         pool = candidate_pool(corpus, asked, batch, numbers, depth=self.depth, walked=self.walked)
         return Candidates(corpus, asked, batch.vectors[np.array(numbers)], pool)
 

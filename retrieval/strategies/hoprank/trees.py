@@ -18,6 +18,7 @@ from hopbench.retrieval.strategies.hoprank.shapley import Ways, ways_of
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import summed
+from hopbench.retrieval.support.timing import done_once
 
 MAX_LEAVES = 16
 BYTE = 8  # bits
@@ -55,10 +56,12 @@ class Trees:
         return np.asarray(_FIRST_LEFT.take(np.bitwise_or.reduce(out, axis=0)))
 
     @cached_property
+    @done_once()
     def _splits(self) -> _Splits:
         return _Splits.of(self.trees)
 
     @cached_property
+    @done_once()
     def _leaf_values(self) -> Floats:
         values = np.zeros((len(self.trees), MAX_LEAVES))
         for number, tree in enumerate(self.trees):

@@ -19,7 +19,7 @@ from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, cor
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, PATH_FEATURES, path_features
-from hopbench.retrieval.strategies.hoprank.paths import anchor_probabilities
+from hopbench.retrieval.strategies.hoprank.paths import best_anchors
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
 from hopbench.retrieval.strategies.hoprank.weights import feature_names
 from hopbench.retrieval.strategies.hoprank.words import Words
@@ -129,12 +129,14 @@ def test_a_walk_touches_at_most_one_edge_per_least_mass(index: Index) -> None:
 
 
 def test_the_top_four_do_not_compete() -> None:
-    """P = σ(z − logsumexp of z from the fifth on); here ln(e¹ + e⁰)."""
-    first, probability = anchor_probabilities(np.array([4.0, 5.0, 0.0, 3.0, 2.0, 1.0]), 5)
+    """P = σ(z − logsumexp of z from the fifth on), of each question: of ln(e¹ + e⁰), and of −9 without a fifth."""
+    scores = np.array([4.0, 5.0, 0.0, 3.0, 2.0, 1.0, 7.0, 8.0])
 
-    assert [1, 0, 3, 4, 5] == first.tolist()
-    rest = math.log(math.e + 1)
-    assert [1 / (1 + math.exp(rest - z)) for z in (5, 4, 3, 2, 1)] == pytest.approx(probability.tolist())
+    first, probability = best_anchors(scores, [slice(0, 6), slice(6, 8)], 5)
+
+    assert [1, 0, 3, 4, 5, 7, 6] == first.tolist()
+    exponents = [math.log(math.e + 1) - z for z in (5, 4, 3, 2, 1)] + [-9.0 - z for z in (8, 7)]
+    assert [1 / (1 + math.exp(exponent)) for exponent in exponents] == pytest.approx(probability.tolist())
 
 
 def test_path_features_by_hand() -> None:
