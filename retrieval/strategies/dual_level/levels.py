@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -92,6 +92,10 @@ def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]
     return matrix.indices[positions].astype(np.int64), owners, matrix.data[positions]
 
 
+def _above(one: Found | None, other: Found) -> bool:
+    return one is not None and one.place < other.place
+
+
 def _entities_by_chunk(graph: Adjacency) -> sparse.csr_array:
     by_chunk = sparse.csr_array(graph.mentions.T)
     by_chunk.sort_indices()
@@ -105,27 +109,32 @@ class Provenance:
         self._index, self._graph, self._known = index, graph, known
         self._mentioned = index.memo.get("entities by chunk", lambda: _entities_by_chunk(graph))
 
-    def path(self, local: Found | None, broad: Found | None) -> tuple[Step, ...]:
-        """The steps of the level that ranks a chunk higher, the local one on a tie; none if neither has it."""
-        if local is not None and (broad is None or local.place <= broad.place):
-            return (self._mention(local.source, local.row, local.cosine),)
-        if broad is None or self._known is None:
-            return ()
-        _, row, number, cosine = broad
-        entity = self._member(self._known, number, row)
-        belongs = Step(IN_COMMUNITY, f"community:{number}", self._graph.entities[entity], cosine, cosine)
-        return belongs, self._mention(entity, row, cosine)
+    def paths(
+        self, chunks: Sequence[str], local: Mapping[str, Found], broad: Mapping[str, Found]
+    ) -> dict[str, tuple[Step, ...]]:
+        """By chunk the steps of the level that ranks it higher, the local one on a tie; none of what neither has."""
+        near = {one: local[one] for one in chunks if one in local and not _above(broad.get(one), local[one])}
+        paths: dict[str, tuple[Step, ...]] = {step.target: (step,) for step in self._mentions([*near.values()])}
+        if self._known is not None:
+            far = [broad[one] for one in chunks if one in broad and one not in near]
+            for found, step in zip(far, self._mentions(far, self._known.of_entity), strict=True):
+                community, cosine = f"community:{found.source}", found.cosine
+                paths[step.target] = Step(IN_COMMUNITY, community, step.source, cosine, cosine), step
+        return paths
 
-    def _member(self, known: Communities, community: int, row: int) -> int:
-        """The community's entity that the chunk mentions with most weight, ties to the smaller id."""
-        span = slice(self._mentioned.indptr[row], self._mentioned.indptr[row + 1])
-        here, weights = self._mentioned.indices[span], self._mentioned.data[span]
-        inside = known.of_entity[here] == community
-        return int(here[inside][weights[inside].argmax()])
+    def _mentions(self, found: Sequence[Found], community_of: Rows | None = None) -> Iterator[Step]:
+        """The step to each chunk from the entity that led to it.
 
-    def _mention(self, entity: int, row: int, score: float) -> Step:
-        weight = self._graph.mention_weight(entity, row)
-        return Step(MENTIONED_IN, self._graph.entities[entity], self._index.ids[row], weight, score)
+        Of a community, from that of its entities which the chunk mentions with most weight, ties to the smaller id.
+        """
+        rows, sources = (np.array([getattr(one, name) for one in found], np.int64) for name in ("row", "source"))
+        entities, of, weights = _gathered(self._mentioned, rows)
+        leading = np.flatnonzero((entities if community_of is None else community_of[entities]) == sources[of])
+        leading = leading[np.lexsort((entities[leading], -weights[leading], of[leading]))]
+        best = leading[np.diff(of[leading], prepend=-1) > 0]
+        names, ids = self._graph.entities, self._index.ids
+        for one, entity, weight in zip(found, entities[best].tolist(), weights[best].tolist(), strict=True):
+            yield Step(MENTIONED_IN, names[entity], ids[one.row], weight, one.cosine)
 
     def notes(self, local: Level, broad: Level) -> dict[str, object]:
         """The nearest entities and communities, by name, with their cosines."""

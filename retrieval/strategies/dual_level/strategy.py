@@ -136,7 +136,8 @@ class DualLevel(Strategy):
         graph, asked = task.graph, task.asked
         questions, levels = _text_vectors(task.batch, [entity.low for entity in asked]), []
         for q, near in enumerate(self._nearest_entities(task, questions)):
-            named = [graph.entity_row[entity] for entity in asked[q].entities if entity in graph.entity_row]
+            rows = (graph.entity_row.get(entity) for entity in asked[q].entities)
+            named = [row for row in rows if row is not None]
             sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
             level = chunks_of_entities(task.batch, q, graph.mentions, sources, values, self.local_order)
             task.counters.edges_touched += level.touched
@@ -220,9 +221,10 @@ class DualLevel(Strategy):
         for name, part in parts.items():
             for chunk, value in part.items():
                 scores[chunk] = scores.get(chunk, 0.0) + weights[name] * value
-        hits = []
-        for chunk, score in ordered(scores)[:KEEP]:
-            path = provenance.path(near.get(chunk), far.get(chunk))
+        hits, best = [], ordered(scores)[:KEEP]
+        paths = provenance.paths([chunk for chunk, _ in best], near, far)
+        for chunk, score in best:
+            path = paths.get(chunk, ())
             components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
             hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
         counts = {
