@@ -112,7 +112,7 @@ class Provenance:
     def paths(
         self, chunks: Sequence[str], local: Mapping[str, Found], broad: Mapping[str, Found]
     ) -> dict[str, tuple[Step, ...]]:
-        """By chunk the steps of the level that ranks it higher, the local one on a tie; none of what neither has."""
+        """By chunk the steps of the level that ranks it higher, the local one on a tie; no chunk that neither has."""
         near = {one: local[one] for one in chunks if one in local and not _above(broad.get(one), local[one])}
         paths: dict[str, tuple[Step, ...]] = {step.target: (step,) for step in self._mentions([*near.values()])}
         if self._known is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -48,6 +49,35 @@ def test_a_process_that_is_slow_does_less() -> None:
         return os.getpid()
 
     assert [here] * 9 == sorted(dict(divided(work, range(10), 2)).values(), key=lambda one: one != here)[:9]
+
+
+def test_results_of_a_copy_arrive_while_the_work_goes_on() -> None:
+    here = os.getpid()
+
+    def work(part: int) -> int:
+        time.sleep(0.2)
+        return os.getpid()
+
+    found = [process for _, process in divided(work, range(8), 2)]
+
+    assert 4 == found.count(here)
+    assert 2 <= len([process for process in found[:-2] if process != here])
+
+
+def test_what_a_copy_sent_before_it_was_killed_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    here = os.getpid()
+
+    def work(part: int) -> int:
+        time.sleep(0.1)
+        if part > 4 and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return os.getpid()
+
+    found = dict(divided(work, range(8), 2))
+
+    assert list(range(8)) == sorted(found)
+    assert 2 == len([process for process in found.values() if process != here])
+    assert 1 == len(caplog.messages)
 
 
 def test_nothing_comes_of_no_part() -> None:
@@ -102,8 +132,6 @@ class _Unreadable:
 
 
 def test_what_cannot_be_read_is_done_here(caplog: pytest.LogCaptureFixture) -> None:
-    """And what the same fork sent before it, which says less than its next item would."""
-
     def work(part: int) -> object:
         time.sleep(0.05)
         return _Unreadable() if os.getpid() != here and part > 2 else os.getpid()
