@@ -68,11 +68,11 @@ class Batch:
     def _links(self) -> dict[int, list[Link]]:
         return {}
 
-    def links(self, linker: Linker, question: int) -> list[Link]:
-        """The names of the index's graph in one question of the batch, which its `linker` reads once."""
-        if question not in self._links:
-            self._links[question] = linker.links(self.questions[question].text)
-        return self._links[question]
+    def links(self, linker: Linker, numbers: Sequence[int] | None = None) -> list[list[Link]]:
+        """The names of the index's graph in each question of the batch, or in some by number; read once each."""
+        wanted, known = range(len(self.questions)) if numbers is None else numbers, self._links
+        known |= {number: linker.links(self.questions[number].text) for number in wanted if number not in known}
+        return [known[number] for number in wanted]
 
     def with_ids(self, top: TopRows) -> Scored:
         """Ranked rows as chunk ids with scores."""

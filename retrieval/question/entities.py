@@ -26,8 +26,7 @@ def question_entities(batch: Batch, counters: Counters, linker: Linker) -> Seque
     service = batch.index.services.question_entities
     if service is not None:
         return service(batch.questions, counters, linker)
-    links = (batch.links(linker, number) for number in range(len(batch.questions)))
-    return [list(dict.fromkeys(link.entity for link in each)) for each in links]
+    return [list(dict.fromkeys(link.entity for link in links)) for links in batch.links(linker)]
 
 
 def question_keywords(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Keywords]:

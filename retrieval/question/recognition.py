@@ -49,10 +49,10 @@ def recognise(
     """
     reader = linker(batch, counters)
     by = "names" if names_only else "ngrams"
-    matches = [
-        _names(batch.links(reader, number)) if names_only else _ngrams(reader, question.text, max_ngram)
-        for number, question in enumerate(batch.questions)
-    ]
+    if names_only:
+        matches = [_names(links) for links in batch.links(reader)]
+    else:
+        matches = [_ngrams(reader, question.text, max_ngram) for question in batch.questions]
     unnamed = [number for number, words in enumerate(matches) if not words]
     similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
     mentioned = {entity for words in (*matches, *similar.values()) for entity in words}

@@ -131,7 +131,8 @@ class Strategy(Parameters, ABC):
         rankings = self.search(batch, counters)
         for number, ranking in enumerate(rankings):
             seeds = set(ranking.seeds)
-            hits = [*ranking.hits[:KEEP], *(hit for hit in ranking.hits[KEEP:] if hit.chunk_id in seeds)]
+            hits = list(ranking.hits)
+            hits[KEEP:] = [hit for hit in hits[KEEP:] if hit.chunk_id in seeds]
             short = self.fill and len(hits) < FILL_TO
             hits = _filled(hits, self.initial(batch)[number]) if short else hits
             ranking.hits = _sourced(hits, batch.index.sources)

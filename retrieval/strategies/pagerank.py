@@ -107,7 +107,7 @@ class PageRank(Strategy):
         """Walk for all questions together, a block of columns at a time; trials that walk alike share the walk."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
-            links = [batch.links(reader, number) for number in range(len(batch.questions))]
+            links = batch.links(reader)
         with stage(counters, "initial"):
             initial = self.initial(batch)
         with stage(counters, "walk"):

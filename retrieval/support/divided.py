@@ -9,13 +9,12 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,11 +46,11 @@ def divided(work: Callable[[S], T], parts: Sequence[S], processes: int) -> Gener
                 with suppress(OSError):  # where the system allows no further process
                     forks.append(_Fork(mine))
             for one in mine:
-                for number, result in chain([one], *(fork.arrived() for fork in forks)):
+                for number, result in chain([one], *(fork.sent() for fork in forks)):
                     missing.remove(number)
                     yield number, result
             last = 2 * time.monotonic() - begun + PATIENCE
-            for number, result in chain.from_iterable(fork.rest(last) for fork in forks):
+            for number, result in chain.from_iterable(fork.sent(last) for fork in forks):
                 missing.remove(number)
                 yield number, result
         finally:
@@ -97,12 +96,8 @@ class _Fork:
                 fcntl.fcntl(sends.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
             self._process = begun_copy(partial(_send, work, sends))
 
-    def arrived(self) -> Iterator[Any]:
-        """What can be read by now."""
-        return self.rest(0.0)
-
-    def rest(self, last: float) -> Iterator[Any]:
-        """What is sent and can be read until a time of the monotonic clock; no more of it where the work failed."""
+    def sent(self, last: float = 0.0) -> Iterator[Any]:
+        """What can be read by now, or until a time of the monotonic clock, up to what cannot be read."""
         with suppress(Exception):  # whatever it is: the work is done again, with errors of its own
             while not self._over and self._receives.poll(max(last - time.monotonic(), 0.0)):
                 sent = self._receives.recv()
@@ -120,18 +115,8 @@ class _Fork:
 
 def _send(work: Iterable[object], connection: Connection) -> None:
     gc.disable()  # it would write to every object of the process, and so copy all its pages
-    ready = SimpleQueue[Any]()
-    # A pipe that is full keeps the thread waiting, and not the work.
-    sending = Thread(target=_send_each, args=(ready, connection), daemon=True)
-    sending.start()
-    for one in chain(work, [None]):
-        ready.put(ForkingPickler.dumps(one))
-    ready.put(None)
-    sending.join()
+    with ThreadPoolExecutor(1) as sender:  # a pipe that is full keeps its thread waiting, and not the work
+        for one in chain(work, [None]):
+            sender.submit(connection.send_bytes, ForkingPickler.dumps(one))
     if parent := multiprocessing.parent_process():
         parent.join()  # until it ends this one: to give back memory meanwhile stops a process that shares it
-
-
-def _send_each(ready: SimpleQueue[Any], connection: Connection) -> None:
-    while (one := ready.get()) is not None:
-        connection.send_bytes(one)

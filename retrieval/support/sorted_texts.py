@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import overload
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.support.text_columns import ENCODING, ERRORS
 
-HELD = 65_536  # texts as Python's, of those that were asked for last
 Arrays = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
@@ -21,7 +19,6 @@ class SortedTexts(Sequence[str]):
 
     def __init__(self, utf8: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
         self._utf8, self._ends = utf8.data, ends
-        self._text = lru_cache(HELD)(self._decoded)
 
     @staticmethod
     def arrays(texts: Sequence[str]) -> Arrays:
@@ -46,9 +43,6 @@ class SortedTexts(Sequence[str]):
         """A text by its row, or those of a slice. Raises IndexError."""
         if isinstance(row, slice):
             return [self[one] for one in range(len(self))[row]]
-        return self._text(row)
-
-    def _decoded(self, row: int) -> str:
         return self.encoded(range(len(self))[row]).decode(ENCODING, ERRORS)
 
     @property

@@ -92,10 +92,6 @@ def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]
     return matrix.indices[positions].astype(np.int64), owners, matrix.data[positions]
 
 
-def _above(one: Found | None, other: Found) -> bool:
-    return one is not None and one.place < other.place
-
-
 def _entities_by_chunk(graph: Adjacency) -> sparse.csr_array:
     by_chunk = sparse.csr_array(graph.mentions.T)
     by_chunk.sort_indices()
@@ -113,10 +109,11 @@ class Provenance:
         self, chunks: Sequence[str], local: Mapping[str, Found], broad: Mapping[str, Found]
     ) -> dict[str, tuple[Step, ...]]:
         """By chunk the steps of the level that ranks it higher, the local one on a tie; no chunk that neither has."""
-        near = {one: local[one] for one in chunks if one in local and not _above(broad.get(one), local[one])}
+        here, there = (level.keys() & chunks for level in (local, broad))
+        near = {one: local[one] for one in here if one not in there or local[one].place <= broad[one].place}
         paths: dict[str, tuple[Step, ...]] = {step.target: (step,) for step in self._mentions([*near.values()])}
         if self._known is not None:
-            far = [broad[one] for one in chunks if one in broad and one not in near]
+            far = [broad[one] for one in there - near.keys()]
             for found, step in zip(far, self._mentions(far, self._known.of_entity), strict=True):
                 community, cosine = f"community:{found.source}", found.cosine
                 paths[step.target] = Step(IN_COMMUNITY, community, step.source, cosine, cosine), step

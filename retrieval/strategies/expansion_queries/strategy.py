@@ -80,8 +80,7 @@ class ExpansionQueries(Strategy):
         """Expand, embed and search the queries of all questions together."""
         with stage(counters, "entities"):
             reader = linker(batch, counters)
-            links = [batch.links(reader, number) for number in range(len(batch.questions))]
-            seeds = [list(dict.fromkeys(link.entity for link in each)) for each in links]
+            seeds = [list(dict.fromkeys(link.entity for link in links)) for links in batch.links(reader)]
         with stage(counters, "graph"):
             neighbourhoods = [[SeedNeighbourhood(seed) for seed in each] for each in seeds]
             expand(batch, counters, neighbourhoods, self._depth(), self.min_strength, self.max_queries)

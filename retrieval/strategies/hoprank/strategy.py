@@ -97,7 +97,8 @@ class HopRank(Strategy):
         if not self.triples:
             corpus = replace(corpus, relations=None)
         read = partial(read_question, corpus=corpus, row_of=batch.index.row_of)
-        asked = Questions([read(batch.questions[number].text, batch.links(reader, number)) for number in numbers])
+        texts = [batch.questions[number].text for number in numbers]
+        asked = Questions([*map(read, texts, batch.links(reader, numbers))])
         pool = candidate_pool(corpus, asked, batch, numbers, depth=self.depth, walked=self.walked)
         return Candidates(corpus, asked, batch.vectors[np.array(numbers)], pool)
 
