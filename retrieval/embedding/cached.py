@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,8 +14,10 @@ from hopbench.retrieval.embedding.cache import DamagedCache, EmbeddingCache, tex
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.errors import InputError
 
-# Texts embedded between two commits: what a killed process loses at most.
-WRITE_BATCH = 256
+# Texts embedded between two commits: what a killed process loses at most. Their keys lie anywhere in a large file, so
+# that each key costs a commit a page, written twice: fast models get larger batches, up to about a second's work.
+WRITE_BATCH, MOST_TEXTS = 256, 1 << 14
+SHORT = 0.5  # seconds: a batch that takes less is followed by one of twice its size
 T = TypeVar("T")
 
 
@@ -56,7 +59,7 @@ class CachedEmbedder:
             return work()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As `Embedder.embed`; new vectors are stored every 256 texts, so an interrupted run loses few."""
+        """As `Embedder.embed`; new vectors are stored every 256 texts or every second: an interrupted run loses few."""
         if isinstance(texts, str):
             raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
         if not texts:
@@ -70,8 +73,7 @@ class CachedEmbedder:
         with self.cache.open(self.name) as table:
             vectors, stored = table.read(unique)
             missing = [key for key, is_stored in zip(unique, stored, strict=True) if not is_stored]
-            for start in range(0, len(missing), WRITE_BATCH):
-                batch = missing[start : start + WRITE_BATCH]
+            for batch in _batches(missing):
                 table.write(batch, on_grid(self.inner.embed([text_of[key] for key in batch])))
             if missing:  # read back, so that this answer and every later one have the same bytes
                 vectors, stored = table.read(unique)
@@ -82,3 +84,14 @@ class CachedEmbedder:
             return vectors
         row_of = {key: row for row, key in enumerate(unique)}
         return vectors[[row_of[key] for key in keys]]
+
+
+def _batches(keys: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Batches of `WRITE_BATCH`, and larger ones where what is done with them takes little time."""
+    start, size = 0, WRITE_BATCH
+    while start < len(keys):
+        begun = time.monotonic()
+        yield keys[start : start + size]
+        start += size
+        if time.monotonic() - begun < SHORT:
+            size = min(2 * size, MOST_TEXTS)

@@ -8,12 +8,13 @@ and the disk reads it side by side.
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +26,33 @@ MANY = 100  # questions of a batch for which whole files are read
 AT_A_TIME = 1 << 17  # bytes: of more, Linux reads what it would read ahead by itself, and leaves the rest
 _PAGE = mmap.PAGESIZE
 _NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
+_UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
+_maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_pages` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
 _whole: ContextVar[bool] = ContextVar("whole_files", default=False)
 
 
 def mapped_array(file: Path) -> NDArray[Any]:
     """A plain array over a mapped file: slices of `np.memmap` are slow. A file of objects raises ValueError."""
-    return np.asarray(np.lib.format.open_memmap(file, mode="r"))
+    return plain(np.lib.format.open_memmap(file, mode="r"))
+
+
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """An `np.memmap` as a plain array, whose pages may be given back; any other array as it is."""
+    if (held := _map_of(array)) is not None:
+        _maps.add(held)
+    return np.asarray(array)
+
+
+def give_back_pages() -> None:
+    """Take the pages of mapped arrays out of this process's memory, after work that has read many of them at once.
+
+    The system keeps them in its cache while it has memory for them, and the process gets those back that it meets.
+    """
+    if _UNNEEDED is not None:
+        with suppress(RuntimeError):  # another thread maps a file meanwhile: what is left out here only takes memory
+            for held in list(_maps):
+                held.madvise(_UNNEEDED)
 
 
 def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:

@@ -15,6 +15,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.support.mapped_arrays import plain
+
 OFFSET = "<i8"
 ENCODING, ERRORS = "utf-8", "surrogatepass"
 PARTS = ("utf8", "ends", "none")
@@ -25,7 +27,7 @@ def mapped(file: Path, dtype: str) -> NDArray[Any]:
     """The values of a file, mapped for reading; an empty file has none (and cannot be mapped)."""
     if not file.stat().st_size:
         return np.zeros(0, dtype)
-    return np.asarray(np.memmap(file, dtype, mode="r"))
+    return plain(np.memmap(file, dtype, mode="r"))
 
 
 class Texts:

@@ -122,6 +122,27 @@ def test_a_model_that_fails_midway_keeps_what_it_did_and_its_own_error(tmp_path:
     assert rest.asked == texts[256:]
 
 
+@pytest.mark.parametrize(
+    ("short", "sizes"), [(0.0, [256, 256, 256, 232]), (60.0, [256, 512, 232])], ids=["slow", "fast"]
+)
+def test_a_fast_model_is_asked_for_more_between_two_commits(
+    short: float, sizes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopbench.retrieval.embedding.cached.SHORT", short)
+    asked: list[int] = []
+
+    class Counting(HashEmbedder):
+        def embed(self, texts: list[str]) -> Vectors:
+            asked.append(len(texts))
+            return super().embed(texts)
+
+    texts = [f"text {i}" for i in range(1000)]
+    found = CachedEmbedder(Counting(), EmbeddingCache(tmp_path)).embed(texts)
+
+    assert sizes == asked
+    np.testing.assert_array_equal(found, HashEmbedder().embed(texts))
+
+
 def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = EmbeddingCache(tmp_path)
     cache.file("hash@1").write_bytes(b"not a database" * 100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support import mapped_arrays
-from hopbench.retrieval.support.mapped_arrays import mapped_array, read_whole, reading_whole_files, rows_of
+from hopbench.retrieval.support.kept_files import kept
+from hopbench.retrieval.support.mapped_arrays import (
+    give_back_pages,
+    mapped_array,
+    read_whole,
+    reading_whole_files,
+    rows_of,
+)
 
 VALUES = np.arange(200_000).reshape(-1, 100)
 
@@ -67,3 +75,28 @@ def test_whole_files_are_read_for_many_questions(
 
     assert (file.stat().st_size if read else 0) == sum(asked)
     assert max(asked, default=0) <= mapped_arrays.AT_A_TIME
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
+def test_pages_that_were_read_to_make_something_leave_the_memory_of_the_process(file: Path, tmp_path: Path) -> None:
+    found = mapped_array(file)
+    total = found.sum()
+    assert VALUES.nbytes <= _resident(file)
+
+    give_back_pages()
+    assert _resident(file) == 0
+    assert total == found.sum()
+
+    made = kept(tmp_path / "made", "1", lambda place: np.save(place / "sum.npy", found.sum(axis=0)), _only_array)
+    assert _resident(file) == 0
+    assert np.array_equal(VALUES.sum(axis=0), made)
+
+
+def _only_array(place: Path) -> NDArray[Any]:
+    return mapped_array(place / "sum.npy")
+
+
+def _resident(file: Path) -> int:
+    """Bytes of a mapped file in this process's memory."""
+    _, _, entry = Path("/proc/self/smaps").read_text().partition(f"{file}\n")
+    return int(entry.partition("Rss:")[2].split()[0]) * 1024
