@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from hopbench.retrieval.support.checksum import file_sum
-from hopbench.retrieval.support.mapped_arrays import give_back_pages
+from hopbench.retrieval.support.mapped_arrays import give_back_memory
 from hopbench.retrieval.support.notice import notice
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again
@@ -33,7 +33,7 @@ def kept(place: Path, of: str, write: Callable[[Path], None], read: Callable[[Pa
             notice(f"{place} does not read as it was written: it is made again")
         shutil.rmtree(place, ignore_errors=True)
     _make(place, of, write)
-    give_back_pages()  # what is made goes through whole files, of which searches read some rows
+    give_back_memory()  # what is made goes through whole files, of which searches read some rows
     return read(place)
 
 

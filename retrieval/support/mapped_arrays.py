@@ -7,6 +7,7 @@ and the disk reads it side by side.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import sys
 from collections.abc import Iterator, MutableMapping
@@ -27,7 +28,7 @@ AT_A_TIME = 1 << 17  # bytes: of more, Linux reads what it would read ahead by i
 _PAGE = mmap.PAGESIZE
 _NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
 _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
-_maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_pages` is for
+_maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_memory` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
 _whole: ContextVar[bool] = ContextVar("whole_files", default=False)
 
@@ -44,11 +45,14 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(array)
 
 
-def give_back_pages() -> None:
-    """Take the pages of mapped arrays out of this process's memory, after work that has read many of them at once.
+def give_back_memory() -> None:
+    """Take the pages of mapped arrays, and what the heap has free, out of this process's memory.
 
-    The system keeps them in its cache while it has memory for them, and the process gets those back that it meets.
+    It is for after work that has read whole files. The system keeps them in its cache while it has memory for them, and
+    the process gets those pages back that it meets.
     """
+    with suppress(OSError, AttributeError):  # glibc's alone
+        ctypes.CDLL(None).malloc_trim(0)
     if _UNNEEDED is not None:
         with suppress(RuntimeError):  # another thread maps a file meanwhile: what is left out here only takes memory
             for held in list(_maps):

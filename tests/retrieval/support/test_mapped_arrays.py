@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.support import mapped_arrays
 from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.support.mapped_arrays import (
-    give_back_pages,
+    give_back_memory,
     mapped_array,
     read_whole,
     reading_whole_files,
@@ -83,7 +83,7 @@ def test_pages_that_were_read_to_make_something_leave_the_memory_of_the_process(
     total = found.sum()
     assert VALUES.nbytes <= _resident(file)
 
-    give_back_pages()
+    give_back_memory()
     assert _resident(file) == 0
     assert total == found.sum()
 
