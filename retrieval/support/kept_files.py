@@ -32,8 +32,9 @@ def kept(place: Path, of: str, write: Callable[[Path], None], read: Callable[[Pa
         if not _of_other(place, of):
             notice(f"{place} does not read as it was written: it is made again")
         shutil.rmtree(place, ignore_errors=True)
+    give_back_memory()  # making takes much of its own, and goes through whole files, of which searches read some rows
     _make(place, of, write)
-    give_back_memory()  # what is made goes through whole files, of which searches read some rows
+    give_back_memory()
     return read(place)
 
 
