@@ -16,8 +16,8 @@ from hopbench.retrieval.support.errors import InputError
 
 # Texts embedded between two commits: what a killed process loses at most. Their keys lie anywhere in a large file, so
 # that each key costs a commit a page, written twice: fast models get larger batches, up to about a second's work.
-WRITE_BATCH, MOST_TEXTS = 256, 1 << 14
-SHORT = 0.5  # seconds: a batch that takes less is followed by one of twice its size
+LEAST_TEXTS, MOST_TEXTS = 256, 1 << 14
+SHORT_SECONDS = 0.5  # a batch that takes less is followed by one of twice its size
 T = TypeVar("T")
 
 
@@ -87,11 +87,11 @@ class CachedEmbedder:
 
 
 def _batches(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Batches of `WRITE_BATCH`, and larger ones where what is done with them takes little time."""
-    start, size = 0, WRITE_BATCH
+    """Batches of `LEAST_TEXTS`, and larger ones where what is done with them takes little time."""
+    start, size = 0, LEAST_TEXTS
     while start < len(keys):
         begun = time.monotonic()
         yield keys[start : start + size]
         start += size
-        if time.monotonic() - begun < SHORT:
+        if time.monotonic() - begun < SHORT_SECONDS:
             size = min(2 * size, MOST_TEXTS)

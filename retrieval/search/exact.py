@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import kth_at_least, set_cells, top_columns
-from hopbench.retrieval.support.mapped_arrays import plain, rows_of
+from hopbench.retrieval.support.mapped_arrays import plain_array, rows_of
 
 DEPTH = 100
 TOGETHER = 1024  # questions that pass over the vectors together
@@ -63,7 +63,8 @@ class LexicalIndex:
             found._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
             # Plain arrays over the same maps: each slice of an np.memmap takes as long as ten of theirs.
             found._index.scores = {
-                name: plain(part) if isinstance(part, np.memmap) else part for name, part in found._index.scores.items()
+                name: plain_array(part) if isinstance(part, np.memmap) else part
+                for name, part in found._index.scores.items()
             }
         return found
 

@@ -35,11 +35,11 @@ _whole: ContextVar[bool] = ContextVar("whole_files", default=False)
 
 def mapped_array(file: Path) -> NDArray[Any]:
     """A plain array over a mapped file: slices of `np.memmap` are slow. A file of objects raises ValueError."""
-    return plain(np.lib.format.open_memmap(file, mode="r"))
+    return plain_array(np.lib.format.open_memmap(file, mode="r"))
 
 
-def plain(array: NDArray[Any]) -> NDArray[Any]:
-    """An `np.memmap` as a plain array, whose pages may be given back; any other array as it is."""
+def plain_array(array: NDArray[Any]) -> NDArray[Any]:
+    """An `np.memmap` for reading as a plain array, whose pages `give_back_memory` takes; any other array as it is."""
     if (held := _map_of(array)) is not None:
         _maps.add(held)
     return np.asarray(array)

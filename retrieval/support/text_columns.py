@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.support.mapped_arrays import plain
+from hopbench.retrieval.support.mapped_arrays import plain_array
 
 OFFSET = "<i8"
 ENCODING, ERRORS = "utf-8", "surrogatepass"
@@ -27,7 +27,7 @@ def mapped(file: Path, dtype: str) -> NDArray[Any]:
     """The values of a file, mapped for reading; an empty file has none (and cannot be mapped)."""
     if not file.stat().st_size:
         return np.zeros(0, dtype)
-    return plain(np.memmap(file, dtype, mode="r"))
+    return plain_array(np.memmap(file, dtype, mode="r"))
 
 
 class Texts:

@@ -128,7 +128,7 @@ def test_a_model_that_fails_midway_keeps_what_it_did_and_its_own_error(tmp_path:
 def test_a_fast_model_is_asked_for_more_between_two_commits(
     short: float, sizes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hopbench.retrieval.embedding.cached.SHORT", short)
+    monkeypatch.setattr("hopbench.retrieval.embedding.cached.SHORT_SECONDS", short)
     asked: list[int] = []
 
     class Counting(HashEmbedder):
