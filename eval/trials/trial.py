@@ -10,6 +10,7 @@ from typing import Any
 from hopbench.eval.trials.ranking import rank_after_failure
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.hits import DETAILED, scored
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
@@ -18,7 +19,7 @@ from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH = 1000  # questions
-DETAILED_HITS = 20  # with components and path; the ranking itself is kept whole
+DETAILED_HITS = DETAILED  # with components and path; the ranking itself is kept whole
 
 
 @dataclass
@@ -49,7 +50,7 @@ class TrialOutcome:
     def add(self, ranking: Ranking, index: Index, budget: Budget) -> None:
         """Add one question's ranking of chunks, as passages and with the context that fits into the budget."""
         self.rankings[ranking.question_id] = to_passages(ranking, index, budget)
-        self.hits[ranking.question_id] = list(ranking.hits)[:DETAILED_HITS]
+        self.hits[ranking.question_id] = ranking.hits[:DETAILED_HITS]
         self.notes[ranking.question_id] = ranking.notes
 
 
@@ -124,9 +125,10 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
     if ranking.failure is not None:
         return PassageRanking(ranking.question_id, failure=ranking.failure)
     best: dict[str, float] = {}
-    for hit in ranking.hits:
-        best.setdefault(index.passage_of[hit.chunk_id], hit.score)
-    ranked = [index.chunks[index.row_of[hit.chunk_id]] for hit in ranking.hits[: budget.chunks]]
+    hits = list(scored(ranking.hits))
+    for chunk, score in hits:
+        best.setdefault(index.passage_of[chunk], score)
+    ranked = [index.chunks[index.row_of[chunk]] for chunk, _ in hits[: budget.chunks]]
     read, parts = budget.parts(ranked, ranking.graph_context)
     return PassageRanking(
         ranking.question_id,

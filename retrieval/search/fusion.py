@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 RRF_K = 60
 DECIMALS = 9
 
@@ -62,3 +65,22 @@ def reciprocal_rank(rankings: Iterable[Sequence[str]], k: int = RRF_K) -> dict[s
         for rank, chunk in enumerate(ranking, 1):
             total[chunk] += 1.0 / (k + rank)
     return dict(total)
+
+
+def rows_by_reciprocal_rank(
+    lists: Mapping[str, NDArray[np.int64]], weights: Mapping[str, float], keep: int
+) -> tuple[NDArray[np.int64], list[float], dict[str, NDArray[np.float64]]]:
+    """Weighted reciprocal rank fusion of lists of chunk rows, each row once in a list; chunks are sorted by id.
+
+    The best `keep` rows in the order of `ordered`, their scores, and what each list gives to each of them, rounded.
+    """
+    rows, places = np.unique(np.concatenate(list(lists.values())), return_inverse=True)
+    total, parts, begin = np.zeros(len(rows)), dict[str, NDArray[np.float64]](), 0
+    for name, own in lists.items():
+        parts[name] = np.zeros(len(rows))
+        parts[name][places[begin : begin + len(own)]] = 1.0 / (RRF_K + np.arange(1, len(own) + 1))
+        total += weights[name] * parts[name]
+        begin += len(own)
+    total = np.round(total, DECIMALS)
+    best = np.lexsort((rows, -total))[:keep]
+    return rows[best], total[best].tolist(), {name: part[best].round(DECIMALS) for name, part in parts.items()}

@@ -130,11 +130,12 @@ class Strategy(Parameters, ABC):
             return []
         rankings = self.search(batch, counters)
         for number, ranking in enumerate(rankings):
-            seeds = set(ranking.seeds)
-            hits = list(ranking.hits)
-            hits[KEEP:] = [hit for hit in hits[KEEP:] if hit.chunk_id in seeds]
-            short = self.fill and len(hits) < FILL_TO
-            hits = _filled(hits, self.initial(batch)[number]) if short else hits
+            hits = ranking.hits
+            if len(hits) > KEEP:
+                seeds = set(ranking.seeds)
+                hits = [*hits[:KEEP], *(hit for hit in hits[KEEP:] if hit.chunk_id in seeds)]
+            if self.fill and len(hits) < FILL_TO:
+                hits = _filled(hits, self.initial(batch)[number])
             ranking.hits = _sourced(hits, batch.index.sources)
         return rankings
 
@@ -151,14 +152,14 @@ class Strategy(Parameters, ABC):
         return ()
 
 
-def _sourced(hits: list[Hit], sources: Mapping[str, Source]) -> list[Hit]:
+def _sourced(hits: Sequence[Hit], sources: Mapping[str, Source]) -> Sequence[Hit]:
     """Hits with the source of their chunks (file, page), where the corpus has it."""
     if not sources:
         return hits
     return [dataclasses.replace(hit, source=sources.get(hit.chunk_id, hit.source)) for hit in hits]
 
 
-def _filled(hits: list[Hit], initial: Scored) -> list[Hit]:
+def _filled(hits: Sequence[Hit], initial: Scored) -> list[Hit]:
     """Append the initial ranking's chunks that are not there yet until there are 20 hits."""
     present = {hit.chunk_id for hit in hits}
     lowest = min((hit.score for hit in hits), default=0.0)
@@ -168,4 +169,4 @@ def _filled(hits: list[Hit], initial: Scored) -> list[Hit]:
         Hit(chunk, round(min(lowest, 0.0) - rank * 1e-6, 9), "fill", {"initial": score})
         for rank, (chunk, score) in enumerate(missing[: FILL_TO - len(hits)], 1)
     ]
-    return hits + fills
+    return [*hits, *fills]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Batch, Index, Link
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import best_rows
@@ -199,20 +200,24 @@ class PageRank(Strategy):
         seeds = [chunk for chunk, _ in initial[: self.seed_chunks]]
         (best,) = best_rows(final[None, :], KEEP)  # equal ones by row, and so by id
         best = best[final[best] > 0]
-        parts = (np.round(values[best], DECIMALS).tolist() for values in (final, share, rrf))
-        hits = []
-        for rank, (row, score, own, initially) in enumerate(zip(rows[best].tolist(), *parts, strict=True)):
-            chunk = ids[row]
-            path = walked.path(q, row, mass, batch) if rank < EXPLAINED and chunk not in seeds else ()
-            origin = "seed" if chunk in seeds else "graph"
-            hits.append(Hit(chunk, score, origin, {"pagerank": own, "rrf": initially}, path))
+        chunks = [ids[row] for row in rows[best].tolist()]
+        scores, own, initially = (np.round(values[best], DECIMALS).tolist() for values in (final, share, rrf))
+
+        def hit(place: int) -> Hit:
+            chunk = chunks[place]
+            explained = place < EXPLAINED and chunk not in seeds
+            path = walked.path(q, rows.item(best.item(place)), mass, batch) if explained else ()
+            parts = {"pagerank": own[place], "rrf": initially[place]}
+            return Hit(chunk, scores[place], "seed" if chunk in seeds else "graph", parts, path)
+
         notes: dict[str, Any] = {
             "entities": [link.entity for link in links],
             "found": int(np.count_nonzero(share)),
-            "kept": sum(hit.origin == "graph" for hit in hits),
+            "kept": sum(chunk not in seeds for chunk in chunks),
         }
         if isinstance(mass, SparseMass):
             notes["lost"] = round(mass.lost, DECIMALS)
+        hits = LazyHits(list(zip(chunks, scores, strict=True)), hit)
         return Ranking(batch.questions[q].id, hits, seeds, notes)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN
+from hopbench.retrieval.hits import DETAILED
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import DEPTH
 from hopbench.retrieval.search.exact import cosines as cosines_of
@@ -48,12 +50,17 @@ class Level:
     cosines: Floats = field(default_factory=lambda: np.zeros(0))
     touched: int = 0
 
-    def by_chunk(self, ids: Sequence[str]) -> dict[str, Found]:
-        """The chunks, best first, by their id; `ids` are those of all rows."""
-        rows, owners = self.rows.tolist(), self.owners.tolist()
-        sources, cosines = self.sources.tolist(), self.cosines.tolist()
-        found = ((row, sources[owner], cosines[owner]) for row, owner in zip(rows, owners, strict=True))
-        return {ids[one[0]]: Found(place, *one) for place, one in enumerate(found)}
+    @cached_property
+    def _place_of(self) -> dict[int, int]:
+        return {row: place for place, row in enumerate(self.rows.tolist())}
+
+    def found(self, row: int) -> Found | None:
+        """A chunk by its row; None if it is not in the level."""
+        place = self._place_of.get(row)
+        if place is None:
+            return None
+        owner = self.owners.item(place)
+        return Found(place, row, self.sources.item(owner), self.cosines.item(owner))
 
 
 def chunks_of_entities(
@@ -99,25 +106,28 @@ def _entities_by_chunk(graph: Adjacency) -> sparse.csr_array:
 
 
 class Provenance:
-    """The provenance of ranked chunks: steps to each, and notes."""
+    """What led to ranked chunks, and notes of it."""
 
     def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
         self._index, self._graph, self._known = index, graph, known
         self._mentioned = index.memo.get("entities by chunk", lambda: _entities_by_chunk(graph))
 
-    def paths(
-        self, chunks: Sequence[str], local: Mapping[str, Found], broad: Mapping[str, Found]
-    ) -> dict[str, tuple[Step, ...]]:
-        """By chunk the steps of the level that ranks it higher, the local one on a tie; no chunk that neither has."""
-        here, there = (level.keys() & chunks for level in (local, broad))
-        near = {one: local[one] for one in here if one not in there or local[one].place <= broad[one].place}
-        paths: dict[str, tuple[Step, ...]] = {step.target: (step,) for step in self._mentions([*near.values()])}
+    def steps(self, rows: Sequence[int], local: Level, broad: Level) -> list[tuple[Step, ...]]:
+        """To each chunk the steps of the level that ranks it higher, the local one on a tie; none if neither has it."""
+        near, far = list[Found](), list[Found]()
+        for here, there in ((local.found(row), broad.found(row)) for row in rows):
+            if here is not None and (there is None or here.place <= there.place):
+                near.append(here)
+            elif there is not None:
+                far.append(there)
+        steps: dict[int, tuple[Step, ...]] = {
+            found.row: (step,) for found, step in zip(near, self._mentions(near), strict=True)
+        }
         if self._known is not None:
-            far = [broad[one] for one in there - near.keys()]
             for found, step in zip(far, self._mentions(far, self._known.of_entity), strict=True):
                 community, cosine = f"community:{found.source}", found.cosine
-                paths[step.target] = Step(IN_COMMUNITY, community, step.source, cosine, cosine), step
-        return paths
+                steps[found.row] = Step(IN_COMMUNITY, community, step.source, cosine, cosine), step
+        return [steps.get(row, ()) for row in rows]
 
     def _mentions(self, found: Sequence[Found], community_of: Rows | None = None) -> Iterator[Step]:
         """The step to each chunk from the entity that led to it.
@@ -142,3 +152,19 @@ class Provenance:
             "entities": [(self._graph.entities[row], cosine) for row, cosine in near],
             "communities": [(f"community:{one}", ", ".join(names[one][:3]), cosine) for one, cosine in far],
         }
+
+
+class Paths:
+    """The steps to each of a question's ranked chunks, found for `DETAILED` of them at a time: few are looked at."""
+
+    def __init__(self, provenance: Provenance, rows: Sequence[int], local: Level, broad: Level) -> None:
+        self._provenance, self._rows, self._levels = provenance, rows, (local, broad)
+        self._known: dict[int, list[tuple[Step, ...]]] = {}
+
+    def of(self, place: int) -> tuple[Step, ...]:
+        """The steps to the chunk at this place."""
+        block, within = divmod(place, DETAILED)
+        if block not in self._known:
+            rows = self._rows[block * DETAILED : (block + 1) * DETAILED]
+            self._known[block] = self._provenance.steps(rows, *self._levels)
+        return self._known[block][within]

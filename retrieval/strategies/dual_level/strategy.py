@@ -25,17 +25,19 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Arrays, Asked, Batch, Keywords, Linker, nearest_rows, spread
 from hopbench.retrieval.question.entities import question_keywords
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import TopRows, dense_top
-from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, reciprocal_rank
+from hopbench.retrieval.search.fusion import Scored, rows_by_reciprocal_rank
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.dual_level.communities import Communities, communities
 from hopbench.retrieval.strategies.dual_level.levels import (
     Floats,
     Level,
+    Paths,
     Provenance,
     Rows,
     chunks_of_communities,
@@ -211,28 +213,28 @@ class DualLevel(Strategy):
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
             return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], notes)
-        near, far = local.by_chunk(ids), broad.by_chunk(ids)
-        lists = {"local": list(near), "global": list(far)}
+        lists = {"local": local.rows, "global": broad.rows}
         weights = {"local": self.local_weight, "global": self.global_weight, "initial": self.initial_weight}
         if self.mode == "mix":
-            lists["initial"] = [chunk for chunk, _ in initial]
-        parts = {name: reciprocal_rank([chunks]) for name, chunks in lists.items()}
-        scores: dict[str, float] = {}
-        for name, part in parts.items():
-            for chunk, value in part.items():
-                scores[chunk] = scores.get(chunk, 0.0) + weights[name] * value
-        hits, best = [], ordered(scores)[:KEEP]
-        paths = provenance.paths([chunk for chunk, _ in best], near, far)
-        for chunk, score in best:
-            path = paths.get(chunk, ())
-            components = {name: round(part.get(chunk, 0.0), DECIMALS) for name, part in parts.items()}
-            hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
+            lists["initial"] = np.array([batch.index.row_of[chunk] for chunk, _ in initial], np.int64)
+        rows, scores, parts = rows_by_reciprocal_rank(lists, weights, KEEP)
+        led = np.isin(rows, np.concatenate([local.rows, broad.rows]))
+        chunks = [ids[row] for row in rows.tolist()]
+        paths = Paths(provenance, rows.tolist(), local, broad)
+
+        def hit(place: int) -> Hit:
+            components = {name: values.item(place) for name, values in parts.items()}
+            origin = "graph" if led[place] else "seed"
+            return Hit(chunks[place], scores[place], origin, components, paths.of(place))
+
         counts = {
             "found": len(local.rows) + len(broad.rows),
-            "unique": len({*lists["local"], *lists["global"]}),
-            "kept": sum(hit.origin == "graph" for hit in hits),
+            "unique": len(np.union1d(local.rows, broad.rows)),
+            "kept": int(led.sum()),
         }
-        return Ranking(question, hits, (lists["local"] or lists["global"])[:10], {**notes, **counts})
+        leading = local.rows if len(local.rows) else broad.rows
+        seeds = [ids[row] for row in leading[:10].tolist()]
+        return Ranking(question, LazyHits(list(zip(chunks, scores, strict=True)), hit), seeds, {**notes, **counts})
 
 
 def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:

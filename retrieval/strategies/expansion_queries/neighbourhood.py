@@ -72,10 +72,20 @@ class ExpansionQuery:
     """A text to search, made of a seed's name and a neighbour's (or of the seed's alone: no path, proximity 1)."""
 
     text: str
-    seed: str
+    around: SeedNeighbourhood
+    neighbour: str = ""
     proximity: float = 1.0
     strength: float = 1.0
-    path: tuple[Step, ...] = ()
+
+    @property
+    def seed(self) -> str:
+        """The entity whose name comes first."""
+        return self.around.seed
+
+    @property
+    def path(self) -> tuple[Step, ...]:
+        """The edges from the seed to the neighbour."""
+        return self.around.path(self.neighbour)
 
 
 def expand(
@@ -134,9 +144,9 @@ def expansion_queries(
         if len(pairs) == limit:
             break
         if pair not in pairs:
-            pairs[pair] = ExpansionQuery(text, seed, proximity(hops), -lost, by_seed[seed].path(entity))
+            pairs[pair] = ExpansionQuery(text, by_seed[seed], entity, proximity(hops), -lost)
     alone = [
-        ExpansionQuery(neighbourhood.names[neighbourhood.seed], neighbourhood.seed)
+        ExpansionQuery(neighbourhood.names[neighbourhood.seed], neighbourhood)
         for neighbourhood in neighbourhoods
         if neighbourhood.seed in neighbourhood.names
     ]

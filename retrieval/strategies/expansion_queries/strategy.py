@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from hopbench.retrieval.graph.schema import RELATED_TO
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.fusion import RRF_K, Scored, ordered, reciprocal_rank
@@ -37,11 +38,9 @@ SEEDS = 10
 NO_SEEDS = "no entity of the graph recognised in the question: the initial ranking"
 
 
-@dataclass(frozen=True, slots=True)
-class QueryHit:
-    """A chunk that an expansion query found, with their cosine."""
+class QueryHit(NamedTuple):
+    """What an expansion query found, with their cosine."""
 
-    chunk: str
     cosine: float
     query: ExpansionQuery
 
@@ -100,46 +99,46 @@ class ExpansionQueries(Strategy):
     def _depth(self) -> int:
         return self.depth if self.use_related else 0
 
-    def _query_hits(self, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]) -> list[QueryHit]:
+    def _query_hits(self, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]) -> dict[str, QueryHit]:
         """Chunks in the order of the queries' ranking, each once, with the query that ranks it."""
-        query_hits = [
-            QueryHit(chunk, cosine, query) for query in queries for chunk, cosine in results[query.text] if cosine > 0
-        ]
+        found = [(chunk, cosine, query) for query in queries for chunk, cosine in results[query.text] if cosine > 0]
         if self.order == "cosine":
-            query_hits.sort(key=lambda hit: (-hit.cosine, hit.chunk))
+            found.sort(key=lambda one: (-one[1], one[0]))
         first: dict[str, QueryHit] = {}
-        for hit in query_hits:
-            first.setdefault(hit.chunk, hit)
-        return list(first.values())
+        for chunk, cosine, query in found:
+            if chunk not in first:
+                first[chunk] = QueryHit(cosine, query)
+        return first
 
     def _ranking(
-        self, question: str, initial: Scored, queries: Sequence[ExpansionQuery], query_hits: Sequence[QueryHit]
+        self, question: str, initial: Scored, queries: Sequence[ExpansionQuery], query_hits: Mapping[str, QueryHit]
     ) -> Ranking:
         seeds = [chunk for chunk, _ in initial[:SEEDS]]
         if not queries:
             hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             return Ranking(question, hits, seeds, {"fallback": NO_SEEDS})
         plain = reciprocal_rank([[chunk for chunk, _ in initial]], self.rrf_k)
-        graph = reciprocal_rank([[query_hit.chunk for query_hit in query_hits]], self.rrf_k)
+        graph = reciprocal_rank([[*query_hits]], self.rrf_k)
         total = {c: plain.get(c, 0.0) + self.graph_weight * graph.get(c, 0.0) for c in {**plain, **graph}}
-        by_chunk = {query_hit.chunk: query_hit for query_hit in query_hits}
-        hits = []
-        for place, (chunk, score) in enumerate(ordered(total)):
-            if place >= KEEP and chunk not in seeds:  # `rank` drops these: to make hits of them takes time
-                continue
+        best = ordered(total)
+        best[KEEP:] = [one for one in best[KEEP:] if one[0] in seeds]
+
+        def hit(place: int) -> Hit:
+            chunk, score = best[place]
             components = {self.initial_ranking: plain.get(chunk, 0.0), "graph": graph.get(chunk, 0.0)}
-            if (query_hit := by_chunk.get(chunk)) is None:
-                hits.append(Hit(chunk, score, "seed", components))
-            else:
-                components |= {"cosine": query_hit.cosine, "proximity": query_hit.query.proximity}
-                hits.append(Hit(chunk, score, "graph", components, _steps(query_hit)))
-        return Ranking(question, hits, seeds, {"kept": sum(hit.origin == "graph" for hit in hits[:KEEP])})
+            if (query_hit := query_hits.get(chunk)) is None:
+                return Hit(chunk, score, "seed", components)
+            components |= {"cosine": query_hit.cosine, "proximity": query_hit.query.proximity}
+            return Hit(chunk, score, "graph", components, _steps(query_hit, chunk))
+
+        kept = sum(chunk in query_hits for chunk, _ in best[:KEEP])
+        return Ranking(question, LazyHits(best, hit), seeds, {"kept": kept})
 
 
 def _notes(
     neighbourhoods: Sequence[SeedNeighbourhood],
     queries: Sequence[ExpansionQuery],
-    query_hits: Sequence[QueryHit],
+    query_hits: Mapping[str, QueryHit],
     results: Mapping[str, Scored],
 ) -> dict[str, object]:
     """The neighbours with hops and strength, the queries in order, their hits, and the query that ranks each chunk."""
@@ -159,12 +158,13 @@ def _notes(
         "neighbours": near,
         "queries": [query.text for query in queries],
         "hits_of": hits,
-        "query_of": {hit.chunk: hit.query.text for hit in query_hits},
+        "query_of": {chunk: hit.query.text for chunk, hit in query_hits.items()},
         "found": sum(len(hits[query.text]) for query in queries),
         "unique": len(query_hits),
     }
 
 
-def _steps(hit: QueryHit) -> tuple[Step, ...]:
-    last = hit.query.path[-1].target if hit.query.path else hit.query.seed
-    return (*hit.query.path, Step(QUERY, last, hit.chunk, hit.cosine, hit.cosine))
+def _steps(hit: QueryHit, chunk: str) -> tuple[Step, ...]:
+    path = hit.query.path
+    last = path[-1].target if path else hit.query.seed
+    return (*path, Step(QUERY, last, chunk, hit.cosine, hit.cosine))

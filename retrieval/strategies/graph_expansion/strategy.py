@@ -7,7 +7,7 @@ max_expanded keeps the best, not the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, rank_shares
@@ -115,22 +116,23 @@ class GraphExpansion(Strategy):
                 ("cosines of seeds", self.initial_ranking, self.initial_k),
                 lambda: [batch.cosines(q, chunks) for q, chunks in enumerate(seeds)],
             )
-            rankings = [self._scored(batch, q, *each) for q, each in enumerate(zip(expansions, near, strict=True))]
-        counters.observed.update(name for ranking in rankings for name in self._observed(ranking))
-        return rankings
+            pairs = zip(expansions, near, strict=True)
+            return [self._scored(batch, counters, q, *pair) for q, pair in enumerate(pairs)]
 
-    def _observed(self, ranking: Ranking) -> Iterator[str]:
+    def _observed(self, best: Scored, expanded: Container[str], vectors: Mapping[str, float]) -> Iterator[str]:
         """Whether an expanded chunk, of at most 1 − chunk_weight, can pass initial chunks, and whether one did."""
         if self.vector_scores == "initial" and self.chunk_weight:
             bound = (1.0 - self.chunk_weight) / self.chunk_weight
-            vectors = sorted((hit.components["vector"] for hit in ranking.hits if hit.origin == "seed"), reverse=True)
+            cosines_ = sorted((vectors.get(chunk, 0.0) for chunk, _ in best if chunk not in expanded), reverse=True)
             for place in (5, 10):
-                if len(vectors) >= place and vectors[place - 1] < bound:
+                if len(cosines_) >= place and cosines_[place - 1] < bound:
                     yield f"initial chunk {place} has a cosine below {bound:.2f}, so an expanded one can pass it"
-        if any(hit.origin == "graph" for hit in ranking.hits[:10]):
+        if any(chunk in expanded for chunk, _ in best[:10]):
             yield "an expanded chunk stands in the top 10"
 
-    def _scored(self, batch: Batch, q: int, expansion: Expansion, vectors: Mapping[str, float]) -> Ranking:
+    def _scored(
+        self, batch: Batch, counters: Counters, q: int, expansion: Expansion, vectors: Mapping[str, float]
+    ) -> Ranking:
         lost = {depth: penalty(depth, self.depth_penalty) for depth in range(1, self.max_depth + 1)}
         graphs = np.round(evidence(expansion, lost), DECIMALS)
         own = np.zeros(len(graphs))
@@ -144,19 +146,21 @@ class GraphExpansion(Strategy):
         if self.initial_weight:
             initial = self.initial(batch)[q]
             scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
-        reached = expansion.provenance(ids, np.array(kept, np.int64))
-        shown = dict(zip(ids, zip(reached, own[kept].tolist(), graphs[kept].tolist(), strict=True), strict=True))
-        hits = []
-        for chunk, score in ordered(scores):
-            if chunk not in shown:
-                hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
-                continue
-            (chunk_route, steps), vector, graph = shown[chunk]
-            parts = {"vector": vector, "graph": graph, "similarity": chunk_route.similarity, "path": chunk_route.path}
-            parts["depth"] = chunk_route.depth
-            hits.append(Hit(chunk, score, "graph", parts, steps))
+        number_of, best = dict(zip(ids, kept, strict=True)), ordered(scores)
+        counters.observed.update(self._observed(best, number_of, vectors))
+
+        def hit(place: int) -> Hit:
+            chunk, score = best[place]
+            number = number_of.get(chunk)
+            if number is None:
+                return Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0})
+            ((route, steps),) = expansion.provenance([chunk], np.array([number]))
+            parts = {"vector": own.item(number), "graph": graphs.item(number)}
+            parts |= {"similarity": route.similarity, "path": route.path, "depth": route.depth}
+            return Hit(chunk, score, "graph", parts, steps)
+
         notes = {"kept": len(kept), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
-        return Ranking(batch.questions[q].id, hits, expansion.seeds, {**expansion.notes(), **notes})
+        return Ranking(batch.questions[q].id, LazyHits(best, hit), expansion.seeds, {**expansion.notes(), **notes})
 
     def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
         """Indices of the best `max_expanded` expanded chunks with enough evidence; ties by id."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -93,12 +93,6 @@ class Contributions(Mapping[str, float]):
     def __init__(self, blocks: _Blocks, place: int) -> None:
         self._blocks, self._place = blocks, place
 
-    @classmethod
-    def of(cls, scores: Scores) -> list[Contributions]:
-        """The contributions to some scores, in their order."""
-        blocks = _Blocks(scores)
-        return [cls(blocks, place) for place in range(len(scores.values))]
-
     def __getitem__(self, name: str) -> float:
         return self._values[name]
 
@@ -135,3 +129,8 @@ class _Blocks:
             last = min((block + 1) * BLOCK, len(self._scores.values))
             self._known[block] = self._scores.shares(np.arange(block * BLOCK, last))
         return np.asarray(self._known[block][place % BLOCK])
+
+
+def contributions_of(scores: Scores) -> Callable[[int], Contributions]:
+    """What gives the contributions to one of some scores by its place."""
+    return partial(Contributions, _Blocks(scores))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import KEEP
-from hopbench.retrieval.strategies.hoprank.contributions import Contributions, Scores
+from hopbench.retrieval.strategies.hoprank.contributions import Scores, contributions_of
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.hops import Hops
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
@@ -75,16 +76,16 @@ class Found:
         trees = weights.trees, weights.second_trees
         judged = [Judged(*read, by) for read, by in zip(self.read, trees, strict=False)]
         scores = replace(self.scores, judged=judged)
-        paths = self.hops.steps(self.ids, names)
-        paths += [()] * (len(self.led) - len(paths))
+        paths, contributions = self.hops.steps(self.ids, names), contributions_of(scores)
         ids, seeds = ([self.ids[chunk] for chunk in chunks.tolist()] for chunks in (scores.chunks, self.seeds))
-        values = ids, scores.values.tolist(), self.led.tolist()
-        hits = [
-            Hit(chunk, score, "graph" if led else "seed", components, path)
-            for chunk, score, led, components, path in zip(*values, Contributions.of(scores), paths, strict=True)
-        ]
+        best = list(zip(ids, scores.values.tolist(), strict=True))
+
+        def hit(place: int) -> Hit:
+            path = paths[place] if place < EXPLAINED else ()
+            return Hit(*best[place], "graph" if self.led[place] else "seed", contributions(place), path)
+
         notes = {"entities": [names[entity] for entity in self.entities], **self.notes}
-        return Ranking(self.question.id, hits, seeds, notes)
+        return Ranking(self.question.id, LazyHits(best, hit), seeds, notes)
 
 
 def _notes(passed: Passed, paths: Sequence[Paths], kept: int) -> dict[str, object]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import LIST_COLUMNS, WEIGHT_OF
+from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.text_columns import OFFSET, Texts, TextsWriter, mapped
 
@@ -46,14 +47,17 @@ class Lists:
         self._ends = mapped(stem.with_name(f"{stem.name}.ends.bin"), OFFSET)
         self._codes = mapped(stem.with_name(f"{stem.name}.codes.bin"), CODE)
         self._pool = Texts(stem.with_name(f"{stem.name}.pool"))
-        self._known: dict[int, str] = {}
+        self._known = _TextsRead(self._pool)
         self._whole = False
 
     def many(self, rows: NDArray[np.int64]) -> list[Any]:
         """The lists of some rows."""
         self._whole = self._whole or read_whole(self._ends, self._codes)
-        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0).tolist(), self._ends[rows].tolist()
-        return [self._texts(begin, end) for begin, end in zip(begins, ends, strict=True)]
+        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0), self._ends[rows]
+        places, _ = expand_ranges(begins, ends)
+        texts = list(map(self._known.__getitem__, self._codes[places].tolist()))
+        stops = np.cumsum(ends - begins).tolist()
+        return [texts[begin:end] for begin, end in zip([0, *stops], stops, strict=False)]
 
     def with_others(self, usual: Sequence[str]) -> NDArray[np.int64]:
         """The rows whose list has a text that is not among `usual`."""
@@ -61,13 +65,15 @@ class Lists:
         places = np.flatnonzero(unusual[self._codes]) if len(unusual) else np.zeros(0, np.int64)
         return np.unique(np.searchsorted(self._ends, places, side="right"))
 
-    def _texts(self, begin: int, end: int) -> list[str]:
-        return [self._text(code) for code in self._codes[begin:end].tolist()]
 
-    def _text(self, code: int) -> str:
-        text = self._known.get(code)
-        if text is None:
-            text = self._known[code] = self._pool[code]
+class _TextsRead(dict[int, str]):
+    """The texts of a column by their rows, each read once."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+
+    def __missing__(self, row: int) -> str:
+        text = self[row] = self._texts[row]
         return text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from hopbench.retrieval.graph.stores.arrays.edges import Ints
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.support.text_columns import TextsOfRows
-
-Rows = dict[str, int]
 
 
 def expansion_hop(
@@ -39,32 +37,46 @@ def entity_neighbours(
 ) -> Iterator[Record]:
     """`cypher.ENTITY_NEIGHBOURS`, for all of the frontier in a few array operations."""
     entities = graph.nodes[ENTITY]
-    owner, ids, rows = _listed(graph, [row["ids"] for row in frontier])
-    found = at_least(graph, ENTITY, rows, RELATED_TO, min_strength)
-    visitor, _, visited = _listed(graph, [row["visited"] for row in frontier])
+    nodes, visited = (listed(graph, ENTITY, [row[name] for row in frontier]) for name in ("ids", "visited"))
+    found = at_least(graph, ENTITY, nodes.rows, RELATED_TO, min_strength)
     size = len(entities.ids)  # a pair of a row of the frontier and an entity is one number
-    seen = np.unique(visitor * size + visited)
-    found = found.where(~among(owner[found.owners] * size + found.around.others, seen))
-    sources, names = [ids[node] for node in found.owners.tolist()], entities.columns["name"]
-    own_names, others = names.many(rows), found.around.others.astype(np.int64)
+    seen = np.unique(visited.lists * size + visited.rows)
+    found = found.where(~among(nodes.lists[found.owners] * size + found.around.others, seen))
+    sources, names = [nodes.ids[node] for node in found.owners.tolist()], entities.columns["name"]
+    own_names, others = names.many(nodes.rows), found.around.others.astype(np.int64)
     targets, target_names, weights = graph.ids(ENTITY, others), names.many(others), found.around.weights.tolist()
-    nodes, edges = (each.searchsorted(np.arange(len(frontier) + 1)).tolist() for each in (owner, owner[found.owners]))
-    for row, node, edge in zip(frontier, map(slice, nodes, nodes[1:]), map(slice, edges, edges[1:]), strict=True):
-        if ids[node]:
-            named = {"source": ids[node], "target": [], "name": own_names[node], "weight": []}
+    parts = nodes.parts(len(frontier)), nodes.parts(len(frontier), found.owners)
+    for row, node, edge in zip(frontier, *parts, strict=True):
+        if nodes.ids[node]:
+            named = {"source": nodes.ids[node], "target": [], "name": own_names[node], "weight": []}
             yield {"q": row["q"], "part": "names", **named}
         if targets[edge]:
             reached = {"source": sources[edge], "target": targets[edge], "name": target_names[edge]}
             yield {"q": row["q"], "part": "edges", **reached, "weight": weights[edge]}
 
 
-def _listed(graph: ArrayGraph, lists: Sequence[Sequence[str]]) -> tuple[Ints, list[str], Ints]:
-    """The known entities of lists of ids, laid end to end: the number of each one's list, its id and its row."""
+class Listed(NamedTuple):
+    """The known nodes of lists of ids, laid end to end: the number of each one's list, its id, row and place there."""
+
+    lists: Ints
+    ids: list[str]
+    rows: Ints
+    places: Ints
+
+    def parts(self, lists: int, owners: Ints | None = None) -> Iterator[slice]:
+        """Where the nodes of each of so many lists stand, or what these `owners`, ascending, have."""
+        of = self.lists if owners is None else self.lists[owners]
+        ends = of.searchsorted(np.arange(lists + 1)).tolist()
+        return map(slice, ends, ends[1:])
+
+
+def listed(graph: ArrayGraph, label: str, lists: Sequence[Sequence[str]]) -> Listed:
+    """The nodes of a label in lists of ids."""
     ids = [one for each in lists for one in each]
-    rows = graph.nodes[ENTITY].rows(ids)
+    rows = graph.nodes[label].rows(ids)
     found = np.flatnonzero(rows >= 0)
     numbers = np.arange(len(lists)).repeat([len(each) for each in lists])
-    return numbers[found], [ids[one] for one in found.tolist()], rows[found]
+    return Listed(numbers[found], [ids[one] for one in found.tolist()], rows[found], found)
 
 
 def related_entities(
@@ -97,7 +109,7 @@ def neighborhood_hop(
         yield {**record, "weight": counts[part]}
 
 
-def known(graph: ArrayGraph, label: str, ids: Sequence[str]) -> Rows:
+def known(graph: ArrayGraph, label: str, ids: Sequence[str]) -> dict[str, int]:
     """The rows of those ids that are nodes of a label."""
     asked = list(dict.fromkeys(ids))
     return {id_: row for id_, row in zip(asked, graph.nodes[label].rows(asked).tolist(), strict=True) if row >= 0}

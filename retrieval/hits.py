@@ -1,0 +1,51 @@
+"""The hits of a ranking, most of them made when somebody looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import overload
+
+from hopbench.retrieval.types import Hit
+
+DETAILED = 20  # hits that are made at once, with components and path; a trial keeps those of no others
+
+
+class LazyHits(Sequence[Hit]):
+    """Hits whose ids and scores are known. `make` makes each by its place: the first `DETAILED` at once, others later.
+
+    A trial needs no more than ids and scores of the others, and a hundred hits with their paths can take longer than
+    to find them. Equal to any list or tuple of these hits.
+    """
+
+    def __init__(self, scored: Sequence[tuple[str, float]], make: Callable[[int], Hit]) -> None:
+        self.scored, self._make = scored, make
+        self._first = [make(place) for place in range(min(len(scored), DETAILED))]
+
+    def __len__(self) -> int:
+        return len(self.scored)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Hit]: ...
+
+    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
+        places = range(len(self))[place]
+        return self._at(places) if isinstance(places, int) else [self._at(one) for one in places]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (list, tuple, LazyHits)) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def _at(self, place: int) -> Hit:
+        return self._first[place] if place < len(self._first) else self._make(place)
+
+
+def scored(hits: Sequence[Hit]) -> Iterable[tuple[str, float]]:
+    """Chunk ids with scores; no hit is made for them."""
+    return hits.scored if isinstance(hits, LazyHits) else ((hit.chunk_id, hit.score) for hit in hits)
