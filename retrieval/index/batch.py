@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.stores.base import Record, rows_of
@@ -52,12 +55,12 @@ class Batch:
     @cached_property
     def vector_rankings(self) -> list[Scored]:
         """`dense` as chunk ids with scores."""
-        return [self.with_ids(rows) for rows in self.dense]
+        return self.all_with_ids(self.dense)
 
     @cached_property
     def bm25_rankings(self) -> list[Scored]:
         """`lexical` as chunk ids with scores."""
-        return [self.with_ids(rows) for rows in self.lexical]
+        return self.all_with_ids(self.lexical)
 
     @cached_property
     def memo(self) -> Memo:
@@ -76,8 +79,16 @@ class Batch:
 
     def with_ids(self, top: TopRows) -> Scored:
         """Ranked rows as chunk ids with scores."""
+        return self.all_with_ids([top])[0]
+
+    def all_with_ids(self, tops: Sequence[TopRows]) -> list[Scored]:
+        """Several rankings of rows, each as chunk ids with scores."""
         ids = self.index.ids
-        return [(ids[row], score) for row, score in zip(top.rows.tolist(), top.scores.tolist(), strict=True)]
+        rows = np.concatenate([np.zeros(0, np.intp), *(top.rows for top in tops)]).tolist()
+        scores = np.concatenate([np.zeros(0), *(top.scores for top in tops)]).tolist()
+        pairs = list(zip([ids[row] for row in rows], scores, strict=True))
+        ends = list(accumulate(len(top.rows) for top in tops))
+        return [pairs[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Raw cosines of chunks with one question of the batch, by chunk id."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import kth_at_least, set_cells, top_columns
+from hopbench.retrieval.support.csr import Lists, expand_ranges
 from hopbench.retrieval.support.mapped_arrays import plain_array, rows_of
 
 DEPTH = 100
@@ -110,25 +111,21 @@ class LexicalIndex:
 
         return scores_of
 
-    def sharing(self, texts: Sequence[str], most: int) -> list[NDArray[np.intp]]:
+    def sharing(self, texts: Sequence[str], most: int) -> Lists:
         """For each text the chunks that have one of its tokens which at most `most` chunks have, a chunk once a token.
 
         No chunk of a text without such a token.
         """
-        nothing = np.zeros(0, np.intp)
-        known: dict[str, NDArray[np.intp]] = {}
-        found = []
-        for text in texts:
-            tokens = self._known(text)
-            known |= {token: self._with(token, most) for token in tokens if token not in known}
-            found.append(np.concatenate([nothing, *(known[token] for token in tokens)]))
-        return found
-
-    def _with(self, token: str, most: int) -> NDArray[np.intp]:
-        """The chunks that have a known token; none where they are more than `most`."""
-        index, number = self._index.scores, self._index.vocab_dict[token]
-        begin, end = index["indptr"][number : number + 2].tolist()
-        return np.asarray(index["indices"][begin : end if end - begin <= most else begin], np.intp)
+        if self._index is None:
+            return Lists.of([np.zeros(0, np.intp)] * len(texts))
+        index, vocabulary = self._index.scores, self._index.vocab_dict
+        known = [[vocabulary[token] for token in self._known(text)] for text in texts]
+        tokens = np.array([token for each in known for token in each], np.int64)
+        begins, ends = index["indptr"][tokens], index["indptr"][tokens + 1]
+        ends = np.where(ends - begins <= most, ends, begins)
+        places, _ = expand_ranges(begins, ends)
+        before, of_text = np.concatenate([[0], np.cumsum(ends - begins)]), np.cumsum([0, *map(len, known)])
+        return Lists(index["indices"][places].astype(np.intp), before[of_text])
 
     def _known(self, question: str) -> list[str]:
         """The tokens of a question that some chunk has."""

@@ -39,6 +39,8 @@ class Lists(Sequence[Ints]):
     @classmethod
     def of(cls, lists: Sequence[Ints]) -> Lists:
         """Lay lists end to end."""
+        if isinstance(lists, Lists):
+            return cls(lists.values, lists.start)
         return cls(np.concatenate([np.zeros(0, np.int64), *lists]), np.cumsum([0, *map(len, lists)]))
 
     @property
@@ -50,7 +52,9 @@ class Lists(Sequence[Ints]):
         return len(self.start) - 1
 
     def __getitem__(self, number: Any) -> Any:
-        """A list by its number; IndexError beyond the last."""
+        """A list by its number, or those of a slice; IndexError beyond the last."""
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(f"list {number} of {len(self)}")
         return self.values[self.start[number] : self.start[number + 1]]

@@ -29,8 +29,8 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
         return known
     vectors = batch.index.embed(new)
     for part in blocks(len(new), TOGETHER if batch.index.search == APPROXIMATE else MOST):
-        block = _nearest(batch, new[part], vectors[part], count)
-        known.update(zip(new[part], map(batch.with_ids, block), strict=True))
+        found = _nearest(batch, new[part], vectors[part], count)
+        known.update(zip(new[part], batch.all_with_ids(found), strict=True))
     return known
 
 
