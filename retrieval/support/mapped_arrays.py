@@ -73,7 +73,8 @@ def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     asked, start = _pages(held), array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data
     first = start + rows * array.strides[0]
     pages = np.concatenate([first, first + array.strides[0] - 1]) // _PAGE
-    for page in np.unique(pages[~asked[pages]]).tolist():
+    new = pages[~asked[pages]]
+    for page in np.unique(new).tolist() if len(new) else ():
         asked[page] = True
         _need(held, page * _PAGE, _PAGE)
 

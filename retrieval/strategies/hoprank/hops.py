@@ -56,8 +56,9 @@ class Hops:
 
     def steps(self, ids: Mapping[int, str], names: Sequence[str]) -> list[tuple[Step, ...]]:
         """The steps to each hit, with the `ids` of chunks and the `names` of entities by their rows."""
+        known = {row: names[row] for row in set(self.ends[:, 1:3].ravel().tolist())}
         rows = zip(self.ends.tolist(), self.values.tolist(), strict=True)
-        hops = [list(_steps(ids, names, *row)) for row in rows]
+        hops = [list(_steps(ids, known, *row)) for row in rows]
         return [tuple(step for number in way for step in hops[number]) for way in self.ways]
 
 
@@ -90,7 +91,7 @@ def _into(chunks: Numbers, paths: Paths, corpus: CorpusIndex) -> tuple[Numbers, 
 
 
 def _steps(
-    ids: Mapping[int, str], names: Sequence[str], ends: Sequence[int], values: Sequence[float]
+    ids: Mapping[int, str], names: Mapping[int, str], ends: Sequence[int], values: Sequence[float]
 ) -> Iterator[Step]:
     """Anchor to entity to chunk; over a triple, from its near end to the far one between."""
     anchor, near, far, chunk = ends

@@ -50,11 +50,12 @@ class Pairs:
         """Each of some chunks with each; `edge` (k, k) is P(edge) of the best edge from the one to the other."""
         close, told = closeness.chunk, _title_and_best(question, closeness)
         others = ~np.eye(len(chunks), dtype=bool)
+        together, open_together = question.together_and_open(close, close)
         return cls(
             own=question.share(close),
             open_own=question.open_share(close),
-            together=question.together(close, close),
-            open_together=question.open_together(close, close),
+            together=together,
+            open_together=open_together,
             of_sentences=question.together(told, told),
             edge=np.maximum(edge, edge.T) * others,
             titled=_titled(corpus, chunks) & others,

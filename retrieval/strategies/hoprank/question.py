@@ -86,19 +86,20 @@ class ReadQuestion:
 
         `close` (k, w) and `others` (m, w) are how far each covers the question's words.
         """
-        return _together(close, others, self.shares)
+        return np.asarray(_together(close, others, self.shares[None])[0])
 
-    def open_together(self, close: Floats, others: Floats) -> Floats:
-        """The same over the words outside linked entities."""
-        return _together(close, others, self.open_shares)
+    def together_and_open(self, close: Floats, others: Floats) -> Floats:
+        """The same, and the same over the words outside linked entities, (2, k, m)."""
+        return _together(close, others, np.stack([self.shares, self.open_shares]))
 
 
 def _together(close: Floats, others: Floats, shares_: Floats) -> Floats:
-    """Sums of `shares_` times the larger of two values, (k, m), laid out so that operations run along the others."""
-    theirs, found = np.ascontiguousarray(others.T)[:, None], np.empty((len(close), len(others)))
+    """Sums of `shares_` (n, w) times the larger of two values, (n, k, m), so that operations run along the others."""
+    theirs, found = np.ascontiguousarray(others.T)[:, None], np.empty((len(shares_), len(close), len(others)))
     for part in in_parts(len(close), others.size):
         better = np.maximum(np.ascontiguousarray(close[part].T)[..., None], theirs)
-        found[part] = (shares_ @ better.reshape(len(shares_), found[part].size)).reshape(found[part].shape)
+        words, *size = better.shape
+        found[:, part] = (shares_ @ better.reshape(words, size[0] * size[1])).reshape(len(shares_), *size)
     return found
 
 
