@@ -7,19 +7,19 @@ from typing import overload
 
 from hopbench.retrieval.types import Hit
 
-DETAILED = 20  # hits that are made at once, with components and path; a trial keeps those of no others
+DETAILED = 20  # hits of which a trial keeps components and path; of the others it keeps ids and scores
 
 
 class LazyHits(Sequence[Hit]):
-    """Hits whose ids and scores are known. `make` makes each by its place: the first `DETAILED` at once, others later.
+    """Hits whose ids and scores are known, made `DETAILED` at a time: the first ones now, others when looked at.
 
-    A trial needs no more than ids and scores of the others, and a hundred hits with their paths can take longer than
-    to find them. Equal to any list or tuple of these hits.
+    `make` makes those at some places. A hundred hits with their paths can take longer than to find them. Equal to any
+    list or tuple of these hits.
     """
 
-    def __init__(self, scored: Sequence[tuple[str, float]], make: Callable[[int], Hit]) -> None:
+    def __init__(self, scored: Sequence[tuple[str, float]], make: Callable[[range], Sequence[Hit]]) -> None:
         self.scored, self._make = scored, make
-        self._first = [make(place) for place in range(min(len(scored), DETAILED))]
+        self._made = {0: make(range(len(scored))[:DETAILED])}
 
     def __len__(self) -> int:
         return len(self.scored)
@@ -43,7 +43,10 @@ class LazyHits(Sequence[Hit]):
         return repr(list(self))
 
     def _at(self, place: int) -> Hit:
-        return self._first[place] if place < len(self._first) else self._make(place)
+        block, within = divmod(place, DETAILED)
+        if block not in self._made:
+            self._made[block] = self._make(range(len(self))[place - within :][:DETAILED])
+        return self._made[block][within]
 
 
 def scored(hits: Sequence[Hit]) -> Iterable[tuple[str, float]]:

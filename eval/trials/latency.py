@@ -19,8 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hopbench.eval.trials.ranking import rank_batch
-from hopbench.eval.trials.trial import DETAILED_HITS
 from hopbench.eval.trials.yardstick import VERSION, yardsticks
+from hopbench.retrieval.hits import DETAILED
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.types import Counters, Question, Ranking
 
@@ -91,7 +91,7 @@ def measure_latency(
     taken: dict[str, float] = {}
     with threadpool_limits(1, "blas"), Clock() as clock:
         for question in _warm(_sample(questions, seed)):
-            milliseconds, failed = _timed(clock, strategy, index, question, DETAILED_HITS if explained else 0)
+            milliseconds, failed = _timed(clock, strategy, index, question, DETAILED if explained else 0)
             if not (failed and answered_only):
                 taken[question.id] = milliseconds
     return taken

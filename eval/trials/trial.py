@@ -19,7 +19,6 @@ from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH = 1000  # questions
-DETAILED_HITS = DETAILED  # with components and path; the ranking itself is kept whole
 
 
 @dataclass
@@ -50,7 +49,7 @@ class TrialOutcome:
     def add(self, ranking: Ranking, index: Index, budget: Budget) -> None:
         """Add one question's ranking of chunks, as passages and with the context that fits into the budget."""
         self.rankings[ranking.question_id] = to_passages(ranking, index, budget)
-        self.hits[ranking.question_id] = ranking.hits[:DETAILED_HITS]
+        self.hits[ranking.question_id] = list(ranking.hits[:DETAILED])
         self.notes[ranking.question_id] = ranking.notes
 
 

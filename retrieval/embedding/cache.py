@@ -20,9 +20,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +30,7 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.resources import exhausted
-from hopbench.retrieval.support.sqlite_files import SEAL, heal, is_damage, seal, sealed
+from hopbench.retrieval.support.sqlite_files import SEAL, heal, is_damage, seal, seal_of_bytes, sealed
 
 READ_BATCH = 512
 LOCK_SECONDS = 60.0
@@ -161,8 +159,7 @@ class VectorTable:
 
 def _intact(rows: list[tuple[bytes, bytes, int]], size: int) -> list[tuple[bytes, bytes]]:
     """The rows with intact vectors: of `size` bytes, with the checksum they were written with."""
-    intact = (checksum == crc32(vector, crc32(key)) and len(vector) == size for key, vector, checksum in rows)  # `seal`
-    return [row[:2] for row in compress(rows, intact)]
+    return [row[:2] for row in rows if row[2] == seal_of_bytes(*row[:2]) and len(row[1]) == size]
 
 
 # Two processes that both turn a new file to write-ahead logging may be refused without SQLite's own waiting.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hopbench.retrieval.fitted import FittedOn
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.parameters import Bounds, Parameters, param
@@ -130,7 +131,7 @@ class Strategy(Parameters, ABC):
             return []
         rankings = self.search(batch, counters)
         for number, ranking in enumerate(rankings):
-            hits = ranking.hits
+            hits = ranking.hits if isinstance(ranking.hits, LazyHits) else list(ranking.hits)
             if len(hits) > KEEP:
                 seeds = set(ranking.seeds)
                 hits = [*hits[:KEEP], *(hit for hit in hits[KEEP:] if hit.chunk_id in seeds)]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.hits import LazyHits
+from hopbench.retrieval.hits import DETAILED, LazyHits
 from hopbench.retrieval.index import Batch, Index, Link
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import best_rows
@@ -36,7 +36,6 @@ Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Seeds = tuple[Rows, Matrix]
 BLOCK = 64
-EXPLAINED = 20
 KEPT_CELLS = 16_000_000  # of mass: 128 MB
 WHOLE_EDGES = 500_000  # some 45,000 passages of hopworld's generator, and 20 ms a question in a batch
 LEAST = 1e-6  # at 100,000 passages the same first ten passages for 100 of 100 questions, and with 1e-5 too
@@ -205,7 +204,7 @@ class PageRank(Strategy):
 
         def hit(place: int) -> Hit:
             chunk = chunks[place]
-            explained = place < EXPLAINED and chunk not in seeds
+            explained = place < DETAILED and chunk not in seeds
             path = walked.path(q, rows.item(best.item(place)), mass, batch) if explained else ()
             parts = {"pagerank": own[place], "rrf": initially[place]}
             return Hit(chunk, scores[place], "seed" if chunk in seeds else "graph", parts, path)
@@ -217,7 +216,7 @@ class PageRank(Strategy):
         }
         if isinstance(mass, SparseMass):
             notes["lost"] = round(mass.lost, DECIMALS)
-        hits = LazyHits(list(zip(chunks, scores, strict=True)), hit)
+        hits = LazyHits(list(zip(chunks, scores, strict=True)), lambda places: [*map(hit, places)])
         return Ranking(batch.questions[q].id, hits, seeds, notes)
 
 

@@ -40,7 +40,7 @@ class Lists(Sequence[Ints]):
     def of(cls, lists: Sequence[Ints]) -> Lists:
         """Lay lists end to end."""
         if isinstance(lists, Lists):
-            return cls(lists.values, lists.start)
+            return lists
         return cls(np.concatenate([np.zeros(0, np.int64), *lists]), np.cumsum([0, *map(len, lists)]))
 
     @property

@@ -74,7 +74,9 @@ def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     first = start + rows * array.strides[0]
     pages = np.concatenate([first, first + array.strides[0] - 1]) // _PAGE
     new = pages[~asked[pages]]
-    for page in np.unique(new).tolist() if len(new) else ():
+    if not len(new):  # np.unique of nothing would take as long as all of this
+        return
+    for page in np.unique(new).tolist():
         asked[page] = True
         _need(held, page * _PAGE, _PAGE)
 

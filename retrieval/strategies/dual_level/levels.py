@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN
-from hopbench.retrieval.hits import DETAILED
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import DEPTH
 from hopbench.retrieval.search.exact import cosines as cosines_of
@@ -152,19 +151,3 @@ class Provenance:
             "entities": [(self._graph.entities[row], cosine) for row, cosine in near],
             "communities": [(f"community:{one}", ", ".join(names[one][:3]), cosine) for one, cosine in far],
         }
-
-
-class Paths:
-    """The steps to each of a question's ranked chunks, found for `DETAILED` of them at a time: few are looked at."""
-
-    def __init__(self, provenance: Provenance, rows: Sequence[int], local: Level, broad: Level) -> None:
-        self._provenance, self._rows, self._levels = provenance, rows, (local, broad)
-        self._known: dict[int, list[tuple[Step, ...]]] = {}
-
-    def of(self, place: int) -> tuple[Step, ...]:
-        """The steps to the chunk at this place."""
-        block, within = divmod(place, DETAILED)
-        if block not in self._known:
-            rows = self._rows[block * DETAILED : (block + 1) * DETAILED]
-            self._known[block] = self._provenance.steps(rows, *self._levels)
-        return self._known[block][within]

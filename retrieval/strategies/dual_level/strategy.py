@@ -37,7 +37,6 @@ from hopbench.retrieval.strategies.dual_level.communities import Communities, co
 from hopbench.retrieval.strategies.dual_level.levels import (
     Floats,
     Level,
-    Paths,
     Provenance,
     Rows,
     chunks_of_communities,
@@ -220,12 +219,19 @@ class DualLevel(Strategy):
         rows, scores, parts = rows_by_reciprocal_rank(lists, weights, KEEP)
         led = np.isin(rows, np.concatenate([local.rows, broad.rows]))
         chunks = [ids[row] for row in rows.tolist()]
-        paths = Paths(provenance, rows.tolist(), local, broad)
 
-        def hit(place: int) -> Hit:
-            components = {name: values.item(place) for name, values in parts.items()}
-            origin = "graph" if led[place] else "seed"
-            return Hit(chunks[place], scores[place], origin, components, paths.of(place))
+        def made(places: range) -> list[Hit]:
+            steps = provenance.steps(rows[places.start : places.stop].tolist(), local, broad)
+            return [
+                Hit(
+                    chunks[place],
+                    scores[place],
+                    "graph" if led[place] else "seed",
+                    {name: values.item(place) for name, values in parts.items()},
+                    path,
+                )
+                for place, path in zip(places, steps, strict=True)
+            ]
 
         counts = {
             "found": len(local.rows) + len(broad.rows),
@@ -234,7 +240,7 @@ class DualLevel(Strategy):
         }
         leading = local.rows if len(local.rows) else broad.rows
         seeds = [ids[row] for row in leading[:10].tolist()]
-        return Ranking(question, LazyHits(list(zip(chunks, scores, strict=True)), hit), seeds, {**notes, **counts})
+        return Ranking(question, LazyHits(list(zip(chunks, scores, strict=True)), made), seeds, {**notes, **counts})
 
 
 def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:

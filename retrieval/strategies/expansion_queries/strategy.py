@@ -132,7 +132,7 @@ class ExpansionQueries(Strategy):
             return Hit(chunk, score, "graph", components, _steps(query_hit, chunk))
 
         kept = sum(chunk in query_hits for chunk, _ in best[:KEEP])
-        return Ranking(question, LazyHits(best, hit), seeds, {"kept": kept})
+        return Ranking(question, LazyHits(best, lambda places: [*map(hit, places)]), seeds, {"kept": kept})
 
 
 def _notes(

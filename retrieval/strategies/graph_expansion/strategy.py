@@ -123,9 +123,9 @@ class GraphExpansion(Strategy):
         """Whether an expanded chunk, of at most 1 − chunk_weight, can pass initial chunks, and whether one did."""
         if self.vector_scores == "initial" and self.chunk_weight:
             bound = (1.0 - self.chunk_weight) / self.chunk_weight
-            cosines_ = sorted((vectors.get(chunk, 0.0) for chunk, _ in best if chunk not in expanded), reverse=True)
+            of_seeds = sorted((vectors.get(chunk, 0.0) for chunk, _ in best if chunk not in expanded), reverse=True)
             for place in (5, 10):
-                if len(cosines_) >= place and cosines_[place - 1] < bound:
+                if len(of_seeds) >= place and of_seeds[place - 1] < bound:
                     yield f"initial chunk {place} has a cosine below {bound:.2f}, so an expanded one can pass it"
         if any(chunk in expanded for chunk, _ in best[:10]):
             yield "an expanded chunk stands in the top 10"
@@ -149,18 +149,24 @@ class GraphExpansion(Strategy):
         number_of, best = dict(zip(ids, kept, strict=True)), ordered(scores)
         counters.observed.update(self._observed(best, number_of, vectors))
 
-        def hit(place: int) -> Hit:
-            chunk, score = best[place]
-            number = number_of.get(chunk)
-            if number is None:
-                return Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0})
-            ((route, steps),) = expansion.provenance([chunk], np.array([number]))
-            parts = {"vector": own.item(number), "graph": graphs.item(number)}
-            parts |= {"similarity": route.similarity, "path": route.path, "depth": route.depth}
-            return Hit(chunk, score, "graph", parts, steps)
+        def made(places: range) -> list[Hit]:
+            some = [best[place] for place in places]
+            reached = [chunk for chunk, _ in some if chunk in number_of]
+            numbers = np.array([number_of[chunk] for chunk in reached], np.int64)
+            shown = dict(zip(reached, expansion.provenance(reached, numbers), strict=True))
+            hits = []
+            for chunk, score in some:
+                if chunk not in shown:
+                    hits.append(Hit(chunk, score, "seed", {"vector": vectors.get(chunk, 0.0), "graph": 0.0}))
+                    continue
+                (route, steps), number = shown[chunk], number_of[chunk]
+                parts = {"vector": own.item(number), "graph": graphs.item(number)}
+                parts |= {"similarity": route.similarity, "path": route.path, "depth": route.depth}
+                hits.append(Hit(chunk, score, "graph", parts, steps))
+            return hits
 
         notes = {"kept": len(kept), "dropped_by_min_score_or_max_expanded": len(graphs) - len(kept)}
-        return Ranking(batch.questions[q].id, LazyHits(best, hit), expansion.seeds, {**expansion.notes(), **notes})
+        return Ranking(batch.questions[q].id, LazyHits(best, made), expansion.seeds, {**expansion.notes(), **notes})
 
     def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
         """Indices of the best `max_expanded` expanded chunks with enough evidence; ties by id."""

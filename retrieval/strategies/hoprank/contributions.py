@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from hopbench.retrieval.hits import DETAILED
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
@@ -17,7 +18,6 @@ from hopbench.retrieval.strategies.hoprank.weights import score_names
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
 SHARE_DECIMALS = 12  # a hundred of them add up to the score within 1e-9, which has DECIMALS itself
-BLOCK = 20  # as many hits as are stored with their components
 MEAN = "mean_of_trees"
 UNREAD = "not_read_by_trees"
 
@@ -124,11 +124,11 @@ class _Blocks:
 
     def row(self, place: int) -> Floats:
         """The contributions to the hit at this place."""
-        block = place // BLOCK
+        block = place // DETAILED
         if block not in self._known:
-            last = min((block + 1) * BLOCK, len(self._scores.values))
-            self._known[block] = self._scores.shares(np.arange(block * BLOCK, last))
-        return np.asarray(self._known[block][place % BLOCK])
+            last = min((block + 1) * DETAILED, len(self._scores.values))
+            self._known[block] = self._scores.shares(np.arange(block * DETAILED, last))
+        return np.asarray(self._known[block][place % DETAILED])
 
 
 def contributions_of(scores: Scores) -> Callable[[int], Contributions]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hopbench.retrieval.hits import LazyHits
+from hopbench.retrieval.hits import DETAILED, LazyHits
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import KEEP
 from hopbench.retrieval.strategies.hoprank.contributions import Scores, contributions_of
@@ -20,8 +20,6 @@ from hopbench.retrieval.strategies.hoprank.weights import Weights
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
 from hopbench.retrieval.types import Hit, Question, Ranking
 
-EXPLAINED = 20
-
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -29,7 +27,7 @@ class Found:
 
     `scores` are the last pass's best, in the order of trees where these judged, `read` (chunks and features) what first
     and second trees saw; `led` (k,) says to which of the best an edge led, seeds aside, and `hops` lead to the first
-    `EXPLAINED`. `seeds` are the anchors of the first pass: the best of the pool by words alone. `ids` are those of all
+    `DETAILED`. `seeds` are the anchors of the first pass: the best of the pool by words alone. `ids` are those of all
     chunks named here, by their rows; `entities` are the rows of the linked ones.
     """
 
@@ -64,7 +62,7 @@ class Found:
         led = np.zeros(len(best), bool) if paths is None else paths.best[scored.rows[best]] != NOWHERE
         led &= ~(scores.chunks[:, None] == seeds).any(axis=1)
         paths_of = [each for _, each in passed if each is not None]
-        hops = Hops.to(scores.chunks[:EXPLAINED], paths_of, corpus, seeds)
+        hops = Hops.to(scores.chunks[:DETAILED], paths_of, corpus, seeds)
         # Ids that a fork reads in a list of all are pages that it then has of its own: Python counts references there.
         wanted = distinct(np.concatenate([scores.chunks, seeds, hops.ends[:, 0]]))
         ids = dict(zip(wanted.tolist(), index.some_ids(wanted), strict=True))
@@ -81,11 +79,12 @@ class Found:
         best = list(zip(ids, scores.values.tolist(), strict=True))
 
         def hit(place: int) -> Hit:
-            path = paths[place] if place < EXPLAINED else ()
+            path = paths[place] if place < DETAILED else ()
             return Hit(*best[place], "graph" if self.led[place] else "seed", contributions(place), path)
 
         notes = {"entities": [names[entity] for entity in self.entities], **self.notes}
-        return Ranking(self.question.id, LazyHits(best, hit), seeds, notes)
+        hits = LazyHits(best, lambda places: [*map(hit, places)])
+        return Ranking(self.question.id, hits, seeds, notes)
 
 
 def _notes(passed: Passed, paths: Sequence[Paths], kept: int) -> dict[str, object]:

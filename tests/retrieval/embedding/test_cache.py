@@ -23,6 +23,7 @@ from hopbench.retrieval.embedding import CachedEmbedder, EmbeddingCache, get_emb
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.embedding.cache import VectorTable, text_key
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.sqlite_files import seal, seal_of_bytes
 
 
 def test_nothing_is_embedded_twice(tmp_path: Path) -> None:
@@ -272,3 +273,8 @@ def test_a_file_killed_before_its_tables_is_finished(tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path)
     cache.file("hash@1").touch()
     assert CachedEmbedder(HashEmbedder(), cache).embed(["a"]).shape == (1, 8)
+
+
+@given(first=st.binary(), second=st.binary())
+def test_the_seal_of_bytes_is_that_of_any_values(first: bytes, second: bytes) -> None:
+    assert seal((first, second)) == seal_of_bytes(first, second)

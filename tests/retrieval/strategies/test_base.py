@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import doctest
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.graphs import WORLD, built_index, plan_of
 
 from hopbench.retrieval.graph.schema import SIMILAR_TO
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies import base
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import make, registry
+from hopbench.retrieval.types import Counters, Hit, Question
 
 
 def test_the_example_of_a_subclass_works(tmp_path: Path) -> None:
@@ -23,6 +28,25 @@ def test_the_example_of_a_subclass_works(tmp_path: Path) -> None:
 
     assert outcome.attempted > 5
     assert 0 == outcome.failed, "".join(output)
+
+
+@pytest.mark.parametrize("kind", [tuple, iter])
+def test_hits_of_any_iterable_are_a_list_afterwards(kind: Callable[[list[Hit]], Any], tmp_path: Path) -> None:
+    batch = Batch(built_index(plan_of(WORLD), tmp_path), [Question("q1", "Where was Tim Burton born?")])
+    plain = make("vector")
+    expected = plain.rank(batch, Counters())[0].hits
+
+    with pytest.MonkeyPatch.context() as patch:
+        search = type(plain).search
+        patch.setattr(
+            type(plain),
+            "search",
+            lambda *args: [replace(ranking, hits=kind(list(ranking.hits))) for ranking in search(*args)],
+        )
+        (ranking,) = plain.rank(batch, Counters())
+
+    assert isinstance(ranking.hits, list)
+    assert expected == ranking.hits
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,6 @@ KINDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     ENTITY: ((RELATED_TO, ENTITY), (MENTIONED_IN, CHUNK)),
 }
 
-COLUMNS = ("source", "degree", "kind", "target", "weight", "tags")
-
 
 def activation_hop(
     graph: ArrayGraph,
@@ -58,7 +56,7 @@ def activation_hop(
             back = among(nodes.lists[own.owners] * len(graph.nodes[far].ids) + around.others, visited[far])
             kept = (min_weight > needed) | (around.weights > needed) | back
             wanted.append(own.where(kept & enough[own.owners]))
-        found.append(_edges(graph, label, nodes, len(frontier), degrees, wanted, tagged))
+        found.append(_edges(graph, label, nodes, len(frontier), wanted, tagged, degrees))
     for row, *parts in zip(frontier, *found, strict=True):
         yield from ({"q": row["q"], **columns} for columns in parts if columns["source"])
 
@@ -82,9 +80,8 @@ def activation_edges(
             if nodes.ids and label == CHUNK:
                 yield {"part": "chunks", "source": nodes.ids, "kind": [], "target": [], "weight": [], "tags": []}
             passing = _passing(graph, label, nodes.rows, least_of[label])
-            no_degrees = np.zeros(len(nodes.ids), np.int64)
-            (columns,) = _edges(graph, label, nodes, 1, no_degrees, [*passing.values()], tagged=True)
-            if columns.pop("degree"):
+            (columns,) = _edges(graph, label, nodes, 1, [*passing.values()], tagged=True)
+            if columns["source"]:
                 yield columns
 
 
@@ -113,22 +110,32 @@ def _passing(graph: ArrayGraph, label: str, rows: Ints, least: Mapping[str, floa
 
 
 def _edges(
-    graph: ArrayGraph, label: str, nodes: Listed, lists: int, degrees: Ints, found: Sequence[Gathered], tagged: bool
+    graph: ArrayGraph,
+    label: str,
+    nodes: Listed,
+    lists: int,
+    found: Sequence[Gathered],
+    tagged: bool,
+    degrees: Ints | None = None,
 ) -> list[dict[str, Any]]:
-    """For each of the `lists` of nodes the edges at them as parallel lists; `found` has an element for each kind."""
-    columns = [{"part": "edges", **{name: [] for name in COLUMNS}} for _ in range(lists)]
+    """For each of the `lists` of nodes the edges at them as parallel lists; `found` has an element for each kind.
+
+    With `degrees`, (nodes,), each edge has that of its node.
+    """
+    columns: list[dict[str, Any]] = [{"part": "edges"} for _ in range(lists)]
     for (kind, far), own in zip(KINDS[label], found, strict=True):
         owners, around = own.owners, own.around
         tags = graph.edges[kind].columns["tags"]
         values = {
             "source": [nodes.ids[owner] for owner in owners.tolist()],
-            "degree": degrees[owners].tolist(),
             "kind": [kind] * len(owners),
             "target": graph.ids(far, around.others),
             "weight": around.weights.tolist(),
             "tags": tags.many(around.edges.astype(np.int64)) if tagged else [[] for _ in range(len(owners))],
         }
+        if degrees is not None:
+            values["degree"] = degrees[owners].tolist()
         for one, part in zip(columns, nodes.parts(lists, owners), strict=True):
-            for name in COLUMNS:
-                one[name] += values[name][part]
+            for name, column in values.items():
+                one.setdefault(name, []).extend(column[part])
     return columns
