@@ -30,6 +30,7 @@ _NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
 _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
 _maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_memory` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
+_read: WeakSet[mmap.mmap] = WeakSet()  # those of which all pages were asked for
 _whole: ContextVar[bool] = ContextVar("whole_files", default=False)
 
 
@@ -68,7 +69,7 @@ def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
 
 def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     """Have the system read some rows of a large mapped array, each page once; of any other array do nothing."""
-    if array.nbytes < LARGE or (held := _map_of(array)) is None:
+    if array.nbytes < LARGE or (held := _map_of(array)) is None or held in _read:
         return
     asked, start = _pages(held), array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data
     first = start + rows * array.strides[0]
@@ -101,7 +102,7 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
     maps = [held for array in arrays if (held := _map_of(array)) is not None]
     with done_once():
         for held in maps:
-            _pages(held)[:] = True
+            _read.add(held)
             for begin in range(0, len(held), AT_A_TIME):
                 _need(held, begin, min(AT_A_TIME, len(held) - begin))
         for held in maps:

@@ -22,7 +22,7 @@ from hopbench.retrieval.strategies.hoprank.word_vectors import (
     weighed,
     word_vectors,
 )
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
 from hopbench.retrieval.support.mapped_arrays import rows_of
 
 STEPS = 1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)
@@ -47,50 +47,44 @@ class Closeness:
     def of(cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, asked: NDArray[np.int16]) -> Closeness:
         """The question's words, whose vectors (w, 256) are `asked`, against those of some chunks."""
         read = ListedWords.of(corpus.words, chunks)
-        telling = ~corpus.words.stop[read.distinct]
-        vectors = rows_of(corpus.texts.word_vectors, read.distinct[telling])
+        vectors = rows_of(corpus.texts.word_vectors, read.distinct)
         both = weighed(asked, np.array([question.idf, question.open_idf]))
         alike, of_both = np.split(cosines(vectors, np.concatenate([asked, both])), [len(asked)], axis=1)
-        row, near = _near(question, read, telling, alike)
+        row, near = _near(question, read, alike)
         met = np.flatnonzero(row != UNKNOWN)
         sentence = np.zeros((len(read.sentences), len(question.numbers)))
         if len(met):
             of_sentence = read.owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
             sentence[of_sentence[begins]] = np.maximum.reduceat(near[row[met]], begins)
-        return cls(read, sentence, read.best(sentence), *_of_sentences(corpus.texts, read, telling, of_both))
+        return cls(read, sentence, read.best(sentence), *_of_sentences(corpus.texts, read, of_both))
 
 
-def _near(
-    question: ReadQuestion, read: ListedWords, telling: Flags, alike: NDArray[np.float32]
-) -> tuple[NDArray[np.int32], Floats]:
+def _near(question: ReadQuestion, read: ListedWords, alike: NDArray[np.float32]) -> tuple[NDArray[np.int32], Floats]:
     """For the words read (t,) a row of the second array each, UNKNOWN where no word of the question is near.
 
-    Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Stop words are near none:
-    `telling` (m,) are the others of the distinct words, which have the cosines `alike`.
+    Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Those of the distinct
+    words that are read are `alike` (m, w).
     """
-    near = np.flatnonzero(alike.max(axis=1, initial=0.0) >= LEAST)
+    near = distinct(np.flatnonzero(alike >= LEAST) // alike.shape[1])
     values = (np.rint(alike[near] * STEPS) / STEPS).astype(np.float64)
     values[values < LEAST] = 0.0
-    found = np.flatnonzero(telling)[near]
-    row = np.full(len(telling), UNKNOWN, np.int32)
-    row[found] = np.arange(len(near))
-    same = read.distinct[found, None] == question.numbers
+    row = np.full(len(alike), UNKNOWN, np.int32)
+    row[near] = np.arange(len(near))
+    same = read.distinct[near, None] == question.numbers
     return row[read.word], np.minimum(np.maximum(values, same), 1.0)
 
 
-def _of_sentences(texts: Texts, read: ListedWords, telling: Flags, cosines_: NDArray[np.float32]) -> Iterator[Floats]:
-    """The cosines of sentences, (s,), with vectors with which telling words have these cosines (u, m), for each of m.
+def _of_sentences(texts: Texts, read: ListedWords, cosines_: NDArray[np.float32]) -> Iterator[Floats]:
+    """The cosines of sentences, (s,), with vectors with which the distinct words have these (m, n), for each of n.
 
     A sentence's vector is the sum of its words' by their weights. So is its product with another: these sums are exact.
     """
     lengths = texts.sentence_lengths[read.sentences]
     lengths[lengths == 0.0] = 1.0  # no words, or stop words alone
-    weights = texts.word_weights[read.distinct[telling]]
+    weights = texts.word_weights[read.distinct]
     for column in cosines_.T:
-        of_word = np.zeros(len(telling))
-        of_word[telling] = weights * column
-        yield np.bincount(read.owner, of_word[read.word], len(lengths)) / lengths
+        yield np.bincount(read.owner, (weights * column)[read.word], len(lengths)) / lengths
 
 
 def question_vectors(corpus: CorpusIndex, questions: Sequence[ReadQuestion]) -> list[NDArray[np.int16]]:

@@ -1,4 +1,7 @@
-"""The words of some chunks, sentence by sentence: read once for all that compares candidates by their words."""
+"""The words of some chunks, sentence by sentence: read once for all that compares candidates by their words.
+
+Stop words, some half of all, link nothing and are near nothing: they are left out.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,36 @@ from functools import cached_property
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, numbered
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, distinct, numbered
 from hopbench.retrieval.support.csr import expand_ranges
 
 
 @dataclass(frozen=True, eq=False)
+class Having:
+    """The n pairs of one of v words and a text that has it, `word` and `text` (n,), each once and in their order.
+
+    Few texts have a word: an array of all words and texts would hold a hundred times as much. The pairs of a word begin
+    at `start` (v + 1,).
+    """
+
+    word: Numbers
+    text: Numbers
+    start: Numbers
+
+    @classmethod
+    def of(cls, word: Numbers, text: Numbers, words: int, texts: int) -> Having:
+        """From pairs in any order, some of them several times; there are so many words and texts."""
+        word, text = np.divmod(distinct(word * max(texts, 1) + text), max(texts, 1))
+        return cls(word, text, word.searchsorted(np.arange(words + 1)))
+
+    def of_words(self, words: Numbers) -> tuple[Numbers, Numbers]:
+        """The pairs of some words, word by word, by their places here, and which of these words each has."""
+        return expand_ranges(self.start[words], self.start[words + 1])
+
+
+@dataclass(frozen=True, eq=False)
 class ListedWords:
-    """The s sentences of k chunks, chunk by chunk, a title being its chunk's first, and their t words.
+    """The s sentences of k chunks, chunk by chunk, a title being its chunk's first, and their t words but stop words.
 
     `distinct` (m,) are the word numbers that occur, ascending, `word` (t,) which of them each word is and `owner` (t,)
     the sentence that it is in, counted here from 0; `sentences` (s,) are the corpus's numbers of the sentences;
@@ -33,7 +59,9 @@ class ListedWords:
         sentences, _ = expand_ranges(begin, end)
         first = np.concatenate([[0], (end - begin).cumsum()])
         positions, owner = expand_ranges(*words.of_sentences(sentences))
-        return cls(*numbered(words.numbers[positions]), owner, sentences, first)
+        numbers = words.numbers[positions]
+        kept = np.flatnonzero(~words.stop[numbers])
+        return cls(*numbered(numbers[kept]), owner[kept], sentences, first)
 
     @cached_property
     def chunk(self) -> Numbers:
@@ -53,17 +81,16 @@ class ListedWords:
         """The largest value of each chunk's sentences, (s, …) → (k, …)."""
         return np.asarray(np.maximum.reduceat(values, self.first[:-1]))
 
-    def having(self, chosen: Flags) -> Floats:
-        """1 for each sentence that has a word, (s, v), of the v chosen among the distinct words (m,)."""
-        return self._having(chosen, self.owner, len(self.sentences))
+    def having(self, chosen: Flags) -> Having:
+        """Which sentences have which of the v words that are chosen among the distinct ones (m,)."""
+        return Having.of(*self._places(chosen), int(chosen.sum()), len(self.sentences))
 
-    def chunks_having(self, chosen: Flags) -> Floats:
-        """The same for chunks, (k, v)."""
-        return self._having(chosen, self.chunk[self.owner], len(self.first) - 1)
+    def chunks_having(self, chosen: Flags) -> Having:
+        """The same of chunks."""
+        word, sentence = self._places(chosen)
+        return Having.of(word, self.chunk[sentence], int(chosen.sum()), len(self.first) - 1)
 
-    def _having(self, chosen: Flags, owner: Numbers, count: int) -> Floats:
-        column = chosen.cumsum() - 1
+    def _places(self, chosen: Flags) -> tuple[Numbers, Numbers]:
+        """Each place of a chosen word: which of these it is, and the sentence."""
         hit = np.flatnonzero(chosen[self.word])
-        found = np.zeros((count, int(chosen.sum())))
-        found[owner[hit], column[self.word[hit]]] = 1.0
-        return found
+        return (chosen.cumsum() - 1)[self.word[hit]], self.owner[hit]

@@ -8,14 +8,16 @@ Massachusetts*, by the words of a title that the question does not have.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
+from hopbench.retrieval.strategies.hoprank.listed_words import Having, ListedWords
 from hopbench.retrieval.strategies.hoprank.pairs import with_partners
 from hopbench.retrieval.strategies.hoprank.question import ReadQuestion, in_parts
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, grouped
 from hopbench.retrieval.support.arithmetic import ln, shares
 
 RARE = 30  # chunks that have a word, at most
@@ -43,15 +45,19 @@ class WordLinks:
     @classmethod
     def of(cls, words: LinkingWords) -> WordLinks:
         """The links of each of the listed chunks whose linking words these are with each."""
-        chunk = words.in_chunk
-        title, new = words.share @ chunk.T, words.new @ chunk.T
-        asked = words.share @ words.known
-        explained = words.share @ np.maximum(chunk, words.known).T
-        rare = (words.rare * words.rarity) @ words.rare.T
-        for values in (title, new, rare):
+        titles, count = words.titles, words.count
+        place, of = words.in_chunk.of_words(titles.word)
+        cells = titles.chunk[of] * count + words.in_chunk.text[place]
+        asked = _sums(titles.chunk, titles.share * titles.known, count)
+        explained = asked[:, None] + _square(cells, (titles.share * ~titles.known)[of], count)
+        title, new = (_square(cells, values[of], count) for values in (titles.share, titles.new))
+        rare = words.rare
+        place, of = rare.of_words(rare.word)
+        both = _square(rare.text[of] * count + rare.text[place], words.rarity[rare.word[of]], count)
+        for values in (title, new, both):
             np.fill_diagonal(values, 0.0)
         np.fill_diagonal(explained, asked)
-        return cls(title, explained, asked, new, title.T, rare)
+        return cls(title, explained, asked, new, title.T, both)
 
     def of_some(self, places: Numbers) -> WordLinks:
         """Some of them in their order, the first of which are the partners of all."""
@@ -77,37 +83,50 @@ class SentenceLinks:
     @classmethod
     def of(cls, question: ReadQuestion, closeness: Closeness, words: LinkingWords) -> SentenceLinks:
         """Those of the listed chunks whose closeness to the question and linking words these are."""
-        share, new = words.share @ words.inside.T, words.new @ words.inside.T
-        cells = np.flatnonzero(share > 0)  # about one in forty
-        titled, sentence = np.divmod(cells, max(share.shape[1], 1))
-        told_by = closeness.read.chunk[sentence]
-        other = np.flatnonzero(titled != told_by)
-        cells, titled, sentence, told_by = cells[other], titled[other], sentence[other], told_by[other]
+        titles, read = words.titles, closeness.read
+        place, of = words.inside.of_words(titles.word)
+        told_by = read.chunk[words.inside.text[place]]
+        others = np.flatnonzero(titles.chunk[of] != told_by)
+        of, sentences = of[others], max(len(read.sentences), 1)
+        cells, order, cell = grouped(titles.chunk[of] * sentences + words.inside.text[place[others]])
+        titled, sentence = np.divmod(cells, sentences)
         together = np.zeros(len(cells))
         for part in in_parts(len(cells), closeness.chunk.shape[1]):
             close = np.maximum(closeness.chunk[titled[part]], words.with_title[sentence[part]])
             together[part] = question.share(close)
-        return cls(titled, told_by, share.take(cells), new.take(cells), words.told[sentence], together)
+        share, new = (_sums(cell, values[of[order]], len(cells)) for values in (titles.share, titles.new))
+        return cls(titled, read.chunk[sentence], share, new, words.told[sentence], together)
+
+
+class TitleWords(NamedTuple):
+    """The n words of titles, stop words aside, each once a title: by `word`, a number among v, and by `chunk` (n,).
+
+    `known` (n,) tells those that the question has, `share` (n,) is each one's share of the idf of its title, and `new`
+    (n,) its idf / ln(n + 1) where the question lacks it.
+    """
+
+    word: Numbers
+    chunk: Numbers
+    known: Flags
+    share: Floats
+    new: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class LinkingWords:
-    """What may link k listed chunks with others: the v words of their titles, stop words aside, and x rare words.
+    """What may link k listed chunks, `count`, with others: the v words of their `titles`, and x rare words.
 
-    `inside` (s, v) is 1 where a listed sentence has the word, `in_chunk` (k, v) where a chunk has it, and `known` (v,)
-    where the question has it; `share` (k, v) is the idf share of the word in each title, and `new` (k, v) its
-    idf / ln(n + 1) where the question lacks it: 0 where the title does. `rare` (k, x) is 1 where a chunk has the
-    word, which is not the question's, of `rarity` (x,). `with_title` (s, w) is how close each sentence comes to the
-    question's words, its title beside it, and `told` (s,) that by idf shares. Shares, rarities and idf are multiples of
-    2⁻⁴⁰, so that their sums are exact.
+    `inside` and `in_chunk` tell which listed sentences and chunks have which of the v. `rare` tells which chunks have
+    which of the x, none of them the question's, of `rarity` (x,). `with_title` (s, w) is how close each sentence comes
+    to the question's words, its title beside it, and `told` (s,) that by idf shares. Shares, rarities and idf are
+    multiples of 2⁻⁴⁰, so that their sums are exact.
     """
 
-    inside: Floats
-    in_chunk: Floats
-    known: Floats
-    share: Floats
-    new: Floats
-    rare: Floats
+    count: int
+    titles: TitleWords
+    inside: Having
+    in_chunk: Having
+    rare: Having
     rarity: Floats
     with_title: Floats
     told: Floats
@@ -115,31 +134,45 @@ class LinkingWords:
     @classmethod
     def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> LinkingWords:
         """Those of the listed chunks."""
-        words, read = corpus.words, closeness.read
-        chosen = read.in_title & ~words.stop[read.distinct]
-        named, inside = read.distinct[chosen], read.having(chosen)
-        title = inside[read.first[:-1]]
-        known = question.asks(named)
-        idf = shares(words.idf[named], ln(corpus.chunks + 1.0))
-        whole = title @ idf
+        read = closeness.read
+        inside = read.having(read.in_title)
         with_title = np.maximum(closeness.sentence, closeness.sentence[read.first[:-1]][read.chunk])
         return cls(
+            len(read.first) - 1,
+            _titles(corpus, question, read, inside),
             inside,
-            read.chunks_having(chosen),
-            known.astype(np.float64),
-            shares(title * idf, whole[:, None] + TINY),
-            title * idf * ~known,
-            *_rare(corpus, question, closeness),
+            read.chunks_having(read.in_title),
+            *_rare(corpus, question, read),
             with_title,
             question.share(with_title),
         )
 
 
-def _rare(corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> tuple[Floats, Floats]:
-    """Which chunks have each of the rare words, (k, x), and 1/√(df − 1) of these, (x,)."""
-    words, read = corpus.words, closeness.read
-    frequency = words.frequency[read.distinct]
-    beyond = ~words.stop[read.distinct] & ~question.asks(read.distinct)
-    chosen = (frequency > 1) & (frequency <= RARE) & beyond
-    has = read.chunks_having(chosen)
-    return has, shares(np.ones(has.shape[1]), np.sqrt(frequency[chosen] - 1.0))
+def _titles(corpus: CorpusIndex, question: ReadQuestion, read: ListedWords, inside: Having) -> TitleWords:
+    """The words of titles; `inside` tells which sentences have the words that stand in one."""
+    named = read.distinct[read.in_title]
+    chunk = read.chunk[inside.text]
+    of_title = np.flatnonzero(inside.text == read.first[chunk])
+    word, chunk = inside.word[of_title], chunk[of_title]
+    idf = shares(corpus.words.idf[named], ln(corpus.chunks + 1.0))[word]
+    known = question.asks(named)[word]
+    whole = _sums(chunk, idf, len(read.first) - 1)
+    return TitleWords(word, chunk, known, shares(idf, whole[chunk] + TINY), idf * ~known)
+
+
+def _rare(corpus: CorpusIndex, question: ReadQuestion, read: ListedWords) -> tuple[Having, Floats]:
+    """Which chunks have each of the x rare words, and 1/√(df − 1) of these, (x,)."""
+    frequency = corpus.words.frequency[read.distinct]
+    chosen = (frequency > 1) & (frequency <= RARE) & ~question.asks(read.distinct)
+    rarity = np.sqrt(frequency[chosen] - 1.0)
+    return read.chunks_having(chosen), shares(np.ones(len(rarity)), rarity)
+
+
+def _sums(of: Numbers, values: Floats, count: int) -> Floats:
+    """The sum of the values of each of so many, (count,): exact in any order."""
+    return np.bincount(of, values, count).astype(np.float64, copy=False)  # whole numbers where there are none
+
+
+def _square(cells: Numbers, values: Floats, count: int) -> Floats:
+    """The sums of values by cell of a square, (count, count)."""
+    return _sums(cells, values, count * count).reshape(count, count)

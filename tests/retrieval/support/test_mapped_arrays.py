@@ -76,6 +76,11 @@ def test_whole_files_are_read_for_many_questions(
     assert (file.stat().st_size if read else 0) == sum(asked)
     assert max(asked, default=0) <= mapped_arrays.AT_A_TIME
 
+    asked.clear()
+    monkeypatch.setattr(mapped_arrays, "LARGE", 0)
+    assert np.array_equal(VALUES[:1], rows_of(found, [0]))
+    assert ([] if read else [mapped_arrays._PAGE]) == asked  # of a file that was read there is no page to ask for
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
 def test_pages_that_were_read_to_make_something_leave_the_memory_of_the_process(file: Path, tmp_path: Path) -> None:

@@ -133,6 +133,17 @@ def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
                 assert (0.0 if one == other else wanted) == pytest.approx(links.rare[one, other], abs=1e-6)
 
 
+def test_a_word_counts_once_however_often_a_title_or_a_sentence_has_it(tmp_path: Path) -> None:
+    told = ["Duran Duran is a band. Duran Duran played in Ohio and in Ohio.", "Ohio has a river. A band of Duran Duran."]
+    passages = [Passage("a", "Duran Duran", told[0]), Passage("b", "Ohio of Ohio", told[1])]
+    (facts,) = listed_of(built_index(plan_of(passages), tmp_path), [Question("q", "Which band played?")])
+
+    test_titles_in_chunks_by_their_definition([facts])
+    test_titles_in_sentences_by_their_definition([facts])
+    assert [[0.0, 1.0], [1.0, 0.0]] == pytest.approx(facts.word_links.title)
+    assert facts.sentence_links.title.max() == pytest.approx(1.0)
+
+
 def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
         links, close = facts.word_links, facts.close
