@@ -134,8 +134,10 @@ def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
 
 
 def test_a_word_counts_once_however_often_a_title_or_a_sentence_has_it(tmp_path: Path) -> None:
-    told = ["Duran Duran is a band. Duran Duran played in Ohio and in Ohio.", "Ohio has a river. A band of Duran Duran."]
-    passages = [Passage("a", "Duran Duran", told[0]), Passage("b", "Ohio of Ohio", told[1])]
+    passages = [
+        Passage("a", "Duran Duran", "Duran Duran is a band. Duran Duran played in Ohio and in Ohio."),
+        Passage("b", "Ohio of Ohio", "Ohio has a river. A band of Duran Duran."),
+    ]
     (facts,) = listed_of(built_index(plan_of(passages), tmp_path), [Question("q", "Which band played?")])
 
     test_titles_in_chunks_by_their_definition([facts])
