@@ -30,7 +30,7 @@ _NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
 _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
 _maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_memory` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
-_read: WeakSet[mmap.mmap] = WeakSet()  # those of which all pages were asked for
+_read: WeakSet[mmap.mmap] = WeakSet()  # those that were asked for as a whole
 _whole: ContextVar[bool] = ContextVar("whole_files", default=False)
 
 
@@ -103,6 +103,7 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
     with done_once():
         for held in maps:
             _read.add(held)
+            _asked.pop(held, None)
             for begin in range(0, len(held), AT_A_TIME):
                 _need(held, begin, min(AT_A_TIME, len(held) - begin))
         for held in maps:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.support.text_columns import ENCODING, ERRORS
 
-APART = 256  # rows of which one is compared as Python's bytes: half of a search among a million is theirs
+SAMPLED = 256  # one row of so many is kept as bytes: twelve of the twenty steps of a search among a million
 Arrays = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
@@ -33,9 +33,9 @@ class SortedTexts(Sequence[str]):
         return bytes(self._utf8[self._ends.item(row - 1) if row else 0 : self._ends.item(row)])
 
     @cached_property
-    def some(self) -> list[bytes]:
-        """The UTF-8 of every row that `APART` divides."""
-        return [self.encoded(row) for row in range(0, len(self), APART)]
+    def sample(self) -> list[bytes]:
+        """The UTF-8 of every row that `SAMPLED` divides."""
+        return [self.encoded(row) for row in range(0, len(self), SAMPLED)]
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -64,8 +64,8 @@ class _RowOf(Mapping[str, int]):
 
     def __getitem__(self, text: str) -> int:
         wanted, texts = text.encode(ENCODING, ERRORS), self._texts
-        begin = max(bisect_right(texts.some, wanted) - 1, 0) * APART
-        row = bisect_left(range(len(texts)), wanted, begin, min(begin + APART, len(texts)), key=texts.encoded)
+        begin = max(bisect_right(texts.sample, wanted) - 1, 0) * SAMPLED
+        row = bisect_left(range(len(texts)), wanted, begin, min(begin + SAMPLED, len(texts)), key=texts.encoded)
         if row == len(texts) or texts.encoded(row) != wanted:
             raise KeyError(text)
         return row

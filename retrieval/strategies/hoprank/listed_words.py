@@ -18,8 +18,8 @@ from hopbench.retrieval.support.csr import expand_ranges
 class Having:
     """The n pairs of one of v words and a text that has it, `word` and `text` (n,), each once and in their order.
 
-    Few texts have a word: an array of all words and texts would hold a hundred times as much. The pairs of a word begin
-    at `start` (v + 1,).
+    The pairs of a word begin at `start` (v + 1,). Few texts have a word: an array of all words and texts would be
+    nearly all zeros, and the longer the texts the more of them.
     """
 
     word: Numbers
@@ -83,14 +83,9 @@ class ListedWords:
 
     def having(self, chosen: Flags) -> Having:
         """Which sentences have which of the v words that are chosen among the distinct ones (m,)."""
-        return Having.of(*self._places(chosen), int(chosen.sum()), len(self.sentences))
+        number, hit = chosen.cumsum() - 1, np.flatnonzero(chosen[self.word])
+        return Having.of(number[self.word[hit]], self.owner[hit], int(chosen.sum()), len(self.sentences))
 
-    def chunks_having(self, chosen: Flags) -> Having:
-        """The same of chunks."""
-        word, sentence = self._places(chosen)
-        return Having.of(word, self.chunk[sentence], int(chosen.sum()), len(self.first) - 1)
-
-    def _places(self, chosen: Flags) -> tuple[Numbers, Numbers]:
-        """Each place of a chosen word: which of these it is, and the sentence."""
-        hit = np.flatnonzero(chosen[self.word])
-        return (chosen.cumsum() - 1)[self.word[hit]], self.owner[hit]
+    def in_chunks(self, sentences: Having) -> Having:
+        """Which chunks have which words, by the sentences that have them."""
+        return Having.of(sentences.word, self.chunk[sentences.text], len(sentences.start) - 1, len(self.first) - 1)

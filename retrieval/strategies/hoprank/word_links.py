@@ -141,7 +141,7 @@ class LinkingWords:
             len(read.first) - 1,
             _titles(corpus, question, read, inside),
             inside,
-            read.chunks_having(read.in_title),
+            read.in_chunks(inside),
             *_rare(corpus, question, read),
             with_title,
             question.share(with_title),
@@ -165,7 +165,7 @@ def _rare(corpus: CorpusIndex, question: ReadQuestion, read: ListedWords) -> tup
     frequency = corpus.words.frequency[read.distinct]
     chosen = (frequency > 1) & (frequency <= RARE) & ~question.asks(read.distinct)
     rarity = np.sqrt(frequency[chosen] - 1.0)
-    return read.chunks_having(chosen), shares(np.ones(len(rarity)), rarity)
+    return read.in_chunks(read.having(chosen)), shares(np.ones(len(rarity)), rarity)
 
 
 def _sums(of: Numbers, values: Floats, count: int) -> Floats:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.support.sorted_texts import APART, SortedTexts
+from hopbench.retrieval.support.sorted_texts import SAMPLED, SortedTexts
 
 TEXTS = st.lists(st.text(st.characters(), max_size=5), unique=True).map(sorted)  # lone surrogates too
 
@@ -22,11 +22,11 @@ def test_they_are_the_list_and_find_the_row_of_each_of_its_texts_alone(texts: li
 
 
 def test_of_many_each_is_found_and_what_lies_between_is_not() -> None:
-    numbers = range(0, 6 * APART, 2)
+    numbers = range(0, 6 * SAMPLED, 2)
     found = SortedTexts(*SortedTexts.arrays([f"{number:04}" for number in numbers])).row_of
 
     assert [*range(len(numbers))] == [found[f"{number:04}"] for number in numbers]
-    assert not [number for number in range(-1, 6 * APART + 2, 2) if f"{number:04}" in found]
+    assert not [number for number in range(-1, 6 * SAMPLED + 2, 2) if f"{number:04}" in found]
 
 
 @pytest.mark.parametrize("row", [2, -3])
