@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hopbench.eval.docs.figures_against import as_markdown, in_a_line
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.training.folds import family
-from hopbench.retrieval.strategies.hoprank.list_facts import READ
+from hopbench.retrieval.strategies.hoprank.listing import READ
 
 if TYPE_CHECKING:
     import pandas as pd

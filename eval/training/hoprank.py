@@ -18,8 +18,9 @@ from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.contributions import Scores
 from hopbench.retrieval.strategies.hoprank.edge_model import EdgeModel
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_names
+from hopbench.retrieval.strategies.hoprank.listing import list_facts
 from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES
 from hopbench.retrieval.strategies.hoprank.paths import Ranked, follow
 from hopbench.retrieval.strategies.hoprank.scoring import judged, passes, pool_ranking, with_paths
@@ -89,9 +90,8 @@ class Trainer:
         seen = np.array([not self._left_out(name) for name in tree_names()])
 
         def listed(example: TrainingExample) -> ListFacts:
-            return list_facts(
-                example.candidates, list(passes(example.candidates, linear, self.anchors, example.reached))
-            )
+            passed = list(passes(example.candidates, linear, self.anchors, example.reached))
+            return list_facts(example.candidates, [passed])[0].one(0)
 
         trainer = TreeTrainer(self.boosting, seen, second=SECOND_TREES not in self._without)
         return trainer.fit(group, listed, worth)

@@ -5,6 +5,7 @@ Evidence of three hops and more is a chain of passages: the last one is known by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,28 +18,39 @@ from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Each of k candidates with r pairs of partners, a partner with itself among them.
+    """Each of k candidates with the best of all pairs of partners, a partner with itself among them, (…, k) both.
 
-    `linked` (k, r) is how close all three come to the question together, by idf shares, times the better of the
-    candidate's links to the two; `onward` (r,) is the link between the two, and `sure` (r,) the product of their σ. A
-    link is the share of the title of one in the other, or what their rare words count, at most 1, times σ.
+    A chain counts how close all three come to the question together, by idf shares, times the better of the
+    candidate's links to the two; then `onward` times the link between the two, and `sure` times the product of their σ.
+    A link is the share of the title of one in the other, or what their rare words count, at most 1, times σ.
     """
 
-    linked: Floats
     onward: Floats
     sure: Floats
 
     @classmethod
-    def of(cls, question: ReadQuestion, close: Floats, links: WordLinks, sure: Floats) -> Chains:
-        """Chains of candidates by how close they come to the question's words, `close` (k, w); `sure` (p,) is σ."""
-        link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure
-        one, other = _two_of(len(sure))
-        together = question.together(close, np.maximum(close[one], close[other]))
-        return cls(
-            linked=together * np.maximum(link[:, one], link[:, other]),
-            onward=np.maximum(link[one, other], link[other, one]),
-            sure=sure[one] * sure[other],
-        )
+    def of(cls, questions: Sequence[ReadQuestion], close: Floats, links: WordLinks, sure: Floats) -> Chains:
+        """Chains of the candidates of lists, each of a question.
+
+        `close` (…, k, w) is how close they come to the question's words; `sure` (…, p) is σ of the partners.
+        """
+        link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure[..., None, :]
+        found = np.empty((2, len(questions), close.shape[-2]))
+        axes = close.ndim - 2  # those of lists
+        lists = (values.reshape(len(questions), *values.shape[axes:]) for values in (close, link, sure))
+        for number, (question, near, between, surely) in enumerate(zip(questions, *lists, strict=True)):
+            found[:, number] = _best(question, near[:, : len(question.words)], between, surely)
+        return cls(*found.reshape(2, *close.shape[:-1]))
+
+
+def _best(question: ReadQuestion, close: Floats, link: Floats, sure: Floats) -> tuple[Floats, Floats]:
+    """The best chains of the candidates of one list, (k,) both, whose links with partners are (k, p)."""
+    one, other = _two_of(len(sure))
+    links = link.T.copy()  # pairs are many times as many as candidates: operations run along these
+    linked = question.together(np.maximum(close[one], close[other]), close)
+    linked *= np.maximum(links[one], links[other])
+    onward, both = np.maximum(link[one, other], link[other, one]), sure[one] * sure[other]
+    return (linked * onward[:, None]).max(axis=0, initial=0.0), (linked * both[:, None]).max(axis=0, initial=0.0)
 
 
 @cache

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts
 from hopbench.retrieval.strategies.hoprank.listed_words import ListedWords
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
+from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
 from hopbench.retrieval.strategies.hoprank.word_vectors import (
     DIMENSION,
     cosines,
     weighed,
     word_vectors,
 )
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, distinct
 from hopbench.retrieval.support.mapped_arrays import rows_of
 
 STEPS = 1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)
@@ -33,7 +34,8 @@ LEAST = 0.35  # words further apart have nothing to do with each other
 class Closeness:
     """How close each of the question's w words comes to a word of each of s sentences, and of each of k chunks: 0..1.
 
-    `read` are the words of the sentences; `sentence` is (s, w), its rows chunk by chunk; `chunk` is (k, w).
+    `read` are the words of the sentences, each read for one of several questions (`Questions`); `sentence` is (s, w),
+    its rows chunk by chunk; `chunk` is (k, w).
     `dense` and `dense_open` (s,) are the cosines of sentences with all of the question's words, and with the open ones.
     """
 
@@ -44,15 +46,14 @@ class Closeness:
     dense_open: Floats
 
     @classmethod
-    def of(cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, asked: NDArray[np.int16]) -> Closeness:
-        """The question's words, whose vectors (w, 256) are `asked`, against those of some chunks."""
-        read = ListedWords.of(corpus.words, chunks)
-        vectors = rows_of(corpus.texts.word_vectors, read.distinct)
-        both = weighed(asked, np.array([question.idf, question.open_idf]))
-        alike, of_both = np.split(cosines(vectors, np.concatenate([asked, both])), [len(asked)], axis=1)
-        row, near = _near(question, read, alike)
+    def of(
+        cls, corpus: CorpusIndex, questions: Questions, read: ListedWords, asked: Sequence[NDArray[np.int16]]
+    ) -> Closeness:
+        """The questions' words, whose vectors (w, 256) each are `asked`, against those of the chunks read for them."""
+        alike, of_both = _cosines(corpus, questions, read, asked)
+        row, near = _near(questions, read, alike)
         met = np.flatnonzero(row != UNKNOWN)
-        sentence = np.zeros((len(read.sentences), len(question.numbers)))
+        sentence = np.zeros((len(read.sentences), questions.numbers.shape[1]))
         if len(met):
             of_sentence = read.owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
@@ -60,7 +61,25 @@ class Closeness:
         return cls(read, sentence, read.best(sentence), *_of_sentences(corpus.texts, read, of_both))
 
 
-def _near(question: ReadQuestion, read: ListedWords, alike: NDArray[np.float32]) -> tuple[NDArray[np.int32], Floats]:
+def _cosines(
+    corpus: CorpusIndex, questions: Questions, read: ListedWords, asked: Sequence[NDArray[np.int16]]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosines of the m distinct words that are read with their question's words, (m, w), and with two sums of these.
+
+    The sums, (m, 2), are those of all words by idf and of the open ones.
+    """
+    alike = np.zeros((len(read.distinct), questions.numbers.shape[1]), np.float32)
+    of_both = np.zeros((len(alike), 2), np.float32)
+    for question, own, part in zip(questions, asked, parts_of(read.asked, len(questions)), strict=True):
+        if part.start < part.stop:
+            both = weighed(own, np.array([question.idf, question.open_idf]))
+            vectors = rows_of(corpus.texts.word_vectors, read.distinct[part])
+            found = cosines(vectors, np.concatenate([own, both]))
+            alike[part, : len(own)], of_both[part] = found[:, : len(own)], found[:, len(own) :]
+    return alike, of_both
+
+
+def _near(questions: Questions, read: ListedWords, alike: NDArray[np.float32]) -> tuple[NDArray[np.int32], Floats]:
     """For the words read (t,) a row of the second array each, UNKNOWN where no word of the question is near.
 
     Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Those of the distinct
@@ -71,7 +90,7 @@ def _near(question: ReadQuestion, read: ListedWords, alike: NDArray[np.float32])
     values[values < LEAST] = 0.0
     row = np.full(len(alike), UNKNOWN, np.int32)
     row[near] = np.arange(len(near))
-    same = read.distinct[near, None] == question.numbers
+    same = read.distinct[near, None] == questions.numbers[read.asked[near]]
     return row[read.word], np.minimum(np.maximum(values, same), 1.0)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from hopbench.retrieval.strategies.hoprank.features import Facts, Feature, in_any_order, of_each
+from hopbench.retrieval.strategies.hoprank.features import Feature, in_any_order
 from hopbench.retrieval.strategies.hoprank.list_columns import TOP
 from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
@@ -26,68 +26,66 @@ from hopbench.retrieval.strategies.hoprank.words import Floats
 TELLING_EDGE = 0.1
 
 
-def best_anchor(facts: Facts) -> Floats:
+def best_anchor(facts: ListFacts) -> Floats:
     """P(anchor) of the best path into it."""
     return facts.best_anchor
 
 
-def best_edge(facts: Facts) -> Floats:
+def best_edge(facts: ListFacts) -> Floats:
     """P(edge) of the best path into it."""
     return facts.best_edge
 
 
-def edges_in(facts: Facts) -> Floats:
+def edges_in(facts: ListFacts) -> Floats:
     """How many candidates have an edge to it."""
     return np.asarray((facts.edge[..., : facts.read] > 0).sum(axis=-2), np.float64)
 
 
-def is_anchor(facts: Facts) -> Floats:
+def is_anchor(facts: ListFacts) -> Floats:
     """1 for an anchor of the last pass that leads to another candidate."""
     return facts.anchor.astype(np.float64)
 
 
-def edge_from_above(facts: Facts) -> Floats:
+def edge_from_above(facts: ListFacts) -> Floats:
     """P(edge) of the best edge to it from one that stands above."""
     read = facts.read
     from_above = facts.edge[..., :read, :read] * facts.above[:read, :read].T
     return np.asarray(from_above.max(axis=-2, initial=0.0))
 
 
-def linked_above(facts: Facts) -> Floats:
+def linked_above(facts: ListFacts) -> Floats:
     """How many of the first four, standing above it, have an edge to it with P(edge) > .1."""
     read = facts.read
     first = facts.edge[..., :TOP, :read] * facts.above[:read, :TOP].T
     return np.asarray((first > TELLING_EDGE).sum(axis=-2), np.float64)
 
 
-def edge_from_best(facts: Facts) -> Floats:
+def edge_from_best(facts: ListFacts) -> Floats:
     """P(edge) of the best edge to it from one of the first two."""
     return np.asarray(facts.edge[..., :2, : facts.read].max(axis=-2, initial=0.0))
 
 
-def leads_to_best(facts: Facts) -> Floats:
+def leads_to_best(facts: ListFacts) -> Floats:
     """P(edge) of its best edge to one of the first four."""
     return np.asarray(facts.edge[..., : facts.read, :TOP].max(axis=-1, initial=0.0))
 
 
-def leads_on(facts: Facts) -> Floats:
+def leads_on(facts: ListFacts) -> Floats:
     """The largest P(edge) · σ(score − fifth best score) of those that it leads to."""
     return np.asarray((facts.edge[..., : facts.read, :] * facts.sure[..., None, :]).max(axis=-1, initial=0.0))
 
 
-@of_each
 def adds_open(facts: ListFacts) -> Floats:
     """idf share of the open question words in it that none of the first four has, as far as they stand above it."""
-    return facts.reading.question.open_share(facts.new_words)
+    return facts.open_share(facts.new_words)
 
 
-@of_each
 def adds(facts: ListFacts) -> Floats:
     """The same of all question words."""
-    return facts.reading.question.share(facts.new_words)
+    return facts.share(facts.new_words)
 
 
-def same_title_above(facts: Facts) -> Floats:
+def same_title_above(facts: ListFacts) -> Floats:
     """1 where a candidate above it is titled by the same entity."""
     read = facts.read
     own = facts.own[..., None, :read]
@@ -95,12 +93,12 @@ def same_title_above(facts: Facts) -> Floats:
     return np.asarray((same & facts.above[:read, :read]).any(axis=-1), np.float64)
 
 
-def cosine(facts: Facts) -> Floats:
+def cosine(facts: ListFacts) -> Floats:
     """Cosine of it and the question."""
     return facts.cosine
 
 
-def like_best(facts: Facts) -> Floats:
+def like_best(facts: ListFacts) -> Floats:
     """The larger cosine of it and the first two, itself aside."""
     alike = facts.alike[..., :2]
     others = 1.0 - np.eye(*alike.shape[-2:])
@@ -110,11 +108,9 @@ def like_best(facts: Facts) -> Floats:
 @in_any_order
 def length(reading: Reading) -> Floats:
     """Its words / the mean of the corpus's chunks, at most 4."""
-    corpus, chunks = reading.corpus, reading.chunks
-    words = corpus.words
-    begin, end = (words.sentence_start[words.chunk_start[each]] for each in (chunks, chunks + 1))
+    corpus, words = reading.corpus, reading.corpus.words
     mean = max(len(words.numbers), 1) / max(corpus.chunks, 1)
-    return np.asarray(np.minimum((end - begin) / mean, 4.0))
+    return np.asarray(np.minimum(words.lengths(reading.chunks) / mean, 4.0))
 
 
 LIST_FEATURES: tuple[Feature, ...] = (
@@ -148,10 +144,10 @@ def tree_names() -> tuple[str, ...]:
     )
 
 
-def tree_features(facts: Facts) -> Floats:
-    """The features of those that are read, (r, f), on a grid of decimals: no last bit decides at a threshold.
+def tree_features(facts: ListFacts) -> Floats:
+    """The features of those that are read, (n, r, f), on a grid of decimals: no last bit decides at a threshold.
 
-    Of several lists side by side, (n, r, f).
+    Of one list without their axis, (r, f).
     """
     read = facts.read
     features = (*LIST_FEATURES, *PAIR_FEATURES, *WORD_LINK_FEATURES)

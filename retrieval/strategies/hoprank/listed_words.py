@@ -41,19 +41,22 @@ class Having:
 class ListedWords:
     """The s sentences of k chunks, chunk by chunk, a title being its chunk's first, and their t words but stop words.
 
-    `distinct` (m,) are the word numbers that occur, ascending, `word` (t,) which of them each word is and `owner` (t,)
-    the sentence that it is in, counted here from 0; `sentences` (s,) are the corpus's numbers of the sentences;
-    `first` (k + 1,) are offsets of the chunks into them.
+    Each chunk is read for a question, `of` (k,), ascending. `distinct` (m,) are the word numbers that occur, those of a
+    question after those of the one before, ascending; `asked` (m,) is the question of each. `word` (t,) is which of
+    them each word is and `owner` (t,) the sentence that it is in, counted here from 0; `sentences` (s,) are the
+    corpus's numbers of the sentences; `first` (k + 1,) are offsets of the chunks into them.
     """
 
+    of: Numbers
     distinct: Numbers
+    asked: Numbers
     word: Numbers
     owner: Numbers
     sentences: Numbers
     first: Numbers
 
     @classmethod
-    def of(cls, words: Words, chunks: Numbers) -> ListedWords:
+    def read(cls, words: Words, chunks: Numbers, of: Numbers) -> ListedWords:
         """Read some chunks."""
         begin, end = words.chunk_start[chunks], words.chunk_start[chunks + 1]
         sentences, _ = expand_ranges(begin, end)
@@ -61,12 +64,20 @@ class ListedWords:
         positions, owner = expand_ranges(*words.of_sentences(sentences))
         numbers = words.numbers[positions]
         kept = np.flatnonzero(~words.stop[numbers])
-        return cls(*numbered(numbers[kept]), owner[kept], sentences, first)
+        owner, size = owner[kept], max(len(words.idf), 1)
+        different, word = numbered(of.repeat(end - begin)[owner] * size + numbers[kept])
+        asked, number = np.divmod(different, size)
+        return cls(of, number, asked, word, owner, sentences, first)
 
     @cached_property
     def chunk(self) -> Numbers:
         """The chunk of each sentence, (s,), counted here from 0."""
         return np.arange(len(self.first) - 1).repeat(np.diff(self.first))
+
+    @cached_property
+    def of_sentence(self) -> Numbers:
+        """The question that each sentence is read for, (s,)."""
+        return self.of[self.chunk]
 
     @cached_property
     def in_title(self) -> Flags:

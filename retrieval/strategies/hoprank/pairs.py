@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
+from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.support.csr import expand_ranges
 
@@ -26,7 +26,7 @@ LINKED = 0.05  # P(edge)
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Each of k candidates with each of p, its partners; of several lists all have an axis more, the first.
+    """Each of k candidates with each of p, its partners; all have an axis more, the first: lists side by side.
 
     `together` (k, p) is the idf share of the question's words that both cover, as far as their words are close,
     `open_together` that of the open ones, `of_sentences` that of the title and the best sentence of each; `own` and
@@ -45,25 +45,34 @@ class Pairs:
 
     @classmethod
     def of(
-        cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, closeness: Closeness, edge: Floats
+        cls, corpus: CorpusIndex, questions: Questions, chunks: Numbers, closeness: Closeness, edge: Floats
     ) -> Pairs:
-        """Each of some chunks with each; `edge` (k, k) is P(edge) of the best edge from the one to the other."""
-        close, told = closeness.chunk, _title_and_best(question, closeness)
-        others = ~np.eye(len(chunks), dtype=bool)
-        together, open_together = question.together_and_open(close, close)
+        """Each of the chunks of n lists, (n · k,), with each of its list.
+
+        `edge` (n, k, k) is P(edge) of the best edge from the one to the other.
+        """
+        close, told, of = closeness.chunk, _title_and_best(questions, closeness), closeness.read.of
+        lists, size = edge.shape[:2]
+        others = ~np.eye(size, dtype=bool)
+        together, open_together, of_sentences = np.empty((3, *edge.shape))
+        for one, number in enumerate(of[::size].tolist()):
+            question, rows = questions[number], slice(one * size, (one + 1) * size)
+            near, best = close[rows, : len(question.words)], told[rows, : len(question.words)]
+            together[one], open_together[one] = question.together_and_open(near, near)
+            of_sentences[one] = question.together(best, best)
         return cls(
-            own=question.share(close),
-            open_own=question.open_share(close),
+            own=questions.share(close, of).reshape(lists, size),
+            open_own=questions.open_share(close, of).reshape(lists, size),
             together=together,
             open_together=open_together,
-            of_sentences=question.together(told, told),
-            edge=np.maximum(edge, edge.T) * others,
-            titled=_titled(corpus, chunks) & others,
-            others=others,
+            of_sentences=of_sentences,
+            edge=np.maximum(edge, edge.swapaxes(1, 2)) * others,
+            titled=_titled(corpus, chunks, of, size) & others,
+            others=np.broadcast_to(others, edge.shape),
         )
 
     def of_some(self, places: Numbers) -> Pairs:
-        """Some of them in their order, the first of which are the partners of all."""
+        """Some of them in their order, (…, r), the first of which are the partners of all of their list."""
         return Pairs(*with_partners([getattr(self, column.name) for column in fields(self)], places))
 
     @property
@@ -77,28 +86,35 @@ class Pairs:
 
 
 def with_partners(known: Sequence[NDArray[Any]], places: Numbers) -> Iterator[NDArray[Any]]:
-    """What is known of each (k,), or of each with each (k, k), of some: (r,), or (r, p) with the first of them."""
-    cells = places[:, None] * len(known[0]) + places[:PARTNERS]  # looked up in a third of the time that pairs take
-    return (values.take(places if values.ndim == 1 else cells) for values in known)
+    """What is known of each (n, k), or of each with each (n, k, k), of some: (…, r), or (…, r, p) with the first.
+
+    The candidates of all lists are numbered one after the other.
+    """
+    size = known[0].shape[1]
+    # Looked up by the number of the cell in a third of the time that pairs take.
+    cells = places[..., None] * size + places[..., None, :PARTNERS] % size
+    return (values.take(places if values.ndim == 2 else cells) for values in known)
 
 
-def _title_and_best(question: ReadQuestion, closeness: Closeness) -> Floats:
+def _title_and_best(questions: Questions, closeness: Closeness) -> Floats:
     """How close the question's words come to those of each chunk's title and best sentence, (k, w)."""
-    share = question.share(closeness.sentence)
+    share = questions.share(closeness.sentence, closeness.read.of_sentence)
     titles = closeness.read.first[:-1]
     order = np.lexsort((-share, closeness.read.chunk))  # stable: the first of equal ones
     return np.asarray(np.maximum(closeness.sentence[order[titles]], closeness.sentence[titles]))
 
 
-def _titled(corpus: CorpusIndex, chunks: Numbers) -> Flags:
-    """Whether one of two chunks mentions the title of the other, (k, k)."""
+def _titled(corpus: CorpusIndex, chunks: Numbers, of: Numbers, size: int) -> Flags:
+    """Whether one of two chunks of a list mentions the title of the other, (n, k, k); each is read `of` a question."""
     mentions = corpus.mentions
     mention, owner = expand_ranges(mentions.of_chunk[chunks], mentions.of_chunk[chunks + 1])
-    own = mentions.own[chunks]
+    titled = np.flatnonzero(mentions.own[chunks] != NOWHERE)
+    entities = mentions.entities
+    own, entity = mentions.own[chunks][titled] + of[titled] * entities, mentions.entity[mention] + of[owner] * entities
     order = np.argsort(own, kind="stable")
-    entity = mentions.entity[mention]
     low, high = (own[order].searchsorted(entity, side) for side in ("left", "right"))
     place, which = expand_ranges(low, high)
-    names = np.zeros((len(chunks), len(chunks)), bool)
-    names[owner[which], order[place]] = own[order[place]] != NOWHERE
-    return np.asarray(names | names.T)
+    cells = np.zeros((len(chunks), size), bool)
+    cells[owner[which], titled[order[place]] % size] = True
+    names = cells.reshape(-1, size, size)
+    return np.asarray(names | names.swapaxes(1, 2))

@@ -87,6 +87,9 @@ class Ranked:
         return found
 
 
+Passed = Sequence[tuple[Ranked, Paths | None]]
+
+
 class EdgeTable:
     """The edges of every anchor that was asked for, with their features, each computed once."""
 

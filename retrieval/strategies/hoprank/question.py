@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopbench.retrieval.index import Link
 from hopbench.retrieval.search.cells import blocks
@@ -64,22 +62,6 @@ class ReadQuestion:
         telling = np.flatnonzero(self.idf > TELLING)
         first, second = np.triu_indices(len(telling), 1)
         return telling[first], telling[second]
-
-    def asks(self, numbers: NDArray[Any]) -> Flags:
-        """Whether each word number, which ascend, is one of the question's."""
-        found = np.zeros(len(numbers), bool)
-        if len(numbers):
-            place = np.minimum(numbers.searchsorted(self.numbers), len(numbers) - 1)
-            found[place[numbers[place] == self.numbers]] = True
-        return found
-
-    def share(self, covered: Flags | Floats) -> Floats:
-        """Σ idf of the covered words / Σ idf of all, (k,); a word may be covered in part."""
-        return np.asarray(covered @ self.shares)
-
-    def open_share(self, covered: Flags | Floats) -> Floats:
-        """The same over the words outside linked entities: what the question asks beyond what it names."""
-        return np.asarray(covered @ self.open_shares)
 
     def together(self, close: Floats, others: Floats) -> Floats:
         """Σ idf of the words that one text or another covers / Σ idf of all, (k, m).

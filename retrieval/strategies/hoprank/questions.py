@@ -74,15 +74,18 @@ class Questions(Sequence[ReadQuestion]):
     def _open_shares(self) -> Floats:
         return self._rows([one.open_shares for one in self.each])
 
-    def share(self, covered: Flags, of: Numbers) -> Floats:
-        """Σ idf of the covered words (k, w) / Σ idf of all, (k,), each row of the words of the question it is `of`."""
+    def share(self, covered: Flags | Floats, of: Numbers) -> Floats:
+        """Σ idf of the covered words (k, w) / Σ idf of all, (k,), each row of the words of the question it is `of`.
+
+        A word may be covered in part.
+        """
         return products(covered, self._shares, of)
 
-    def open_share(self, covered: Flags, of: Numbers) -> Floats:
+    def open_share(self, covered: Flags | Floats, of: Numbers) -> Floats:
         """The same over the words outside linked entities: what a question asks beyond what it names."""
         return products(covered, self._open_shares, of)
 
-    def capital_share(self, covered: Flags, of: Numbers) -> Floats:
+    def capital_share(self, covered: Flags | Floats, of: Numbers) -> Floats:
         """The same over the capitalised words."""
         return products(covered, self._capital_shares, of)
 
@@ -122,7 +125,7 @@ class Questions(Sequence[ReadQuestion]):
     def covered(self, numbers: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], of: Numbers) -> Flags:
         """Which words of the question it is `of` occur in each of k ranges of word numbers, (k, w)."""
         inside = np.zeros((len(begin), self.numbers.shape[1]), bool)
-        for part in _of_some_words(end - begin):
+        for part in of_some_words(end - begin):
             self._cover(inside[part], numbers, begin[part], end[part], of[part])
         return inside
 
@@ -137,13 +140,13 @@ class Questions(Sequence[ReadQuestion]):
         inside[stops.searchsorted(hit, "right"), which[place[hit]]] = True
 
 
-def _of_some_words(lengths: Numbers) -> Iterator[slice]:
+def of_some_words(lengths: Numbers) -> Iterator[slice]:
     """Slices of ranges that have some `TOGETHER` words each: all of long passages would take a hundred MB."""
     cuts = np.flatnonzero(np.diff(lengths.cumsum() // TOGETHER)) + 1
     return (slice(*pair) for pair in pairwise([0, *cuts.tolist(), len(lengths)]))
 
 
-def products(rows: Flags, others: Floats, of: Numbers) -> Floats:
+def products(rows: Flags | Floats, others: Floats, of: Numbers) -> Floats:
     """The products of rows (k, w) with those `of` others (q, w), (k,): sums of shares, exact in any order."""
     parts = in_parts(*rows.shape)
     found = [np.einsum("ij,ij->i", rows[part], others[of[part]]) for part in parts]

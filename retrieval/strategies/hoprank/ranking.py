@@ -14,8 +14,8 @@ from hopbench.retrieval.strategies.hoprank.contributions import Scores, contribu
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.hops import Hops
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.paths import Paths
-from hopbench.retrieval.strategies.hoprank.scoring import Judged, Passed
+from hopbench.retrieval.strategies.hoprank.paths import Passed, Paths
+from hopbench.retrieval.strategies.hoprank.scoring import Judged
 from hopbench.retrieval.strategies.hoprank.weights import Weights
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
 from hopbench.retrieval.types import Hit, Question, Ranking

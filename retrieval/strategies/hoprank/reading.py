@@ -5,6 +5,7 @@ Nothing here depends on their order, so first and second trees share it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,17 +15,20 @@ from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.listed_words import ListedWords
 from hopbench.retrieval.strategies.hoprank.pairs import Pairs
-from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
+from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.strategies.hoprank.word_links import LinkingWords, SentenceLinks, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The r chunks that trees read, and the links of each with each; `known` are features, (r,), computed by now."""
+    """The chunks of n lists that trees read, r of each, (n · r,), and the links of each with each of its list.
+
+    `known` are features of them, (n · r,), computed by now.
+    """
 
     corpus: CorpusIndex
-    question: ReadQuestion
+    questions: Questions
     chunks: Numbers
     closeness: Closeness
     pairs: Pairs
@@ -39,20 +43,30 @@ class Reading:
 
     @classmethod
     def of(
-        cls, corpus: CorpusIndex, question: ReadQuestion, chunks: Numbers, edge: Floats, asked: NDArray[np.int16]
+        cls,
+        corpus: CorpusIndex,
+        questions: Questions,
+        asked: Sequence[NDArray[np.int16]],
+        chunks: Numbers,
+        of: Numbers,
+        edge: Floats,
     ) -> Reading:
-        """Read some chunks; `edge` (r, r) is P(edge) of the best edge from the one to the other.
+        """Read the chunks (n, r) of n lists, each `of` a question (n,), ascending.
 
-        `asked` (w, 256) are the vectors of the question's words.
+        `asked` are the vectors of each question's words, (w, 256); `edge` (n, r, r) is P(edge) of the best edge from
+        one chunk to another.
         """
-        closeness = Closeness.of(corpus, question, chunks, asked)
-        linking = LinkingWords.of(corpus, question, closeness)
+        lists, size = chunks.shape
+        read = chunks.ravel()
+        words = ListedWords.read(corpus.words, read, of.repeat(size))
+        closeness = Closeness.of(corpus, questions, words, asked)
+        linking = LinkingWords.of(corpus, questions, closeness, (lists, size))
         return cls(
             corpus,
-            question,
-            chunks,
+            questions,
+            read,
             closeness,
-            Pairs.of(corpus, question, chunks, closeness, edge),
+            Pairs.of(corpus, questions, read, closeness, edge),
             WordLinks.of(linking),
-            SentenceLinks.of(question, closeness, linking),
+            SentenceLinks.of(questions, closeness, linking),
         )

@@ -10,21 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features
-from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Paths, Ranked, follow
-from hopbench.retrieval.strategies.hoprank.side_by_side import SideBySide
+from hopbench.retrieval.strategies.hoprank.listing import list_facts
+from hopbench.retrieval.strategies.hoprank.paths import EdgeTable, Passed, Paths, Ranked, follow
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import Weights
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 
 GAP = 1e-6
-Passed = Sequence[tuple[Ranked, Paths | None]]
+READ_AGAIN = 25  # of those that first trees read the best ones, which the second trees do
 
 
 def pool_ranking(candidates: Candidates, weights: Floats) -> Ranked:
@@ -84,32 +83,34 @@ def judged(candidates: Candidates, asked: Sequence[Passed], weights: Weights) ->
 
     Nothing without trees, and where no path was followed.
     """
+    found: list[list[Judged]] = [[] for _ in asked]
     if not weights.trees.trees or not all(passed[-1][1] for passed in asked):
-        return [[] for _ in asked]
-    lists = [list_facts(candidates, passed, number) for number, passed in enumerate(asked)]
-    first = _judged_by(lists, weights.trees)
-    if not weights.second_trees.trees:
-        return [[one] for one in first]
-    again = [in_their_order(facts, one.value) for facts, one in zip(lists, first, strict=True)]
-    return [list(both) for both in zip(first, _judged_by(again, weights.second_trees), strict=True)]
+        return found
+    for facts in list_facts(candidates, asked):
+        first = _judged_by(facts, weights.trees)
+        more = [first]
+        if weights.second_trees.trees:
+            again = in_their_order(facts, np.stack([one.value for one in first]))
+            more.append(_judged_by(again, weights.second_trees))
+        for number, *both in zip(facts.of.tolist(), *more, strict=True):
+            found[number] = both
+    return found
 
 
-def _judged_by(lists: Sequence[ListFacts], trees: Trees) -> list[Judged]:
-    """Those of each list that are read; lists of the same size have their features computed side by side."""
-    found: dict[int, Judged] = {}
-    by_size = sorted(range(len(lists)), key=lambda place: lists[place].size)
-    for _, group in groupby(by_size, key=lambda place: lists[place].size):
-        places = list(group)
-        features = tree_features(SideBySide.of([lists[place] for place in places]))
-        for place, values in zip(places, features, strict=True):
-            found[place] = Judged(lists[place].chunks[: len(values)], values, trees)
-    return [found[place] for place in range(len(lists))]
+def _judged_by(facts: ListFacts, trees: Trees) -> list[Judged]:
+    """Those of each list that are read."""
+    return [
+        Judged(chunks, features, trees)
+        for chunks, features in zip(facts.chunks[:, : facts.read], tree_features(facts), strict=True)
+    ]
 
 
 def in_their_order(facts: ListFacts, value: Floats) -> ListFacts:
-    """The facts in the order that trees found, which added a `value` (r,) to the scores of those they read."""
-    score, _ = judged_scores(facts.score, np.arange(len(value)), value)
-    return facts.reordered(score, READ_AGAIN)
+    """The facts in the order that trees found, which added a `value` (n, r) to the scores of those they read."""
+    rows = np.arange(facts.read)
+    lists = facts.score.reshape(-1, facts.score.shape[-1]), value.reshape(-1, facts.read)
+    score = np.stack([judged_scores(scores, rows, added)[0] for scores, added in zip(*lists, strict=True)])
+    return facts.reordered(score.reshape(facts.score.shape), READ_AGAIN)
 
 
 def judged_scores(scores: Floats, rows: Numbers, value: Floats) -> tuple[Floats, float]:

@@ -32,9 +32,9 @@ from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import Counters, Ranking
 
 MODELS = ("trees", "linear")
-TOGETHER = 16  # questions side by side: some MB of facts
+TOGETHER = 32  # questions side by side: some MB of facts
 LONG = 1000  # characters of a question that is ranked by itself: side by side all take as much as the longest
-FEW = 4  # side by side in the last parts that several processes take
+FEW = 8  # side by side in the last parts that several processes take
 LEAST = 32  # questions for each process that divides them: a fork takes as long as some ten
 
 

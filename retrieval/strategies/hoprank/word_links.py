@@ -16,7 +16,8 @@ from hopbench.retrieval.strategies.hoprank.closeness import Closeness
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.listed_words import Having, ListedWords
 from hopbench.retrieval.strategies.hoprank.pairs import with_partners
-from hopbench.retrieval.strategies.hoprank.question import ReadQuestion, in_parts
+from hopbench.retrieval.strategies.hoprank.question import in_parts
+from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, grouped
 from hopbench.retrieval.support.arithmetic import ln, shares
 
@@ -32,7 +33,7 @@ class WordLinks:
     that stands in the partner, `explained` that in the partner or in the question, `asked` (k,) that in the question;
     `new` is Σ idf of the title's words that the partner has and the question lacks / ln(n + 1); `holds` is the share of
     the partner's title that stands in the candidate. `rare` is Σ 1/√(df − 1) of the words beyond the question that
-    both have and 2 to `RARE` chunks. Of several lists all have an axis more, the first.
+    both have and 2 to `RARE` chunks. All have an axis more, the first: of lists that are read side by side.
     """
 
     title: Floats
@@ -44,23 +45,25 @@ class WordLinks:
 
     @classmethod
     def of(cls, words: LinkingWords) -> WordLinks:
-        """The links of each of the listed chunks whose linking words these are with each."""
-        titles, count = words.titles, words.count
+        """The links of each of the listed chunks whose linking words these are with each of its list."""
+        titles, (lists, size) = words.titles, words.shape
         place, of = words.in_chunk.of_words(titles.word)
-        cells = titles.chunk[of] * count + words.in_chunk.text[place]
-        asked = _sums(titles.chunk, titles.share * titles.known, count)
-        explained = asked[:, None] + _square(cells, (titles.share * ~titles.known)[of], count)
-        title, new = (_square(cells, values[of], count) for values in (titles.share, titles.new))
+        cells = titles.chunk[of] * size + words.in_chunk.text[place] % size
+        asked = _sums(titles.chunk, titles.share * titles.known, lists * size).reshape(lists, size)
+        explained = asked[..., None] + _squares(cells, (titles.share * ~titles.known)[of], lists, size)
+        title, new = (_squares(cells, values[of], lists, size) for values in (titles.share, titles.new))
         rare = words.rare
         place, of = rare.of_words(rare.word)
-        both = _square(rare.text[of] * count + rare.text[place], words.rarity[rare.word[of]], count)
+        cells = rare.text[of] * size + rare.text[place] % size
+        both = _squares(cells, words.rarity[rare.word[of]], lists, size)
+        itself = np.arange(size)
         for values in (title, new, both):
-            np.fill_diagonal(values, 0.0)
-        np.fill_diagonal(explained, asked)
-        return cls(title, explained, asked, new, title.T, both)
+            values[:, itself, itself] = 0.0
+        explained[:, itself, itself] = asked
+        return cls(title, explained, asked, new, title.swapaxes(1, 2), both)
 
     def of_some(self, places: Numbers) -> WordLinks:
-        """Some of them in their order, the first of which are the partners of all."""
+        """Some of them in their order, (…, r), the first of which are the partners of all of their list."""
         return WordLinks(*with_partners([getattr(self, column.name) for column in fields(self)], places))
 
 
@@ -81,8 +84,8 @@ class SentenceLinks:
     together: Floats
 
     @classmethod
-    def of(cls, question: ReadQuestion, closeness: Closeness, words: LinkingWords) -> SentenceLinks:
-        """Those of the listed chunks whose closeness to the question and linking words these are."""
+    def of(cls, questions: Questions, closeness: Closeness, words: LinkingWords) -> SentenceLinks:
+        """Those of the listed chunks whose closeness to the questions and linking words these are."""
         titles, read = words.titles, closeness.read
         place, of = words.inside.of_words(titles.word)
         told_by = read.chunk[words.inside.text[place]]
@@ -93,7 +96,7 @@ class SentenceLinks:
         together = np.zeros(len(cells))
         for part in in_parts(len(cells), closeness.chunk.shape[1]):
             close = np.maximum(closeness.chunk[titled[part]], words.with_title[sentence[part]])
-            together[part] = question.share(close)
+            together[part] = questions.share(close, read.of_sentence[sentence[part]])
         share, new = (_sums(cell, values[of[order]], len(cells)) for values in (titles.share, titles.new))
         return cls(titled, read.chunk[sentence], share, new, words.told[sentence], together)
 
@@ -114,15 +117,16 @@ class TitleWords(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LinkingWords:
-    """What may link k listed chunks, `count`, with others: the v words of their `titles`, and x rare words.
+    """What may link listed chunks with others of their list: the v words of their `titles`, and x rare words.
 
+    `shape` is how many lists are read, and how many chunks each of them has, list after list.
     `inside` and `in_chunk` tell which listed sentences and chunks have which of the v. `rare` tells which chunks have
     which of the x, none of them the question's, of `rarity` (x,). `with_title` (s, w) is how close each sentence comes
     to the question's words, its title beside it, and `told` (s,) that by idf shares. Shares, rarities and idf are
     multiples of 2⁻⁴⁰, so that their sums are exact.
     """
 
-    count: int
+    shape: tuple[int, int]
     titles: TitleWords
     inside: Having
     in_chunk: Having
@@ -132,38 +136,40 @@ class LinkingWords:
     told: Floats
 
     @classmethod
-    def of(cls, corpus: CorpusIndex, question: ReadQuestion, closeness: Closeness) -> LinkingWords:
-        """Those of the listed chunks."""
+    def of(
+        cls, corpus: CorpusIndex, questions: Questions, closeness: Closeness, shape: tuple[int, int]
+    ) -> LinkingWords:
+        """Those of the chunks of so many lists, of so many each."""
         read = closeness.read
         inside = read.having(read.in_title)
         with_title = np.maximum(closeness.sentence, closeness.sentence[read.first[:-1]][read.chunk])
         return cls(
-            len(read.first) - 1,
-            _titles(corpus, question, read, inside),
+            shape,
+            _titles(corpus, questions, read, inside),
             inside,
             read.in_chunks(inside),
-            *_rare(corpus, question, read),
+            *_rare(corpus, questions, read),
             with_title,
-            question.share(with_title),
+            questions.share(with_title, read.of_sentence),
         )
 
 
-def _titles(corpus: CorpusIndex, question: ReadQuestion, read: ListedWords, inside: Having) -> TitleWords:
+def _titles(corpus: CorpusIndex, questions: Questions, read: ListedWords, inside: Having) -> TitleWords:
     """The words of titles; `inside` tells which sentences have the words that stand in one."""
-    named = read.distinct[read.in_title]
+    named, asked = read.distinct[read.in_title], read.asked[read.in_title]
     chunk = read.chunk[inside.text]
     of_title = np.flatnonzero(inside.text == read.first[chunk])
     word, chunk = inside.word[of_title], chunk[of_title]
     idf = shares(corpus.words.idf[named], ln(corpus.chunks + 1.0))[word]
-    known = question.asks(named)[word]
+    known = questions.asks(named, asked)[word]
     whole = _sums(chunk, idf, len(read.first) - 1)
     return TitleWords(word, chunk, known, shares(idf, whole[chunk] + TINY), idf * ~known)
 
 
-def _rare(corpus: CorpusIndex, question: ReadQuestion, read: ListedWords) -> tuple[Having, Floats]:
+def _rare(corpus: CorpusIndex, questions: Questions, read: ListedWords) -> tuple[Having, Floats]:
     """Which chunks have each of the x rare words, and 1/√(df − 1) of these, (x,)."""
     frequency = corpus.words.frequency[read.distinct]
-    chosen = (frequency > 1) & (frequency <= RARE) & ~question.asks(read.distinct)
+    chosen = (frequency > 1) & (frequency <= RARE) & ~questions.asks(read.distinct, read.asked)
     rarity = np.sqrt(frequency[chosen] - 1.0)
     return read.in_chunks(read.having(chosen)), shares(np.ones(len(rarity)), rarity)
 
@@ -173,6 +179,6 @@ def _sums(of: Numbers, values: Floats, count: int) -> Floats:
     return np.bincount(of, values, count).astype(np.float64, copy=False)  # whole numbers where there are none
 
 
-def _square(cells: Numbers, values: Floats, count: int) -> Floats:
-    """The sums of values by cell of a square, (count, count)."""
-    return _sums(cells, values, count * count).reshape(count, count)
+def _squares(cells: Numbers, values: Floats, lists: int, size: int) -> Floats:
+    """The sums of values by cell of squares, one after the other, (lists, size, size)."""
+    return _sums(cells, values, lists * size * size).reshape(lists, size, size)

@@ -125,6 +125,11 @@ class Words:
         spelled = np.frombuffer("\n".join(self.vocabulary).encode(), np.uint8)
         return {"vocabulary": spelled} | {name: getattr(self, name) for name in self._ARRAYS}
 
+    def lengths(self, rows: NDArray[Any]) -> Numbers:
+        """How many words chunks have."""
+        begin, end = (self.sentence_start[self.chunk_start[each]] for each in (rows, rows + 1))
+        return np.asarray(end - begin)
+
     def of_titles(self, rows: NDArray[Any]) -> tuple[Numbers, Numbers]:
         """Where the words of the chunks' titles begin and end."""
         return self.of_sentences(self.chunk_start[rows])

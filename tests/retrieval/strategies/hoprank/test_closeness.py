@@ -12,9 +12,12 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import pair_features as features
-from hopbench.retrieval.strategies.hoprank.closeness import LEAST, STEPS, Closeness, question_vectors
-from hopbench.retrieval.strategies.hoprank.list_facts import READ, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.closeness import LEAST, STEPS, Closeness
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.list_features import length
+from hopbench.retrieval.strategies.hoprank.listed_words import ListedWords
+from hopbench.retrieval.strategies.hoprank.listing import READ, list_facts
 from hopbench.retrieval.strategies.hoprank.pairs import LINKED, PARTNERS
 from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.scoring import passes
@@ -39,7 +42,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 @pytest.fixture(scope="module")
 def listed(index: Index) -> list[ListFacts]:
     found = HopRank().candidates(Batch(index, ASKED), Counters())
-    return [list_facts(candidates, list(passes(candidates, shipped(), 8))) for candidates in found]
+    return [list_facts(candidates, [list(passes(candidates, shipped(), 8))])[0].one(0) for candidates in found]
+
+
+def closeness_of(candidates: Candidates, chunks: list[int]) -> Closeness:
+    """Of chunks read for the only question."""
+    read = ListedWords.read(candidates.corpus.words, np.array(chunks), np.zeros(len(chunks), np.int64))
+    return Closeness.of(candidates.corpus, candidates.questions, read, candidates.word_vectors)
 
 
 def test_words_of_like_meaning_are_close() -> None:
@@ -82,16 +91,14 @@ def test_sentences_are_compared_with_the_question_as_sums_of_their_words(index: 
     asked = Question("q", "Where was the director of Ed Wood born?")
     (candidates,) = HopRank().candidates(Batch(index, [asked]), Counters())
     (question,), texts = candidates.questions, candidates.corpus.texts
-    (words,) = question_vectors(candidates.corpus, [question])
-    found = Closeness.of(candidates.corpus, question, np.array([4, 0, 11]), words)
+    found = closeness_of(candidates, [4, 0, 11])
+    both = weighed(candidates.word_vectors[0], np.array([question.idf, question.open_idf]))
     wanted = []
     for sentence in found.read.sentences.tolist():
         numbers = texts.words.numbers[slice(*texts.words.sentence_start[sentence : sentence + 2])]
         vector = texts.word_weights[numbers] @ texts.word_vectors[numbers].astype(np.float64)
         length = np.linalg.norm(vector) or 1.0
-        wanted.append(
-            [vector @ one / length / UNIT for one in weighed(words, np.array([question.idf, question.open_idf]))]
-        )
+        wanted.append([vector @ one / length / UNIT for one in both])
 
     assert np.array(wanted).T.ravel() == pytest.approx([*found.dense, *found.dense_open])
     assert np.abs(wanted).max(axis=0).min() > 0.1
@@ -99,7 +106,7 @@ def test_sentences_are_compared_with_the_question_as_sums_of_their_words(index: 
 
 def of_one(reading: Reading, chunk: int) -> NDArray[np.float64]:
     """How close each of the question's words comes to a word of a chunk, a pair of words after the other."""
-    words, asked = reading.corpus.words, reading.question.words
+    words, asked = reading.corpus.words, reading.questions[0].words
     spelled = list(words.vocabulary)
     ends = words.sentence_start[words.chunk_start[chunk : chunk + 2]]
     inside = [number for number in words.numbers[ends[0] : ends[1]].tolist() if not words.stop[number]]
@@ -127,8 +134,7 @@ def test_a_paraphrase_is_read(index: Index) -> None:
     asked = [Question("q", "Who established Geffen Company?")]
     candidates = next(HopRank().candidates(Batch(index, asked), Counters()))
     place = candidates.questions[0].words.index("established")
-    (words,) = question_vectors(candidates.corpus, [candidates.questions[0]])
-    close = Closeness.of(candidates.corpus, candidates.questions[0], np.array([9, 8]), words)
+    close = closeness_of(candidates, [9, 8])
 
     assert close.chunk[0, place] > LEAST
     assert close.chunk[1, place] == 0.0
@@ -136,15 +142,15 @@ def test_a_paraphrase_is_read(index: Index) -> None:
 
 def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        pairs, close, question = facts.pairs, facts.close, facts.reading.question
+        pairs, close, question = facts.pairs, facts.close, facts.reading.questions[0]
         mentions = facts.reading.corpus.mentions
         chunks = facts.chunks[:READ].tolist()
         assert (len(chunks), min(PARTNERS, len(chunks))) == pairs.together.shape
         for one, chunk in enumerate(chunks):
             for other, partner in enumerate(chunks[:PARTNERS]):
                 both = np.maximum(close[one], close[other])
-                assert question.share(both[None])[0] == pairs.together[one, other]
-                assert question.open_share(both[None])[0] == pairs.open_together[one, other]
+                assert both @ question.shares == pairs.together[one, other]
+                assert both @ question.open_shares == pairs.open_together[one, other]
                 assert (one != other) == pairs.others[one, other]
                 named = [
                     mentions.own[second] != -1 and mentions.own[second] in mentions.entity[mentions.chunk == first]
@@ -156,11 +162,11 @@ def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
 
 
 def test_two_by_two_in_parts_is_the_same_as_at_once(listed: list[ListFacts], monkeypatch: pytest.MonkeyPatch) -> None:
-    question, close = listed[0].reading.question, listed[0].close
+    question, close = listed[0].reading.questions[0], listed[0].close
     at_once = question.together(close, close)
     monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.question.TOGETHER", 2 * close.size + 1)
 
-    assert question.share(np.maximum(close[:, None], close)).tolist() == at_once.tolist()
+    assert (np.maximum(close[:, None], close) @ question.shares).tolist() == at_once.tolist()
     assert at_once.tolist() == question.together(close, close).tolist()
 
 
@@ -181,9 +187,9 @@ def test_what_partners_say_by_their_definition(listed: list[ListFacts]) -> None:
 
 def test_what_those_above_lack(listed: list[ListFacts]) -> None:
     facts = listed[0]
-    close, share = facts.close, facts.reading.question.share
+    close, shares = facts.close, facts.reading.questions[0].shares
     added = [
-        share(np.maximum(row - close[: min(place, 4)].max(axis=0, initial=0.0), 0.0)[None])[0]
+        np.maximum(row - close[: min(place, 4)].max(axis=0, initial=0.0), 0.0) @ shares
         for place, row in enumerate(close)
     ]
 
@@ -202,6 +208,5 @@ def test_length_is_measured_against_the_corpus(listed: list[ListFacts]) -> None:
 def test_a_corpus_of_stop_words_is_close_to_nothing(tmp_path: Path) -> None:
     index = built_index(plan_of([Passage("a", "", "it is."), Passage("b", "", "that was the.")]), tmp_path)
     candidates = next(HopRank().candidates(Batch(index, ASKED[:1]), Counters()))
-    (words,) = question_vectors(candidates.corpus, [candidates.questions[0]])
 
-    assert not Closeness.of(candidates.corpus, candidates.questions[0], np.array([0, 1]), words).chunk.any()
+    assert not closeness_of(candidates, [0, 1]).chunk.any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank, standing
 from hopbench.retrieval.strategies.hoprank import list_features as features
-from hopbench.retrieval.strategies.hoprank.list_facts import LISTED, READ, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
-from hopbench.retrieval.strategies.hoprank.scoring import passes
-from hopbench.retrieval.strategies.hoprank.side_by_side import SideBySide
+from hopbench.retrieval.strategies.hoprank.listing import LISTED, READ, list_facts
+from hopbench.retrieval.strategies.hoprank.scoring import of_each, passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
-from hopbench.retrieval.types import Counters
+from hopbench.retrieval.types import Counters, Question
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def facts(index: Index) -> ListFacts:
     """Of the first question: the three best, with scores, edges and words by hand."""
     candidates = next(HopRank().candidates(Batch(index, ASKED), Counters()))
-    found = list_facts(candidates, list(passes(candidates, shipped(), 8)))
+    found = list_facts(candidates, [list(passes(candidates, shipped(), 8))])[0].one(0)
     words = np.zeros((3, found.covers.shape[1]), bool)
     words[0, 0] = words[1, 0] = words[1, 1] = True
     return replace(
@@ -65,7 +67,7 @@ def test_edges_between_candidates(facts: ListFacts) -> None:
 
 
 def test_words_that_those_above_lack(facts: ListFacts) -> None:
-    idf = facts.reading.question.idf
+    idf = facts.reading.questions[0].idf
     added = [idf[0] / idf.sum(), idf[1] / idf.sum(), 0.0]
 
     assert added == pytest.approx(features.adds(facts).tolist(), abs=1e-5)
@@ -74,7 +76,7 @@ def test_words_that_those_above_lack(facts: ListFacts) -> None:
 def test_a_list_has_every_feature_of_its_best_candidates(index: Index) -> None:
     for candidates in HopRank().candidates(Batch(index, ASKED), Counters()):
         passed = list(passes(candidates, shipped(), 8))
-        facts = list_facts(candidates, passed)
+        facts = list_facts(candidates, [passed])[0].one(0)
         values = tree_features(facts)
         last, paths = passed[-1]
         assert (min(len(last.chunks), READ), len(tree_names())) == values.shape
@@ -87,14 +89,23 @@ def test_a_list_has_every_feature_of_its_best_candidates(index: Index) -> None:
 
 
 def test_lists_side_by_side_have_the_features_that_each_has_alone(index: Index) -> None:
-    found = [
-        list_facts(candidates, list(passes(candidates, shipped(), 8)))
-        for candidates in HopRank().candidates(Batch(index, ASKED), Counters())
-    ]
-    by_size = [one for one in found if one.size == found[0].size]
-    assert len(by_size) > 1
-    for order in (by_size, by_size[::-1]):
-        assert tree_features(SideBySide.of(order)).tolist() == [tree_features(one).tolist() for one in order]
+    """Questions with more words and fewer, some without any; and a part of the lists, in one reading and in several."""
+    asked = [*ASKED, Question("none", ""), Question("stop", "who was it"), *ASKED[:2]]
+    batch = Batch(index, asked)
+    reads = partial(HopRank()._pools, batch, *corpus_index(batch, Counters()))
+    several = reads(range(len(asked)))
+    found = list_facts(several, of_each(several, list(passes(several, shipped(), 8))))
+    assert max(facts.of.size for facts in found) > 2
+    seen = {}
+    for facts in found:
+        features = tree_features(facts)
+        for place, number in enumerate(facts.of.tolist()):
+            alone = reads([number])
+            (one,) = list_facts(alone, [list(passes(alone, shipped(), 8))])
+            assert tree_features(one)[0].tolist() == features[place].tolist()
+            assert tree_features(facts.one(place)).tolist() == features[place].tolist()
+            seen[number] = features[place]
+    assert sorted(seen) == list(range(len(asked)))
 
 
 def test_the_pool_alone_is_no_list(index: Index) -> None:
@@ -102,4 +113,4 @@ def test_the_pool_alone_is_no_list(index: Index) -> None:
     (pool,) = passes(candidates, shipped(), 0)
 
     with pytest.raises(ValueError, match="followed none"):
-        list_facts(candidates, [pool, pool])
+        list_facts(candidates, [[pool, pool]])

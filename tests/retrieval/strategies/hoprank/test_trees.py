@@ -20,13 +20,12 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank.closeness import question_vectors
 from hopbench.retrieval.strategies.hoprank.contributions import MEAN, UNREAD, Scores
-from hopbench.retrieval.strategies.hoprank.list_facts import READ_AGAIN, list_facts
 from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
+from hopbench.retrieval.strategies.hoprank.listing import list_facts
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
 from hopbench.retrieval.strategies.hoprank.reading import Reading
-from hopbench.retrieval.strategies.hoprank.scoring import Judged, in_their_order, judged_scores, passes
+from hopbench.retrieval.strategies.hoprank.scoring import READ_AGAIN, Judged, in_their_order, judged_scores, passes
 from hopbench.retrieval.strategies.hoprank.tree import Tree
 from hopbench.retrieval.strategies.hoprank.trees import Trees
 from hopbench.retrieval.strategies.hoprank.weights import from_json, shipped, to_json
@@ -241,22 +240,22 @@ def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Ind
     """Nothing that is taken over from the first list may depend on its order, or on how many were read."""
     for candidates in make("hoprank").candidates(Batch(index, ASKED), Counters()):
         passed = list(passes(candidates, shipped(), 8))
-        facts = list_facts(candidates, passed)
-        tree_features(facts)
-        value = shipped().trees.value(tree_features(facts))
+        (facts,) = list_facts(candidates, [passed])
+        (features,) = tree_features(facts)
+        value = shipped().trees.value(features)
 
-        found = in_their_order(facts, value)
+        found = in_their_order(facts, value[None])
 
         last, paths = passed[-1]
-        scores, _ = judged_scores(last.scores, last.chunks.searchsorted(facts.chunks[: facts.read]), value)
-        anew = list_facts(candidates, [*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)])
+        scores, _ = judged_scores(last.scores, last.chunks.searchsorted(facts.chunks[0, : facts.read]), value)
+        (anew,) = list_facts(candidates, [[*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)]])
         assert anew.chunks.tolist() == found.chunks.tolist()
-        read = anew.chunks[: found.read]
-        corpus, question, edge = candidates.corpus, candidates.questions[0], anew.edge[: len(read), : len(read)]
-        reading = Reading.of(corpus, question, read, edge, *question_vectors(corpus, [question]))
-        few = replace(anew, reading=reading, places=np.arange(len(read)), known={})
+        read, edge = anew.chunks[:, : found.read], anew.edge[:, : found.read, : found.read]
+        own = candidates.corpus, candidates.questions, candidates.word_vectors
+        reading = Reading.of(*own, read, anew.of, edge)
+        few = replace(anew, reading=reading, places=np.arange(found.read)[None], known={})
         assert tree_features(few).tolist() == tree_features(found).tolist()
-        assert min(READ_AGAIN, len(facts.chunks)) == found.read
+        assert min(READ_AGAIN, facts.chunks.shape[1]) == found.read
 
 
 def test_second_trees_change_the_order(index: Index, tmp_path: Path) -> None:

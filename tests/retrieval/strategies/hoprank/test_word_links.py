@@ -12,7 +12,8 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import word_link_features as features
-from hopbench.retrieval.strategies.hoprank.list_facts import READ, ListFacts, list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.listing import READ, list_facts
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS
 from hopbench.retrieval.strategies.hoprank.scoring import passes
 from hopbench.retrieval.strategies.hoprank.weights import shipped
@@ -22,7 +23,7 @@ from hopbench.retrieval.types import Counters, Passage, Question
 
 def listed_of(index: Index, asked: list[Question]) -> list[ListFacts]:
     found = HopRank().candidates(Batch(index, asked), Counters())
-    return [list_facts(candidates, list(passes(candidates, shipped(), 8))) for candidates in found]
+    return [list_facts(candidates, [list(passes(candidates, shipped(), 8))])[0].one(0) for candidates in found]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ class Read:
         spelled = list(words.vocabulary)
         self.idf = dict(zip(spelled, words.idf.tolist(), strict=True))
         self.frequency = dict(zip(spelled, words.frequency.tolist(), strict=True))
-        self.question = set(facts.reading.question.words)
+        self.question = set(facts.reading.questions[0].words)
         self.sentences = []
         for chunk in facts.chunks[:READ].tolist():
             own = range(words.chunk_start[chunk], words.chunk_start[chunk + 1])
@@ -79,19 +80,19 @@ def test_titles_in_chunks_by_their_definition(listed: list[ListFacts]) -> None:
 def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
         links, read, close = facts.sentence_links, Read(facts), facts.reading.closeness
-        question, first = facts.reading.question, close.read.first
+        question, first = facts.reading.questions[0], close.read.first
         with_title = [
             np.maximum(close.sentence[first[chunk] + place], close.sentence[first[chunk]])
             for chunk, sentences in enumerate(read.sentences)
             for place in range(len(sentences))
         ]
-        near = [question.share(each[None])[0] for each in with_title]
+        near = [each @ question.shares for each in with_title]
         wanted = {}
         for one, title in enumerate(read.titles):
             for partner, sentences in enumerate(read.sentences):
                 for place, sentence in enumerate(sentences, first[partner]):
                     if one != partner and title & sentence:
-                        together = question.share(np.maximum(close.chunk[one], with_title[place])[None])[0]
+                        together = np.maximum(close.chunk[one], with_title[place]) @ question.shares
                         new = read.mass(title & sentence - read.question) / read.log
                         wanted[one, partner, place] = [read.share(title, sentence), new, near[place], together]
         found = np.array([links.title, links.new, links.told, links.together]).T
@@ -149,7 +150,7 @@ def test_a_word_counts_once_however_often_a_title_or_a_sentence_has_it(tmp_path:
 def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
         links, close = facts.word_links, facts.close
-        sure, share = facts.sure[:PARTNERS].tolist(), facts.reading.question.share
+        sure, shares = facts.sure[:PARTNERS].tolist(), facts.reading.questions[0].shares
         partners = range(len(sure))
         link = [
             [max(links.title[one, p], links.holds[one, p], min(links.rare[one, p], 1.0)) * sure[p] for p in partners]
@@ -159,7 +160,7 @@ def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
             chained, beside = [0.0], [0.0]
             for p in partners:
                 for q in partners:
-                    together = share(np.maximum(np.maximum(close[one], close[p]), close[q])[None])[0]
+                    together = np.maximum(np.maximum(close[one], close[p]), close[q]) @ shares
                     chained.append(together * link[one][p] * max(link[p][q], link[q][p]))
                     beside.append(together * sure[p] * sure[q] * max(link[one][p], link[one][q]))
             assert max(chained) == pytest.approx(features.chain(facts)[one])
