@@ -23,6 +23,7 @@ class Cyclic:
 
 @pytest.fixture
 def thresholds() -> Iterator[None]:
+    gc.freeze()  # what tests before this one left would be looked at hundreds of times
     before = gc.get_threshold()
     yield
     gc.set_threshold(*before)
