@@ -36,7 +36,7 @@ PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListFacts(ListColumns):
-    """Facts about n lists of the same size, or about one without their axis, beside columns those of a reading.
+    """Facts about n lists of the same size, or about one without their axis: their columns and what was read of them.
 
     `of` (n,) is each list's question, and `covers` (n, k, w) are the question's words in each candidate. Those that are
     read, (n, r), stand at these `places` of the `reading`.
