@@ -46,7 +46,7 @@ class Chains:
 def _best(question: ReadQuestion, close: Floats, link: Floats, sure: Floats) -> tuple[Floats, Floats]:
     """The best chains of the candidates of one list, (k,) both, whose links with partners are (k, p)."""
     one, other = _two_of(len(sure))
-    links = link.T.copy()  # pairs are many times as many as candidates: operations run along these
+    links = link.T.copy()  # with pairs as rows, which are copied faster than columns
     linked = question.together(np.maximum(close[one], close[other]), close)
     linked *= np.maximum(links[one], links[other])
     onward, both = np.maximum(link[one, other], link[other, one]), sure[one] * sure[other]
