@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.chains import Chains
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
-from hopbench.retrieval.strategies.hoprank.list_columns import TOP, ListColumns
 from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
+from hopbench.retrieval.strategies.hoprank.paths import sigmoid
 from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.word_links import SentenceLinks, WordLinks
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
@@ -31,26 +32,66 @@ _OF_LISTED = (
     "best_anchor",
     "best_edge",
 )
+TOP = 4
 PATHS = tuple(f"path_{name}" for name in (*KINDS[:TRIPLE], "any", "several"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ListFacts(ListColumns):
-    """Facts about n lists of the same size, or about one without their axis: their columns and what was read of them.
+class ListFacts:
+    """Facts about n lists, each the k best candidates of a question, best first, of which trees read the first r.
 
-    `of` (n,) is each list's question, and `covers` (n, k, w) are the question's words in each candidate. Those that are
-    read, (n, r), stand at these `places` of the `reading`.
+    All arrays have an axis more than is said here, the first: that of the lists. One list by itself (`one`) has none.
+
+    `score` (k,) is what they are ordered by, `first_score` and `pool_score` (k,) are those of the first pass and of the
+    pool; `base` (k, 12) and `paths` (k, 6) are features of the linear score. `anchor` (k,) tells the anchors of the
+    last pass that lead to another candidate, `own` (k,) is the entity each is titled by.
+    `edge` (k, k) is P(edge) of the best edge from the one to the other, `best` (k, 17) the features of the best edge
+    into each, `best_anchor` and `best_edge` (k,) its P(anchor) and P(edge): 0 where there is none. `cosine` (r,) and
+    `alike` (r, r) are the cosines of those that are read with the question and with each other.
+    `of` () is the list's question and `covers` (k, w) are its words in each candidate. Those that are read stand at
+    these `places` (r,) of the `reading`, which all lists share. `known` are features that others need as well.
     """
 
+    chunks: Numbers
+    score: Floats
+    first_score: Floats
+    pool_score: Floats
+    base: Floats
+    paths: Floats
+    anchor: Flags
+    own: Numbers
+    edge: Floats
+    best: Floats
+    best_anchor: Floats
+    best_edge: Floats
+    cosine: Floats
+    alike: Floats
     of: Numbers
     covers: Flags
     reading: Reading
     places: Numbers
+    known: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
         """How many of a list's candidates trees read, r."""
         return int(self.places.shape[-1])
+
+    @cached_property
+    def sure(self) -> Floats:
+        """σ(score − fifth best score) of each, (k,)."""
+        fifth = min(4, self.score.shape[-1] - 1)
+        return sigmoid(self.score - self.score[..., fifth, None])
+
+    @property
+    def partners_sure(self) -> Floats:
+        """The same of the first `PARTNERS`, (1, p): a factor of what stands in columns of partners."""
+        return self.sure[..., None, :PARTNERS]
+
+    @property
+    def above(self) -> Flags:
+        """Whether the column's candidate stands above the row's, (k, k), the same for all lists."""
+        return _below_diagonal(self.score.shape[-1])
 
     @cached_property
     def close(self) -> Floats:
@@ -106,7 +147,7 @@ class ListFacts(ListColumns):
         """The same over the words outside linked entities."""
         return self._of_rows(covered, self.reading.questions.open_share)
 
-    def _of_rows(self, covered: NDArray[Any], share: Any) -> Floats:
+    def _of_rows(self, covered: Flags | Floats, share: Callable[[Flags | Floats, Numbers], Floats]) -> Floats:
         of = np.broadcast_to(self.of[..., None], covered.shape[:-1]).ravel()
         return np.asarray(share(covered.reshape(len(of), covered.shape[-1]), of).reshape(covered.shape[:-1]))
 
@@ -138,6 +179,11 @@ class ListFacts(ListColumns):
         arrays = (*_OF_LISTED, "score", "edge", "cosine", "alike", "of", "places")
         own: dict[str, Any] = {name: getattr(self, name)[number] for name in arrays}
         return replace(self, **own, known={})
+
+
+@cache
+def _below_diagonal(size: int) -> Flags:
+    return np.tri(size, k=-1, dtype=bool)
 
 
 def _along(values: NDArray[Any], order: Numbers) -> NDArray[Any]:

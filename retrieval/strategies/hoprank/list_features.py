@@ -13,8 +13,7 @@ import numpy as np
 from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.features import Feature, in_any_order
-from hopbench.retrieval.strategies.hoprank.list_columns import TOP
-from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, ListFacts
+from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
 from hopbench.retrieval.strategies.hoprank.reading import Reading

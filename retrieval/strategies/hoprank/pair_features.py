@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hopbench.retrieval.strategies.hoprank.features import Feature, in_any_order
-from hopbench.retrieval.strategies.hoprank.list_columns import TOP
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.list_facts import TOP, ListFacts
 from hopbench.retrieval.strategies.hoprank.reading import Reading
 from hopbench.retrieval.strategies.hoprank.standing import behind, rank_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats

@@ -85,7 +85,7 @@ class Questions(Sequence[ReadQuestion]):
         """The same over the words outside linked entities: what a question asks beyond what it names."""
         return products(covered, self._open_shares, of)
 
-    def capital_share(self, covered: Flags | Floats, of: Numbers) -> Floats:
+    def capital_share(self, covered: Flags, of: Numbers) -> Floats:
         """The same over the capitalised words."""
         return products(covered, self._capital_shares, of)
 
