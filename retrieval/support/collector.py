@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Event
+
+_somebody_freezes = Event()  # for good: to count what is frozen walks over all of it, .1 s for a million objects
 
 
 @contextmanager
@@ -20,7 +23,9 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if before:
-            if not gc.get_freeze_count():  # what somebody else has frozen would thaw
+            if _somebody_freezes.is_set() or gc.get_freeze_count():
+                _somebody_freezes.set()  # what is frozen would thaw
+            else:
                 gc.freeze()
                 gc.unfreeze()  # into the oldest generation
             gc.enable()

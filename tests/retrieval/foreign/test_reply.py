@@ -24,10 +24,8 @@ class Cyclic:
 @pytest.fixture
 def thresholds() -> Iterator[None]:
     gc.freeze()  # what tests before this one left would be looked at hundreds of times
-    before, limit = gc.get_threshold(), sys.getrecursionlimit()
-    sys.setrecursionlimit(1000)  # some library raises it: ten times the depth takes a hundred times as long
+    before = gc.get_threshold()
     yield
-    sys.setrecursionlimit(limit)
     gc.set_threshold(*before)
 
 

@@ -1,14 +1,17 @@
 import gc
 from collections.abc import Iterator
+from threading import Event
 
 import pytest
 
+from hopbench.retrieval.support import collector
 from hopbench.retrieval.support.collector import collector_paused
 
 
 @pytest.fixture
-def thawed() -> Iterator[None]:
+def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is frozen, as in a process of the program; the tests' own has what it imported frozen."""
+    monkeypatch.setattr(collector, "_somebody_freezes", Event())
     gc.unfreeze()
     yield
     gc.freeze()
@@ -57,6 +60,19 @@ def test_what_somebody_has_frozen_stays_frozen() -> None:
         pass
 
     assert gc.get_freeze_count() > frozen / 2
+
+
+def test_what_is_frozen_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([0, 5])
+    monkeypatch.setattr(collector, "_somebody_freezes", Event())
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: next(counts))
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
+
+    for _ in range(4):
+        with collector_paused():
+            pass
+
+    assert [] == list(counts)
 
 
 def test_a_collector_that_was_off_stays_off() -> None:
