@@ -25,12 +25,14 @@ from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import ROUNDING, best_cells, exact_cosines, kth_at_least, set_cells
 from hopbench.retrieval.support.blas import in_threads
 from hopbench.retrieval.support.csr import Lists
+from hopbench.retrieval.support.distinct import distinct
 
 VERSION = "cells-4"  # every change of what is found gives it another name
 LEAST_ROWS = 20_000  # of fewer, looking at all takes as long, the centroids and the loop over cells counted
 CELLS_PER_ROOT = 4.0  # of n rows, 4·√n cells: a fifth faster to ask than half as many, which are made in half the time
 DEPTHS = (3, 10, 60)  # results for which the cells to look into are counted; more results take those of the last
 QUESTIONS_AT_A_TIME = 256  # that a thread compares with the centroids
+QUESTIONS_RANKED = 512  # by a thread at a time
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
 CELLS_AT_A_TIME = 64  # that a thread looks into before it offers what it has found
 MAXIMA = 512  # of groups of cells, by which the nearest cells are known
@@ -105,12 +107,23 @@ class CellSearch:
         if depth > DEPTHS[-1] or not len(asked.vectors):
             return dense_top(asked.vectors, self.vectors, depth)
         asking, rows = self._found(asked.vectors, depth)
-        more = Lists.of(asked.rows)
-        pairs = np.concatenate([asking * len(self.vectors) + rows, more.owner * len(self.vectors) + more.values])
-        asking, rows = np.divmod(np.unique(pairs), len(self.vectors))
-        exact = exact_cosines(asked.vectors, asking, rows, self.vectors)
+        more, size = Lists.of(asked.rows), len(self.vectors)
+        pairs = distinct(np.concatenate([asking * size + rows, more.owner * size + more.values]))
+        tops: dict[int, list[TopRows]] = {}
+
+        def rank(part: slice) -> None:
+            inside = slice(*pairs.searchsorted([part.start * size, part.stop * size]))
+            tops[part.start] = self._best(asked.vectors, part, pairs[inside], depth)
+
+        in_threads(rank, blocks(len(asked.vectors), QUESTIONS_RANKED))
+        return [top for begin in sorted(tops) for top in tops[begin]]
+
+    def _best(self, questions: Floats, part: slice, pairs: NDArray[np.int64], depth: int) -> list[TopRows]:
+        """The best rows of some of the questions; `pairs`, a number each, are who asks and rows that were found."""
+        asking, rows = np.divmod(pairs, len(self.vectors))
+        exact = exact_cosines(questions, asking, rows, self.vectors)
         asking, rows, values = best_cells(asking, rows, exact, depth)
-        ends = np.searchsorted(asking, np.arange(len(asked.vectors) + 1)).tolist()
+        ends = asking.searchsorted(np.arange(part.start, part.stop + 1)).tolist()
         return [TopRows(rows[begin:end], np.asarray(values[begin:end])) for begin, end in pairwise(ends)]
 
     def _found(self, questions: Floats, depth: int) -> tuple[Indices, Indices]:
@@ -136,13 +149,14 @@ class CellSearch:
         for cell, (begin, end) in zip(cells.tolist(), pairwise(begins.tolist()), strict=True):
             who, part = asking[begin:end], slice(*self.starts[cell : cell + 2].tolist())
             products = byte_products(self.codes.codes[part], asked.codes.take(who, axis=0))
-            fresh = least[who] == NOTHING_YET
-            if fresh.any() and len(products) >= depth:
+            floor = least.take(who)
+            if floor.min() == NOTHING_YET and len(products) >= depth:
+                fresh = floor == NOTHING_YET
                 new, kth = who[fresh], kth_best(products.T[fresh], depth)
                 found.raise_least(new, kth.astype(np.float32) * steps[new])
-                least[new] = _whole_steps(found.least[new], steps[new])
-            at.append(np.flatnonzero(products >= least[who]))
-            near.append(products.ravel()[at[-1]])
+                floor[fresh] = least[new] = _whole_steps(found.least[new], steps[new])
+            at.append((products >= floor).ravel().nonzero()[0])
+            near.append(products.take(at[-1]))
         of = np.repeat(np.arange(len(cells)), [len(each) for each in at])
         row, which = np.divmod(np.concatenate(at), np.diff(begins)[of])
         asking, rows = asking[begins[of] + which], self.rows[self.starts[cells[of]] + row]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.search.topk import best_cells, exact_cosines, slack
+from hopbench.retrieval.support.distinct import distinct
 
 LEAST_HELD = 1 << 17  # candidates before the first pruning: below that, sorting them costs more than they do
 
@@ -132,7 +133,7 @@ class Candidates:
         ranked = rows[tied] if self._bounded else _row_then_best(rows[tied], products[tied])
         order = np.lexsort((candidates[tied], -cosines, ranked))
         chosen = tied[order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < self._k]]
-        kept = np.union1d(np.flatnonzero(~crowded), chosen)
+        kept = distinct(np.concatenate([np.flatnonzero(~crowded), chosen]))
         return rows[kept], candidates[kept], products[kept]
 
 

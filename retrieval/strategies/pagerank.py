@@ -25,6 +25,7 @@ from hopbench.retrieval.search.exact import best_rows
 from hopbench.retrieval.search.fusion import DECIMALS, Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.traversal.local_walk import Incoming, LocalWalk, SparseMass
@@ -233,7 +234,7 @@ def _chunk_shares(mass: Mass, entities: int) -> tuple[Rows, Matrix]:
 
 def _with(rows: Rows, share: Matrix, more: Sequence[int]) -> tuple[Rows, Matrix]:
     """Rows with their shares, and more rows, which have none unless they are among them."""
-    both = np.union1d(rows, np.array(more, np.int64))
+    both = distinct(np.concatenate([rows, np.array(more, np.int64)]))
     shares = np.zeros(len(both))
     shares[both.searchsorted(rows)] = share
     return both, shares

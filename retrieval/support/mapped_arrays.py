@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import done_once
 
 LARGE = 1 << 28  # bytes: of a smaller array a batch reads most pages, of a larger one rows here and there
@@ -28,6 +29,7 @@ AT_A_TIME = 1 << 17  # bytes: of more, Linux reads what it would read ahead by i
 _PAGE = mmap.PAGESIZE
 _NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
 _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
+_POPULATE = 22 if sys.platform == "linux" else None  # MADV_POPULATE_READ, which Python does not name; from 5.14 on
 _maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_memory` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
 _read: WeakSet[mmap.mmap] = WeakSet()  # those that were asked for as a whole
@@ -74,10 +76,7 @@ def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     asked, start = _pages(held), array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data
     first = start + rows * array.strides[0]
     pages = np.concatenate([first, first + array.strides[0] - 1]) // _PAGE
-    new = pages[~asked[pages]]
-    if not len(new):  # np.unique of nothing would take as long as all of this
-        return
-    for page in np.unique(new).tolist():
+    for page in distinct(pages[~asked[pages]]).tolist():
         asked[page] = True
         _need(held, page * _PAGE, _PAGE)
 
@@ -107,7 +106,7 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
             for begin in range(0, len(held), AT_A_TIME):
                 _need(held, begin, min(AT_A_TIME, len(held) - begin))
         for held in maps:
-            _ = held[-1]  # read last: what is done once is to wait for it, not the first question
+            _wait_for(held)
     return True
 
 
@@ -122,6 +121,19 @@ def _need(held: mmap.mmap, begin: int, length: int) -> None:
     if _NEEDED is not None:
         with suppress(OSError):  # advice: what is not read now is read when it is met
             held.madvise(_NEEDED, begin, length)
+
+
+def _wait_for(held: mmap.mmap) -> None:
+    """Wait until a map that was asked for is in memory, and have its pages entered in this process's tables.
+
+    So that what is done once waits, and not the first questions: on a map of a GB they meet 20,000 pages that the
+    system would enter one after the other.
+    """
+    if _POPULATE is not None:
+        with suppress(OSError):  # an older system
+            held.madvise(_POPULATE)
+            return
+    _ = held[-1]  # read last
 
 
 def _map_of(array: NDArray[Any]) -> mmap.mmap | None:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.support.csr import compact, expand_ranges
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.traversal.whole_walk import transitions
 
@@ -103,7 +104,7 @@ class LocalWalk:
             edges, giver = expand_ranges(begin[passing], end[passing])
             target = self.target[edges]
             given = (1.0 - restart) * mass[passing][giver] * self.share[edges]
-            nodes = np.unique(np.concatenate([seeds, target]))
+            nodes = distinct(np.concatenate([seeds, target]))
             mass = np.bincount(nodes.searchsorted(target), given, len(nodes)).astype(np.float64)
             mass[nodes.searchsorted(seeds)] += restart * shares
             touched += len(edges)

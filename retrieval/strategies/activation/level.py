@@ -16,6 +16,7 @@ from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.strategies.activation.edge_cache import KINDS, CachedEdges, EdgeCache, Floats, Ints
 from hopbench.retrieval.strategies.activation.energy import NOT_COUNTED, Edge, Neighbourhood
 from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.distinct import distinct
 
 Bools = NDArray[np.bool_]
 
@@ -70,7 +71,7 @@ def cached_neighbourhoods(
     )
     around = _seeds(edge_cache, rows, dict(zip(frontier.names, degrees.tolist(), strict=True)))
     seeds = sum(map(len, around.values()))
-    for place in np.unique(of).tolist():
+    for place in distinct(of).tolist():
         q, node = frontier.names[place]
         around[q][node] = Neighbourhood(int(degrees[place]), read_tags=partial(edge_cache.tags_of, edges))
     shown = _edges_of(edge_cache, edges, at[needed], weights[needed], similarities[needed])

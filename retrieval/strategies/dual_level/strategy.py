@@ -43,6 +43,7 @@ from hopbench.retrieval.strategies.dual_level.levels import (
     chunks_of_entities,
 )
 from hopbench.retrieval.strategies.dual_level.wording import Descriptions, descriptions
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, Ranking
@@ -217,7 +218,7 @@ class DualLevel(Strategy):
         if self.mode == "mix":
             lists["initial"] = np.array([batch.index.row_of[chunk] for chunk, _ in initial], np.int64)
         rows, scores, parts = rows_by_reciprocal_rank(lists, weights, KEEP)
-        led = np.isin(rows, np.concatenate([local.rows, broad.rows]))
+        led = (parts["local"] > 0) | (parts["global"] > 0)
         chunks = [ids[row] for row in rows.tolist()]
 
         def made(places: range) -> list[Hit]:
@@ -235,7 +236,7 @@ class DualLevel(Strategy):
 
         counts = {
             "found": len(local.rows) + len(broad.rows),
-            "unique": len(np.union1d(local.rows, broad.rows)),
+            "unique": len(distinct(np.concatenate([local.rows, broad.rows]))),
             "kept": int(led.sum()),
         }
         leading = local.rows if len(local.rows) else broad.rows

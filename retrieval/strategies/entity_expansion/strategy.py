@@ -22,6 +22,7 @@ from hopbench.retrieval.search.fusion import DECIMALS, Scored, min_max
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.entity_expansion.stages import Expanded, add_synonyms, expand, nearest_to_question
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.entity_chunks import (
     EntityMentions,
@@ -152,7 +153,7 @@ class EntityExpansion(Strategy):
         if not self.initial_weight:
             return matched.rows, np.round(matched.scores, DECIMALS)
         stretched = {batch.index.row_of[chunk]: score for chunk, score in min_max(initial).items()}
-        rows = np.union1d(matched.rows, np.array(list(stretched), dtype=np.int64))
+        rows = distinct(np.concatenate([matched.rows, np.array(list(stretched), dtype=np.int64)]))
         scores = self.initial_weight * np.array([stretched.get(row, 0.0) for row in rows.tolist()])
         share = matched.scores / matched.scores.max(initial=1.0)
         scores[np.searchsorted(rows, matched.rows)] += (1.0 - self.initial_weight) * share

@@ -17,8 +17,9 @@ from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.pool import CandidatePool
 from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns, distinct
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, columns
 from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.distinct import distinct
 
 
 class Candidates:

@@ -23,7 +23,8 @@ from hopbench.retrieval.strategies.hoprank.word_vectors import (
     weighed,
     word_vectors,
 )
-from hopbench.retrieval.strategies.hoprank.words import Floats, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.mapped_arrays import rows_of
 
 STEPS = 1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)

@@ -17,7 +17,8 @@ from hopbench.retrieval.strategies.hoprank.edges import TRIPLE
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Paths
 from hopbench.retrieval.strategies.hoprank.triple_edges import near_entities
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.types import Step
 
 UNSTATED = -1.0  # the strength of a triple where there is none

@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, distinct, numbered
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, Words, numbered
 from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.distinct import distinct
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ from hopbench.retrieval.strategies.hoprank.path_features import best_in_cells
 from hopbench.retrieval.strategies.hoprank.paths import Passed, Paths, Ranked
 from hopbench.retrieval.strategies.hoprank.questions import of_some_words
 from hopbench.retrieval.strategies.hoprank.reading import Reading
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.mapped_arrays import rows_of
 
 LISTED = 100  # candidates among which ranks and edges are counted

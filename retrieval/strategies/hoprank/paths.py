@@ -17,8 +17,9 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.path_features import path_features
 from hopbench.retrieval.strategies.hoprank.questions import parts_of
 from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, columns
 from hopbench.retrieval.support.arithmetic import exp, log, summed, weighted_sum
+from hopbench.retrieval.support.distinct import distinct
 
 TOP = 4  # anchors that do not compete with each other
 LEAST_EXPONENT = 700.0  # e^−700 is still a number, and nothing beside 1

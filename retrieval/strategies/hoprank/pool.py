@@ -15,7 +15,8 @@ from hopbench.retrieval.strategies.hoprank.base_features import Scales
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+from hopbench.retrieval.support.distinct import distinct
 
 WALK_SEEDS = 3
 MOST_TITLED = 300

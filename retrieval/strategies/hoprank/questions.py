@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.question import TINY, TOGETHER, UNKNOWN, ReadQuestion, in_parts
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.support.arithmetic import shares, summed
+from hopbench.retrieval.support.distinct import distinct
 
 LEAST_REMAINDERS = 1024
 

@@ -17,7 +17,8 @@ from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.paths import Passed, Paths
 from hopbench.retrieval.strategies.hoprank.scoring import Judged
 from hopbench.retrieval.strategies.hoprank.weights import Weights
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers, distinct
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.types import Hit, Question, Ranking
 
 

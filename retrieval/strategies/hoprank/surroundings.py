@@ -8,7 +8,8 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.edges import Edges
 from hopbench.retrieval.strategies.hoprank.lookup import Lookup
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, distinct, numbered
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, numbered
+from hopbench.retrieval.support.distinct import distinct
 
 BEFORE, AFTER = 6, 4  # words
 

@@ -21,16 +21,6 @@ Flags = NDArray[np.bool_]
 PART = 50_000  # chunks whose words are counted at a time
 
 
-def distinct(values: NDArray[Any]) -> Numbers:
-    """The distinct values of a short array, sorted: what np.unique gives, in a third of its time."""
-    ordered = values.copy()
-    ordered.sort()
-    first = np.empty(len(ordered), bool)
-    first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered.compress(first)
-
-
 def grouped(values: NDArray[Any]) -> tuple[Numbers, Numbers, Numbers]:
     """The distinct values, sorted; then the places of all by value, and which of the distinct each of these has.
 

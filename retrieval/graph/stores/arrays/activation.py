@@ -12,6 +12,7 @@ from hopbench.retrieval.graph.stores.arrays.edges import Ints
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered
 from hopbench.retrieval.graph.stores.arrays.hops import Listed, among, at_least, listed
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.distinct import distinct
 
 # Label → its edge types with the label of their far ends; the weight of the first is compared with its own threshold,
 # that of MENTIONED_IN with `min_mention`.
@@ -87,7 +88,7 @@ def activation_edges(
 
 def _pairs(graph: ArrayGraph, label: str, nodes: Listed) -> Ints:
     """The list and the row of each node in one number, ascending."""
-    return np.unique(nodes.lists * len(graph.nodes[label].ids) + nodes.rows)
+    return distinct(nodes.lists * len(graph.nodes[label].ids) + nodes.rows)
 
 
 def _seeds(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import LIST_COLUMNS, WEIGHT_OF
 from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.text_columns import OFFSET, Texts, TextsWriter, mapped
 
@@ -63,7 +64,7 @@ class Lists:
         """The rows whose list has a text that is not among `usual`."""
         unusual = np.array([self._pool[code] not in usual for code in range(len(self._pool))], np.bool_)
         places = np.flatnonzero(unusual[self._codes]) if len(unusual) else np.zeros(0, np.int64)
-        return np.unique(np.searchsorted(self._ends, places, side="right"))
+        return distinct(np.searchsorted(self._ends, places, side="right"))
 
 
 class _TextsRead(dict[int, str]):

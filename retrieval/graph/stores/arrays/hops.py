@@ -12,6 +12,7 @@ from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED
 from hopbench.retrieval.graph.stores.arrays.edges import Ints
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered
 from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.text_columns import TextsOfRows
 
 
@@ -24,10 +25,10 @@ def expansion_hop(
     yield from _targets(graph, "S", ids, CHUNK, similar)
     mentions = at_least(graph, CHUNK, chunks, MENTIONED_IN)
     yield from _targets(graph, "E", ids, ENTITY, mentions)
-    entities = distinct(mentions)
+    entities = far_ends(mentions)
     related_ = at_least(graph, ENTITY, entities, RELATED_TO, min_strength)
     yield from _targets(graph, "R", graph.ids(ENTITY, entities), ENTITY, related_)
-    reached = distinct(related_)
+    reached = far_ends(related_)
     places = at_least(graph, ENTITY, reached, MENTIONED_IN)
     yield from _targets(graph, "M", graph.ids(ENTITY, reached), CHUNK, places)
 
@@ -40,7 +41,7 @@ def entity_neighbours(
     nodes, visited = (listed(graph, ENTITY, [row[name] for row in frontier]) for name in ("ids", "visited"))
     found = at_least(graph, ENTITY, nodes.rows, RELATED_TO, min_strength)
     size = len(entities.ids)  # a pair of a row of the frontier and an entity is one number
-    seen = np.unique(visited.lists * size + visited.rows)
+    seen = distinct(visited.lists * size + visited.rows)
     found = found.where(~among(nodes.lists[found.owners] * size + found.around.others, seen))
     sources, names = [nodes.ids[node] for node in found.owners.tolist()], entities.columns["name"]
     own_names, others = names.many(nodes.rows), found.around.others.astype(np.int64)
@@ -101,7 +102,7 @@ def neighborhood_hop(
     """`cypher.NEIGHBORHOOD_HOP`."""
     around = related(graph, graph.nodes[ENTITY].rows(ids), min_strength, rel_types)
     yield from _targets(graph, "R", ids, ENTITY, around)
-    reached = distinct(around)
+    reached = far_ends(around)
     mentions = at_least(graph, ENTITY, reached, MENTIONED_IN)
     counts = graph.edges[MENTIONED_IN].columns["count"].many(mentions.around.edges.astype(np.int64))
     records = _targets(graph, "M", graph.ids(ENTITY, reached), CHUNK, mentions)
@@ -131,7 +132,7 @@ def related(graph: ArrayGraph, rows: Ints, min_strength: float, rel_types: Seque
     return found.where(np.array([not wanted.isdisjoint(own) for own in types], np.bool_))
 
 
-def distinct(found: Gathered) -> Ints:
+def far_ends(found: Gathered) -> Ints:
     """The far ends of edges, each once, in the order of their first edges."""
     return np.array(list(dict.fromkeys(found.around.others.tolist())), np.int64)
 
