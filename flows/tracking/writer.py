@@ -38,7 +38,7 @@ from hopbench.retrieval.support.sqlite_files import damage, heal
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-NICENESS = 10  # a tenth of the processor time that the process has which is measured meanwhile
+NICENESS = 10  # a tenth of a processor that another process wants as well
 
 
 class Writer:
@@ -253,11 +253,11 @@ def serve(writer: Writer, lines: Iterable[str], answers: TextIO) -> None:
         writer.end("KILLED")
 
 
-def give_way() -> None:
-    """Leave processors to other processes that want them: the main process times its labels beside this one."""
-    with suppress(AttributeError):  # Windows
+def lower_priority() -> None:
+    """Let other processes go first: the main process times its labels, some of them on all processors, beside this."""
+    with suppress(AttributeError):  # Windows has none
         os.nice(NICENESS)
-    # Linux shares processors among sessions first, where it groups processes by them.
+    # This process has a session of its own, and Linux may share processors among sessions before it does within them.
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
 
@@ -265,7 +265,7 @@ def give_way() -> None:
 def main(experiment: str, artifacts: str, lock: str, own: str, metric: str = "") -> None:
     """Serve standard input for the store that MLFLOW_TRACKING_URI names."""
     answers = os.fdopen(os.dup(1), "w")
-    give_way()
+    lower_priority()
     os.dup2(2, 1)  # what a library prints must not look like an answer
     writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock), Path(own), metric or None)
     serve(writer, sys.stdin, answers)

@@ -32,7 +32,7 @@ LEAST_ROWS = 20_000  # of fewer, looking at all takes as long, the centroids and
 CELLS_PER_ROOT = 4.0  # of n rows, 4·√n cells: a fifth faster to ask than half as many, which are made in half the time
 DEPTHS = (3, 10, 60)  # results for which the cells to look into are counted; more results take those of the last
 QUESTIONS_AT_A_TIME = 256  # that a thread compares with the centroids
-QUESTIONS_RANKED = 512  # by a thread at a time
+QUESTIONS_RANKED = 512  # whose rows a thread puts in order at a time
 SAMPLE = 2000  # asking vectors: half of them choose, half measure
 CELLS_AT_A_TIME = 64  # that a thread looks into before it offers what it has found
 MAXIMA = 512  # of groups of cells, by which the nearest cells are known
@@ -109,22 +109,16 @@ class CellSearch:
         asking, rows = self._found(asked.vectors, depth)
         more, size = Lists.of(asked.rows), len(self.vectors)
         pairs = distinct(np.concatenate([asking * size + rows, more.owner * size + more.values]))
-        tops: dict[int, list[TopRows]] = {}
 
-        def rank(part: slice) -> None:
+        def ranked(part: slice) -> list[TopRows]:
             inside = slice(*pairs.searchsorted([part.start * size, part.stop * size]))
-            tops[part.start] = self._best(asked.vectors, part, pairs[inside], depth)
+            asking, rows = np.divmod(pairs[inside], size)
+            exact = exact_cosines(asked.vectors, asking, rows, self.vectors)
+            asking, rows, values = best_cells(asking, rows, exact, depth)
+            ends = asking.searchsorted(np.arange(part.start, part.stop + 1)).tolist()
+            return [TopRows(rows[begin:end], np.asarray(values[begin:end])) for begin, end in pairwise(ends)]
 
-        in_threads(rank, blocks(len(asked.vectors), QUESTIONS_RANKED))
-        return [top for begin in sorted(tops) for top in tops[begin]]
-
-    def _best(self, questions: Floats, part: slice, pairs: NDArray[np.int64], depth: int) -> list[TopRows]:
-        """The best rows of some of the questions; `pairs`, a number each, are who asks and rows that were found."""
-        asking, rows = np.divmod(pairs, len(self.vectors))
-        exact = exact_cosines(questions, asking, rows, self.vectors)
-        asking, rows, values = best_cells(asking, rows, exact, depth)
-        ends = asking.searchsorted(np.arange(part.start, part.stop + 1)).tolist()
-        return [TopRows(rows[begin:end], np.asarray(values[begin:end])) for begin, end in pairwise(ends)]
+        return [top for tops in in_threads(ranked, blocks(len(asked.vectors), QUESTIONS_RANKED)) for top in tops]
 
     def _found(self, questions: Floats, depth: int) -> tuple[Indices, Indices]:
         """Who asks and rows, few more than the `depth` best of the cells that each looks into."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -28,18 +29,15 @@ def one_blas_thread() -> Iterator[None]:
         _limit().leave()
 
 
-def in_threads(work: Callable[[T], None], parts: Iterable[T]) -> None:
-    """Do each part of the work on one of as many threads as BLAS has; BLAS itself then uses one in each."""
+def in_threads(work: Callable[[T], R], parts: Iterable[T]) -> list[R]:
+    """What `work` returns for each part, done on as many threads as BLAS has; BLAS itself then uses one in each."""
     listed = list(parts)
     threads = min(_limit().threads(), len(listed))
     with one_blas_thread():
         if threads < 2:
-            for part in listed:
-                work(part)
-            return
+            return [work(part) for part in listed]
         with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(work, listed):
-                pass
+            return list(pool.map(work, listed))
 
 
 @dataclass

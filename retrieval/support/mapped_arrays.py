@@ -29,7 +29,6 @@ AT_A_TIME = 1 << 17  # bytes: of more, Linux reads what it would read ahead by i
 _PAGE = mmap.PAGESIZE
 _NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
 _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
-_POPULATE = 22 if sys.platform == "linux" else None  # MADV_POPULATE_READ, which Python does not name; from 5.14 on
 _maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_memory` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
 _read: WeakSet[mmap.mmap] = WeakSet()  # those that were asked for as a whole
@@ -106,7 +105,7 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
             for begin in range(0, len(held), AT_A_TIME):
                 _need(held, begin, min(AT_A_TIME, len(held) - begin))
         for held in maps:
-            _wait_for(held)
+            _ = held[-1]  # read last: what is done once is to wait for it, not the first question
     return True
 
 
@@ -121,19 +120,6 @@ def _need(held: mmap.mmap, begin: int, length: int) -> None:
     if _NEEDED is not None:
         with suppress(OSError):  # advice: what is not read now is read when it is met
             held.madvise(_NEEDED, begin, length)
-
-
-def _wait_for(held: mmap.mmap) -> None:
-    """Wait until a map that was asked for is in memory, and have its pages entered in this process's tables.
-
-    So that what is done once waits, and not the first questions: on a map of a GB they meet 20,000 pages that the
-    system would enter one after the other.
-    """
-    if _POPULATE is not None:
-        with suppress(OSError):  # an older system
-            held.madvise(_POPULATE)
-            return
-    _ = held[-1]  # read last
 
 
 def _map_of(array: NDArray[Any]) -> mmap.mmap | None:

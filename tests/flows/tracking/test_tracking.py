@@ -30,7 +30,7 @@ from hopbench.flows.tracking.client import (
 )
 from hopbench.flows.tracking.names import Tag
 from hopbench.flows.tracking.payload import MAX_PARAM, mlflow_name, redact, secrets, to_message
-from hopbench.flows.tracking.writer import Writer, answer, serve
+from hopbench.flows.tracking.writer import NICENESS, Writer, answer, serve
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -212,6 +212,8 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as command_process:
         assert command_process.stdout is not None
         writer = int(command_process.stdout.readline())
+        own, its = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (command_process.pid, writer))
+        assert its == min(own + NICENESS, 19)  # what the command times beside it goes first
         command_process.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 20
     while runs(client, "killed")[0].info.status == "RUNNING" and time.monotonic() < deadline:

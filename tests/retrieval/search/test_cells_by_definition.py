@@ -67,16 +67,19 @@ def test_what_is_found_is_what_the_definition_says(kind: str, dimension: int, mo
     search = CellSearch.fit(rows, Asked(questions))
 
     def shuffled(threads: int) -> Callable[..., None]:
-        def in_threads(work: Callable[[object], None], parts: Iterable[object]) -> None:
+        def in_threads(work: Callable[[object], object], parts: Iterable[object]) -> list[object]:
             listed = list(parts)
+            order = rng.permutation(len(listed)).tolist()
             with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(work, [listed[place] for place in rng.permutation(len(listed))]))
+                done = dict(zip(order, pool.map(work, [listed[place] for place in order]), strict=True))
+            return [done[place] for place in range(len(listed))]
 
         return in_threads
 
     for depth, threads, held, together in ((1, 1, 1, 1), (3, 2, 1, 7), (10, 2, 50, 64), (60, 4, 1 << 17, 2)):
         monkeypatch.setattr(cell_search, "in_threads", shuffled(threads))
         monkeypatch.setattr(cell_search, "CELLS_AT_A_TIME", together)
+        monkeypatch.setattr(cell_search, "QUESTIONS_RANKED", together)
         monkeypatch.setattr(neighbours, "LEAST_HELD", held)
         monkeypatch.setattr(neighbours, "HELD_FOR_EACH", 0)
         probes = int(rng.integers(1, len(search.starts)))

@@ -52,6 +52,7 @@ def test_parts_are_done_in_threads_each_with_one_of_blas() -> None:
         in_threads(lambda part: seen.append((part, threads())), range(5))
         assert sorted(seen) == [(part, {1}) for part in range(5)]
         assert threads() == {2}
+        assert in_threads(str, range(5)) == ["0", "1", "2", "3", "4"]
 
 
 def test_an_error_of_a_part_is_raised_and_the_threads_are_given_back() -> None:
