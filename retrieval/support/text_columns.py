@@ -15,6 +15,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.mapped_arrays import plain_array
 
 OFFSET = "<i8"
@@ -114,6 +115,19 @@ class TextsOfRows(Sequence[str]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+def numbered(lists: Sequence[Sequence[str]]) -> tuple[list[str], list[NDArray[np.int64]]]:
+    """The texts in the lists, each once, sorted, and for each list the numbers of its texts among them."""
+    own = [each for each in lists if isinstance(each, TextsOfRows)]
+    if not own or len(own) < len(lists) or any(each.texts is not own[0].texts for each in own):
+        known = sorted(set().union(*lists))
+        number_of = {text: number for number, text in enumerate(known)}
+        return known, [np.array([number_of[text] for text in each], np.int64) for each in lists]
+    # Of rows of one column each is read once, however many lists it is in.
+    rows = distinct(np.concatenate([each.rows for each in own]))
+    known, [numbers] = numbered([own[0].texts.many(rows)])
+    return known, [numbers[rows.searchsorted(each.rows)] for each in own]
 
 
 class TextsWriter:

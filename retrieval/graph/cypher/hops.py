@@ -9,41 +9,29 @@ _STRONG = """
   MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
   WHERE r.strength >= $min_strength AND x.namespace = $namespace AND e.namespace = x.namespace"""
 
-# Document 1's hop, a record per node and kind: S, the similar chunks of each chunk; E, its entities; R, the entities
-# related to each entity of E; M, the chunks that mention each entity of R. Joined they are all entity routes: 76,000
-# rows for 500 HotpotQA questions, whose routes, question by question, are 475,000 and take Neo4j 12 times as long.
-# (WITH DISTINCT, since two branches that each collect and UNWIND a list of one name take kglite 30 times as long.)
+# Document 1's hop, a record per kind that has edges, with lists of these: S, the similar chunks of each chunk; E, its
+# entities; R, the entities related to each entity of E; M, the chunks that mention each entity of R. Joined they are
+# all entity routes: 76,000 rows for 500 HotpotQA questions, whose routes, question by question, are 475,000 and take
+# Neo4j 12 times as long.
 EXPANSION_HOP = f"""
 UNWIND $ids AS id
-CALL (id) {{
-  MATCH (c:Chunk {{id: id}})-[r:SIMILAR_TO]-(d:Chunk)
-  WHERE r.similarity >= $min_similarity AND d.namespace = $namespace AND c.namespace = d.namespace
-  RETURN collect(d.id) AS target, collect(r.similarity) AS weight
-}}
-RETURN 'S' AS kind, id, target, weight
-UNION ALL
-UNWIND $ids AS id
-CALL (id) {{{_NAMED}
-  RETURN collect(e.id) AS target, collect(m.weight) AS weight
-}}
-RETURN 'E' AS kind, id, target, weight
+MATCH (c:Chunk {{id: id}})-[r:SIMILAR_TO]-(d:Chunk)
+WHERE r.similarity >= $min_similarity AND d.namespace = $namespace AND c.namespace = d.namespace
+RETURN 'S' AS kind, collect(id) AS source, collect(d.id) AS target, collect(r.similarity) AS weight
 UNION ALL
 UNWIND $ids AS id{_NAMED}
-WITH DISTINCT e.id AS id
-CALL (id) {{{_STRONG}
-  RETURN collect(x.id) AS target, collect(r.strength) AS weight
-}}
-RETURN 'R' AS kind, id, target, weight
+RETURN 'E' AS kind, collect(id) AS source, collect(e.id) AS target, collect(m.weight) AS weight
+UNION ALL
+UNWIND $ids AS id{_NAMED}
+WITH DISTINCT e.id AS id{_STRONG}
+RETURN 'R' AS kind, collect(id) AS source, collect(x.id) AS target, collect(r.strength) AS weight
 UNION ALL
 UNWIND $ids AS id{_NAMED}
 WITH DISTINCT e.id AS id{_STRONG}
 WITH DISTINCT x.id AS id
-CALL (id) {{
-  MATCH (x:Entity {{id: id}})-[m:MENTIONED_IN]->(d:Chunk)
-  WHERE d.namespace = $namespace AND x.namespace = d.namespace
-  RETURN collect(d.id) AS target, collect(m.weight) AS weight
-}}
-RETURN 'M' AS kind, id, target, weight
+MATCH (x:Entity {{id: id}})-[m:MENTIONED_IN]->(d:Chunk)
+WHERE d.namespace = $namespace AND x.namespace = d.namespace
+RETURN 'M' AS kind, collect(id) AS source, collect(d.id) AS target, collect(m.weight) AS weight
 """
 
 # Document 2's hop. A frontier row has the entities `ids` and `visited`. Part "names" gives the frontier's own names,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.support.csr import expand_ranges
 
 Ints = NDArray[np.int64]
@@ -23,14 +22,11 @@ class EdgeLists(NamedTuple):
     weights: Floats
 
     @classmethod
-    def make(cls, records: Sequence[Record | None], numbers: Callable[[Iterable[Sequence[str]]], Ints]) -> EdgeLists:
-        """From a record per node (None: it has no such edges); `numbers` are those of lists of targets, end to end."""
-        sizes = [0 if record is None else len(record["target"]) for record in records]
-        known = [record for record in records if record is not None]
-        targets = numbers(record["target"] for record in known)
-        weights = [weight for record in known for weight in record["weight"]]
-        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        return cls(starts, targets, np.array(weights, np.float64))
+    def of_edges(cls, nodes: int, sources: Ints, targets: Ints, weights: Sequence[float]) -> EdgeLists:
+        """From edges (e,) by the numbers of their ends; those of a node stay in their order."""
+        order = np.argsort(sources, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=nodes))])
+        return cls(starts, targets[order], np.array(weights, np.float64)[order])
 
     def above(self, least: float) -> EdgeLists:
         """Those with at least this weight."""

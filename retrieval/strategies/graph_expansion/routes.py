@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.graph_expansion.edge_lists import EdgeLists, Floats, Ints, NodeScratch
+from hopbench.retrieval.support.text_columns import numbered
 from hopbench.retrieval.types import Step
 
 
@@ -86,23 +87,25 @@ class HopEdges:
     @classmethod
     def read(cls, records: Sequence[Record], ids: Sequence[str], index: Index) -> HopEdges:
         """From the records of `cypher.EXPANSION_HOP` for these chunks."""
-        kinds: dict[str, dict[str, Record]] = {kind: {} for kind in "SERM"}
-        for record in records:
-            kinds[record["kind"]][record["id"]] = record
-        ends = [target for kind in "ER" for record in kinds[kind].values() for target in record["target"]]
-        entities = sorted(set(ends))
-        number_of = {entity: number for number, entity in enumerate(entities)}
+        of_kind = {record["kind"]: record for record in records}
+        none: Record = {"source": [], "target": [], "weight": []}
+        similar, named, related, mentions = (of_kind.get(kind, none) for kind in "SERM")
+        chunks = {chunk: number for number, chunk in enumerate(ids)}
+        entities, (named_ends, near, far, mentioned) = numbered(
+            [named["target"], related["source"], related["target"], mentions["source"]]
+        )
 
-        def numbers(lists: Iterable[Sequence[str]]) -> Ints:
-            return np.array([number_of[entity] for each in lists for entity in each], np.int64)
+        def of_chunks(edges: Record, targets: Ints) -> EdgeLists:
+            sources = np.array([chunks[chunk] for chunk in edges["source"]], np.int64)
+            return EdgeLists.of_edges(len(ids), sources, targets, edges["weight"])
 
         return cls(
-            {chunk: number for number, chunk in enumerate(ids)},
+            chunks,
             entities,
-            EdgeLists.make([kinds["S"].get(chunk) for chunk in ids], index.rows),
-            EdgeLists.make([kinds["E"].get(chunk) for chunk in ids], numbers),
-            EdgeLists.make([kinds["R"].get(entity) for entity in entities], numbers),
-            EdgeLists.make([kinds["M"].get(entity) for entity in entities], index.rows),
+            of_chunks(similar, index.rows([similar["target"]])),
+            of_chunks(named, named_ends),
+            EdgeLists.of_edges(len(entities), near, far, related["weight"]),
+            EdgeLists.of_edges(len(entities), mentioned, index.rows([mentions["target"]]), mentions["weight"]),
         )
 
     def above(self, min_similarity: float, min_strength: float) -> HopEdges:

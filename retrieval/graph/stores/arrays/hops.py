@@ -22,15 +22,21 @@ def expansion_hop(
     """`cypher.EXPANSION_HOP`."""
     chunks = graph.nodes[CHUNK].rows(ids)
     similar = at_least(graph, CHUNK, chunks, SIMILAR_TO, min_similarity)
-    yield from _targets(graph, "S", ids, CHUNK, similar)
     mentions = at_least(graph, CHUNK, chunks, MENTIONED_IN)
-    yield from _targets(graph, "E", ids, ENTITY, mentions)
     entities = far_ends(mentions)
     related_ = at_least(graph, ENTITY, entities, RELATED_TO, min_strength)
-    yield from _targets(graph, "R", graph.ids(ENTITY, entities), ENTITY, related_)
     reached = far_ends(related_)
     places = at_least(graph, ENTITY, reached, MENTIONED_IN)
-    yield from _targets(graph, "M", graph.ids(ENTITY, reached), CHUNK, places)
+    names = graph.nodes[ENTITY].ids
+    for kind, far, found, sources in (
+        ("S", CHUNK, similar, [ids[chunk] for chunk in similar.owners.tolist()]),
+        ("E", ENTITY, mentions, [ids[chunk] for chunk in mentions.owners.tolist()]),
+        ("R", ENTITY, related_, TextsOfRows(names, entities[related_.owners])),
+        ("M", CHUNK, places, TextsOfRows(names, reached[places.owners])),
+    ):
+        if len(found.owners):  # who asks numbers the nodes by row: most of their ids nobody reads
+            targets = TextsOfRows(graph.nodes[far].ids, found.around.others.astype(np.int64))
+            yield {"kind": kind, "source": sources, "target": targets, "weight": found.around.weights.tolist()}
 
 
 def entity_neighbours(

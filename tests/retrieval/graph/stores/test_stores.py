@@ -202,8 +202,7 @@ def hop_of(store: GraphStore, ids: Sequence[str], **thresholds: float) -> dict[s
     found: dict[str, list[tuple[str, str, float]]] = {"S": [], "E": [], "R": [], "M": []}
     limits = {"min_similarity": 0.0, "min_strength": 0.0, **thresholds}
     for record in store.read(cypher.EXPANSION_HOP, ids=list(ids), **limits):
-        edges = zip(record["target"], record["weight"], strict=True)
-        found[record["kind"]] += [(record["id"], target, weight) for target, weight in edges]
+        found[record["kind"]] += zip(record["source"], record["target"], record["weight"], strict=True)
     return {kind: sorted(edges) for kind, edges in found.items()}
 
 
