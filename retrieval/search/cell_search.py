@@ -139,12 +139,16 @@ class CellSearch:
         begins = place.searchsorted(np.arange(len(cells) + 1))
         steps = asked.step * self.codes.step
         least = _whole_steps(found.least, steps)
+        # Read once for all cells: what is known better after one of them only spares the next ones some candidates.
+        vectors, floors = asked.codes.take(asking, axis=0), least.take(asking)
+        ends = np.stack([self.starts[cells], self.starts[cells + 1]], axis=1).tolist()
         at, near = [], []
-        for cell, (begin, end) in zip(cells.tolist(), pairwise(begins.tolist()), strict=True):
-            who, part = asking[begin:end], slice(*self.starts[cell : cell + 2].tolist())
-            products = byte_products(self.codes.codes[part], asked.codes.take(who, axis=0))
-            floor = least.take(who)
+        for (first, last), (begin, end) in zip(ends, pairwise(begins.tolist()), strict=True):
+            products = byte_products(self.codes.codes[first:last], vectors[begin:end])
+            floor = floors[begin:end]
             if floor.min() == NOTHING_YET and len(products) >= depth:
+                who = asking[begin:end]
+                floor = least.take(who)
                 fresh = floor == NOTHING_YET
                 new, kth = who[fresh], kth_best(products.T[fresh], depth)
                 found.raise_least(new, kth.astype(np.float32) * steps[new])
