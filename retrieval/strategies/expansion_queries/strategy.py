@@ -119,7 +119,9 @@ class ExpansionQueries(Strategy):
             return Ranking(question, hits, seeds, {"fallback": NO_SEEDS})
         plain = reciprocal_rank([[chunk for chunk, _ in initial]], self.rrf_k)
         graph = reciprocal_rank([[*query_hits]], self.rrf_k)
-        total = {c: plain.get(c, 0.0) + self.graph_weight * graph.get(c, 0.0) for c in {**plain, **graph}}
+        total = dict(plain)
+        for chunk, share in graph.items():
+            total[chunk] = total.get(chunk, 0.0) + self.graph_weight * share
         best = ordered(total)
         best[KEEP:] = [one for one in best[KEEP:] if one[0] in seeds]
 
