@@ -21,11 +21,12 @@ from typing import Any, ClassVar
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored, ordered
 from hopbench.retrieval.strategies.activation.energy import Branch, Exploration
 from hopbench.retrieval.strategies.activation.reading import frontier_row, level
-from hopbench.retrieval.strategies.base import Strategy, param
+from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.support.timing import stage
@@ -161,17 +162,20 @@ class Activation(Strategy):
     ) -> Ranking:
         best = strongest(spreads, batch.index.row_of)
         seeds = [spread.seed.node for spread in spreads]
-        hybrid = dict(initial)
-        hits = []
-        for chunk, score in ordered(self._scores(initial, best)):
+        scored, hybrid = ordered(self._scores(initial, best)), dict(initial)
+        from_graph = sum(chunk in best and chunk not in seeds for chunk, _ in scored)
+        scored[KEEP:] = [one for one in scored[KEEP:] if one[0] in seeds]
+
+        def hit(place: int) -> Hit:
+            chunk, score = scored[place]
             components = {"hybrid": hybrid.get(chunk, 0.0)}
-            branch = best.get(chunk)
-            if branch is not None:
+            if (branch := best.get(chunk)) is not None:
                 components |= {"energy": branch.energy, "depth": branch.depth}
-            reached = branch is not None and chunk not in seeds
-            path = branch.steps() if branch is not None and reached else ()
-            hits.append(Hit(chunk, score, "graph" if reached else "seed", components, path))
-        from_graph = sum(hit.origin == "graph" for hit in hits)
+            if branch is None or chunk in seeds:
+                return Hit(chunk, score, "seed", components)
+            return Hit(chunk, score, "graph", components, branch.steps())
+
+        hits = LazyHits(scored, lambda places: [*map(hit, places)])
         return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads, from_graph))
 
     def _scores(self, initial: Scored, best: Mapping[str, Branch]) -> dict[str, float]:
