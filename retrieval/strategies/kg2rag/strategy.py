@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.hits import LazyHits
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.search.fusion import Scored, ordered, rank_shares
@@ -143,24 +144,27 @@ class KG2RAG(Strategy):
         order = sorted(range(len(trees)), key=lambda number: (-scores[number], number))
         arranged, tree_of, whole = self._arranged([trees[number] for number in order], expansion.weights)
         fused = rank_shares([ids[row] for row in arranged], [chunk for chunk, _ in initial], self.initial_weight)
-        hits = []
-        for chunk, score in ordered(fused)[:KEEP]:
-            row = batch.index.row_of[chunk]
-            components: dict[str, float] = {}
-            if row in tree_of:
-                rank = tree_of[row]
-                components = {"weight": expansion.weights[row], "tree": rank, "relevance": scores[order[rank - 1]]}
-            path = path_to(row, expansion, graph, triples, batch.index) if row in tree_of else ()
-            hits.append(Hit(chunk, score, "graph" if path else "seed", components, path))
+        best = ordered(fused)[:KEEP]
+        rows = [batch.index.row_of[chunk] for chunk, _ in best]
+
+        def hit(place: int) -> Hit:
+            row = rows[place]
+            if row not in tree_of:
+                return Hit(*best[place], "seed")
+            rank = tree_of[row]
+            components = {"weight": expansion.weights[row], "tree": rank, "relevance": scores[order[rank - 1]]}
+            path = path_to(row, expansion, graph, triples, batch.index)
+            return Hit(*best[place], "graph" if path else "seed", components, path)
+
         notes: dict[str, Any] = {
             "trees": len(trees),
             "whole_trees": whole,
             "tree_sizes": [len(trees[number].chunks) for number in order],
             "expanded": len(expansion.chunks),
             "filtered_out": len(expansion.weights) - len(tree_of),
-            "kept": sum(hit.origin == "graph" for hit in hits),
+            "kept": sum(row in tree_of and row in expansion.chunks for row in rows),
         }
-        return Ranking(question, hits, seeds, notes)
+        return Ranking(question, LazyHits(best, lambda places: [*map(hit, places)]), seeds, notes)
 
     def _arranged(self, trees: Sequence[Tree], weights: Mapping[int, float]) -> tuple[list[int], dict[int, int], int]:
         """Chunks in reading order, the rank of each chunk's tree (from 1), and how many trees are read whole.
