@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import overload
+from typing import Self, overload
 
 from hopbench.retrieval.types import Hit
 
@@ -20,6 +20,15 @@ class LazyHits(Sequence[Hit]):
     def __init__(self, scored: Sequence[tuple[str, float]], make: Callable[[range], Sequence[Hit]]) -> None:
         self.scored, self._make = scored, make
         self._made = {0: make(range(len(scored))[:DETAILED])}
+
+    @classmethod
+    def one_by_one(cls, scored: Sequence[tuple[str, float]], make: Callable[[int], Hit]) -> Self:
+        """Hits where `make` makes the one at a place."""
+        return cls(scored, lambda places: [*map(make, places)])
+
+    def some(self, places: Sequence[int]) -> LazyHits:
+        """Those at some places, in their order; no other is made for them than those that share a block with one."""
+        return self.one_by_one([self.scored[place] for place in places], lambda number: self[places[number]])
 
     def __len__(self) -> int:
         return len(self.scored)

@@ -139,7 +139,7 @@ class CellSearch:
         begins = place.searchsorted(np.arange(len(cells) + 1))
         steps = asked.step * self.codes.step
         least = _whole_steps(found.least, steps)
-        # Read once for all cells: what is known better after one of them only spares the next ones some candidates.
+        # Gathered once for all cells: a floor that rises meanwhile would only have kept some candidates out.
         vectors, floors = asked.codes.take(asking, axis=0), least.take(asking)
         ends = np.stack([self.starts[cells], self.starts[cells + 1]], axis=1).tolist()
         at, near = [], []

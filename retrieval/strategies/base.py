@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hopbench.retrieval.fitted import FittedOn
-from hopbench.retrieval.hits import LazyHits
+from hopbench.retrieval.hits import LazyHits, scored
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.parameters import Bounds, Parameters, param
@@ -134,7 +134,8 @@ class Strategy(Parameters, ABC):
             hits = ranking.hits if isinstance(ranking.hits, LazyHits) else list(ranking.hits)
             if len(hits) > KEEP:
                 seeds = set(ranking.seeds)
-                hits = [*hits[:KEEP], *(hit for hit in hits[KEEP:] if hit.chunk_id in seeds)]
+                kept = [place for place, (chunk, _) in enumerate(scored(hits)) if place < KEEP or chunk in seeds]
+                hits = hits.some(kept) if isinstance(hits, LazyHits) else [hits[place] for place in kept]
             if self.fill and len(hits) < FILL_TO:
                 hits = _filled(hits, self.initial(batch)[number])
             ranking.hits = _sourced(hits, batch.index.sources)

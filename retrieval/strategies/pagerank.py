@@ -217,7 +217,7 @@ class PageRank(Strategy):
         }
         if isinstance(mass, SparseMass):
             notes["lost"] = round(mass.lost, DECIMALS)
-        hits = LazyHits(list(zip(chunks, scores, strict=True)), lambda places: [*map(hit, places)])
+        hits = LazyHits.one_by_one(list(zip(chunks, scores, strict=True)), hit)
         return Ranking(batch.questions[q].id, hits, seeds, notes)
 
 

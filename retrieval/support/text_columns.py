@@ -119,15 +119,14 @@ class TextsOfRows(Sequence[str]):
 
 def numbered(lists: Sequence[Sequence[str]]) -> tuple[list[str], list[NDArray[np.int64]]]:
     """The texts in the lists, each once, sorted, and for each list the numbers of its texts among them."""
-    own = [each for each in lists if isinstance(each, TextsOfRows)]
-    if not own or len(own) < len(lists) or any(each.texts is not own[0].texts for each in own):
-        known = sorted(set().union(*lists))
-        number_of = {text: number for number, text in enumerate(known)}
-        return known, [np.array([number_of[text] for text in each], np.int64) for each in lists]
-    # Of rows of one column each is read once, however many lists it is in.
-    rows = distinct(np.concatenate([each.rows for each in own]))
-    known, [numbers] = numbered([own[0].texts.many(rows)])
-    return known, [numbers[rows.searchsorted(each.rows)] for each in own]
+    of_rows = [each for each in lists if isinstance(each, TextsOfRows)]
+    if of_rows and len(of_rows) == len(lists) and len({each.texts for each in of_rows}) == 1:
+        rows = distinct(np.concatenate([each.rows for each in of_rows]))
+        known, [numbers] = numbered([of_rows[0].texts.many(rows)])  # each row is read once, whatever lists it is in
+        return known, [numbers[rows.searchsorted(each.rows)] for each in of_rows]
+    known = sorted(set().union(*lists))
+    number_of = {text: number for number, text in enumerate(known)}
+    return known, [np.array([number_of[text] for text in each], np.int64) for each in lists]
 
 
 class TextsWriter:

@@ -26,7 +26,7 @@ from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored, ordered
 from hopbench.retrieval.strategies.activation.energy import Branch, Exploration
 from hopbench.retrieval.strategies.activation.reading import frontier_row, level
-from hopbench.retrieval.strategies.base import KEEP, Strategy, param
+from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.support.timing import stage
@@ -164,7 +164,6 @@ class Activation(Strategy):
         seeds = [spread.seed.node for spread in spreads]
         scored, hybrid = ordered(self._scores(initial, best)), dict(initial)
         from_graph = sum(chunk in best and chunk not in seeds for chunk, _ in scored)
-        scored[KEEP:] = [one for one in scored[KEEP:] if one[0] in seeds]
 
         def hit(place: int) -> Hit:
             chunk, score = scored[place]
@@ -175,7 +174,7 @@ class Activation(Strategy):
                 return Hit(chunk, score, "seed", components)
             return Hit(chunk, score, "graph", components, branch.steps())
 
-        hits = LazyHits(scored, lambda places: [*map(hit, places)])
+        hits = LazyHits.one_by_one(scored, hit)
         return Ranking(batch.questions[q].id, hits, seeds, _notes(tags, spreads, from_graph))
 
     def _scores(self, initial: Scored, best: Mapping[str, Branch]) -> dict[str, float]:

@@ -123,7 +123,6 @@ class ExpansionQueries(Strategy):
         for chunk, share in graph.items():
             total[chunk] = total.get(chunk, 0.0) + self.graph_weight * share
         best = ordered(total)
-        best[KEEP:] = [one for one in best[KEEP:] if one[0] in seeds]
 
         def hit(place: int) -> Hit:
             chunk, score = best[place]
@@ -134,7 +133,7 @@ class ExpansionQueries(Strategy):
             return Hit(chunk, score, "graph", components, _steps(query_hit, chunk))
 
         kept = sum(chunk in query_hits for chunk, _ in best[:KEEP])
-        return Ranking(question, LazyHits(best, lambda places: [*map(hit, places)]), seeds, {"kept": kept})
+        return Ranking(question, LazyHits.one_by_one(best, hit), seeds, {"kept": kept})
 
 
 def _notes(

@@ -84,7 +84,7 @@ class Found:
             return Hit(*best[place], "graph" if self.led[place] else "seed", contributions(place), path)
 
         notes = {"entities": [names[entity] for entity in self.entities], **self.notes}
-        hits = LazyHits(best, lambda places: [*map(hit, places)])
+        hits = LazyHits.one_by_one(best, hit)
         return Ranking(self.question.id, hits, seeds, notes)
 
 

@@ -154,7 +154,7 @@ class KG2RAG(Strategy):
             rank = tree_of[row]
             components = {"weight": expansion.weights[row], "tree": rank, "relevance": scores[order[rank - 1]]}
             path = path_to(row, expansion, graph, triples, batch.index)
-            return Hit(*best[place], "graph" if path else "seed", components, path)
+            return Hit(*best[place], "graph" if row in expansion.chunks else "seed", components, path)
 
         notes: dict[str, Any] = {
             "trees": len(trees),
@@ -164,7 +164,7 @@ class KG2RAG(Strategy):
             "filtered_out": len(expansion.weights) - len(tree_of),
             "kept": sum(row in tree_of and row in expansion.chunks for row in rows),
         }
-        return Ranking(question, LazyHits(best, lambda places: [*map(hit, places)]), seeds, notes)
+        return Ranking(question, LazyHits.one_by_one(best, hit), seeds, notes)
 
     def _arranged(self, trees: Sequence[Tree], weights: Mapping[int, float]) -> tuple[list[int], dict[int, int], int]:
         """Chunks in reading order, the rank of each chunk's tree (from 1), and how many trees are read whole.

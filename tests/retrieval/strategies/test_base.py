@@ -12,11 +12,12 @@ import pytest
 from tests.support.graphs import WORLD, built_index, plan_of
 
 from hopbench.retrieval.graph.schema import SIMILAR_TO
+from hopbench.retrieval.hits import DETAILED, LazyHits, scored
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies import base
-from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.base import KEEP, Strategy
 from hopbench.retrieval.strategies.registry import make, registry
-from hopbench.retrieval.types import Counters, Hit, Question
+from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 
 def test_the_example_of_a_subclass_works(tmp_path: Path) -> None:
@@ -47,6 +48,28 @@ def test_hits_of_any_iterable_are_a_list_afterwards(kind: Callable[[list[Hit]], 
 
     assert isinstance(ranking.hits, list)
     assert expected == ranking.hits
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_the_best_hits_and_all_seeds_are_kept_and_none_is_made_for_that(lazy: bool, tmp_path: Path) -> None:
+    batch = Batch(built_index(plan_of(WORLD), tmp_path), [Question("q1", "Where was Tim Burton born?")])
+    best, made = [(f"c{place}", 1.0 - place / 1000) for place in range(KEEP + 30)], list[int]()
+
+    def hit(place: int) -> Hit:
+        made.append(place)
+        return Hit(*best[place], components={"place": place})
+
+    hits = LazyHits.one_by_one(best, hit) if lazy else [*map(hit, range(len(best)))]
+    seeds = ["c3", f"c{KEEP + 7}", "not found"]
+    plain = replace(make("vector"), fill=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(plain), "search", lambda *_: [Ranking("q1", hits, seeds)])
+        (ranking,) = plain.rank(batch, Counters())
+
+    assert made == [*range(DETAILED if lazy else len(best))]
+    kept = [*range(KEEP), KEEP + 7]
+    assert [best[place] for place in kept] == list(scored(ranking.hits))
+    assert kept == [found.components["place"] for found in ranking.hits]
 
 
 @pytest.mark.parametrize(
