@@ -49,7 +49,7 @@ def _opened(file: Any) -> PdfReader:
 
 
 def _read(reader: PdfReader) -> Document:
-    bookmarks = _bookmarks(reader)
+    bookmarks, remarks = _bookmarks(reader)
     sections: list[Section] = []
     without: list[int] = []
     damaged: list[int] = []
@@ -58,6 +58,8 @@ def _read(reader: PdfReader) -> Document:
         headings = bookmarks.get(index, headings)
         try:
             text = reader.pages[index].extract_text()
+        except MemoryError:
+            raise
         except Exception:  # one damaged page among good ones
             damaged.append(index + 1)
             continue
@@ -67,7 +69,8 @@ def _read(reader: PdfReader) -> Document:
             sections.append(Section(headings, _paragraphs(text), index + 1))
     if not sections:
         raise UnreadableError(f"has no text on any of its {len(reader.pages)} pages: if they are images, {OCR}")
-    return Document(_title(reader), sections, (*_remark(damaged, "damaged"), *_remark(without, "without text")))
+    remarks = (*remarks, *_remark(damaged, "damaged"), *_remark(without, "without text"))
+    return Document(_title(reader), sections, remarks)
 
 
 def _remark(pages: list[int], what: str) -> tuple[str, ...]:
@@ -88,13 +91,15 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 def _title(reader: PdfReader) -> str:
     try:
         title = reader.metadata.title if reader.metadata else None
+    except MemoryError:
+        raise
     except Exception:  # damaged metadata beside good pages
         return ""
     return " ".join(_SURROGATE.sub(" ", title).split()) if isinstance(title, str) else ""
 
 
-def _bookmarks(reader: PdfReader) -> Mapping[int, tuple[str, ...]]:
-    """Page index → the path of the last bookmark that points to the page; none where the outline is damaged."""
+def _bookmarks(reader: PdfReader) -> tuple[Mapping[int, tuple[str, ...]], tuple[str, ...]]:
+    """Page index → the path of the last bookmark that points to the page; none, and a remark, for a damaged outline."""
     found: dict[int, tuple[str, ...]] = {}
 
     def walk(entries: Any, path: tuple[str, ...]) -> None:
@@ -111,6 +116,8 @@ def _bookmarks(reader: PdfReader) -> Mapping[int, tuple[str, ...]]:
 
     try:
         walk(reader.outline, ())
+    except MemoryError:
+        raise
     except Exception:  # also RecursionError, for one that contains itself
-        return {}
-    return found
+        return {}, ("its outline is damaged, so no passage is named by a bookmark: export or download it again",)
+    return found, ()

@@ -18,6 +18,7 @@ from hopbench.eval.benchmarks.documents.document import Document, Section
 from hopbench.eval.benchmarks.documents.html import read_html
 from hopbench.eval.benchmarks.documents.markdown import NESTING_LIMIT, PARAGRAPH_LIMIT, read_markdown
 from hopbench.eval.benchmarks.documents.passages import CHARACTERS, PASSAGE_TOKENS, WORD_LIMIT, passages_of
+from hopbench.eval.benchmarks.documents.pdf import read_pdf
 from hopbench.eval.benchmarks.fields import ID_LIMIT
 from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.support.errors import InputError
@@ -301,6 +302,33 @@ def test_bookmarks_name_the_pages_of_a_pdf(tmp_path: Path) -> None:
     passages = read_documents(tmp_path).passages
     assert ["First (a)", "First (a)", "Third (a)"] == [passage.title for passage in passages]
     assert "evidence" == passages[2].text
+
+
+def raising(error: type[BaseException]) -> Callable[..., None]:
+    def work(*_: object) -> None:
+        raise error
+
+    return work
+
+
+def test_a_damaged_outline_is_told_and_the_pages_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf(["one", "two"], bookmarks=[("First", 0)]))
+    monkeypatch.setattr("pypdf.PdfReader.outline", property(raising(RecursionError)))
+
+    documents = read_documents(tmp_path)
+
+    assert ["one", "two"] == [passage.text for passage in documents.passages]
+    assert ["a", "a"] == [passage.title for passage in documents.passages]
+    assert any(warning.startswith("a.pdf: its outline is damaged") for warning in documents.warnings)
+
+
+@pytest.mark.parametrize("at", ["pypdf.PageObject.extract_text", "pypdf.PdfReader.outline", "pypdf.PdfReader.metadata"])
+def test_no_file_is_called_damaged_where_memory_ends(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf(["one"]))
+    fails = raising(MemoryError)
+    monkeypatch.setattr(at, fails if at.endswith("text") else property(fails))
+    with pytest.raises(MemoryError):
+        read_pdf(tmp_path / "a.pdf")
 
 
 def test_a_card_among_documents_gives_the_role(folder: Path) -> None:
