@@ -68,7 +68,7 @@ def exact_cosines(
     cosines = np.empty(len(first))
     for begin in range(0, len(first), PAIRS):
         part = slice(begin, begin + PAIRS)
-        pairs = vectors[first[part]].astype(np.float64), others[second[part]].astype(np.float64)
+        pairs = (one.take(rows[part], axis=0).astype(np.float64) for one, rows in ((vectors, first), (others, second)))
         cosines[part] = np.einsum("ij,ij->i", *pairs)
     return cosines.round(DECIMALS)
 

@@ -91,7 +91,7 @@ def rare(facts: ChunkFacts) -> Floats:
     """1/df of the rarest question word in the chunk, 0 without any."""
     inverse = 1.0 / np.maximum(facts.questions.frequency, 1)
     parts = in_parts(*facts.covered.shape)
-    best = [np.max(facts.covered[part] * inverse[facts.of[part]], axis=1, initial=0.0) for part in parts]
+    best = [np.max(facts.covered[part] * inverse.take(facts.of[part], axis=0), axis=1, initial=0.0) for part in parts]
     return np.concatenate([np.zeros(0), *best])
 
 
@@ -115,10 +115,13 @@ def pair(facts: ChunkFacts) -> Floats:
         if not len(first):
             continue
         rarity = 1.0 / np.maximum(together[first, second], 1.0)
+        rarest = (-rarity).argsort(kind="stable")  # so that the first pair that a chunk has is its best
+        first, second, rarity = first[rarest], second[rarest], rarity[rarest]
         covered = facts.covered[rows]
         for part in in_parts(len(covered), len(first)):
-            both = covered[part][:, first] & covered[part][:, second]
-            best[rows][part] = np.max(both * rarity, axis=1, initial=0.0)
+            both = covered[part].take(first, axis=1) & covered[part].take(second, axis=1)
+            found = both.argmax(axis=1)
+            best[rows][part] = np.where(both[np.arange(len(both)), found], rarity[found], 0.0)
     return best
 
 

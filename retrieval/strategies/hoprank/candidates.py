@@ -60,7 +60,7 @@ class Candidates:
     def features(self, keys: NDArray[Any]) -> Floats:
         """Base features of chunks, (k, 12)."""
         rows = self.rows(keys)
-        return self.base[rows]
+        return self.base.take(rows, axis=0)
 
     def _facts(self, keys: Numbers) -> ChunkFacts:
         words, questions, pool, vectors = self.corpus.words, self.questions, self.pool, self.corpus.vectors

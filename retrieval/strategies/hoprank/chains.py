@@ -47,8 +47,8 @@ def _best(question: ReadQuestion, close: Floats, link: Floats, sure: Floats) -> 
     """The best chains of the candidates of one list, (k,) both, whose links with partners are (k, p)."""
     one, other = _two_of(len(sure))
     links = link.T.copy()  # with pairs as rows, which are copied faster than columns
-    linked = question.together(np.maximum(close[one], close[other]), close)
-    linked *= np.maximum(links[one], links[other])
+    linked = question.together(np.maximum(close.take(one, axis=0), close.take(other, axis=0)), close)
+    linked *= np.maximum(links.take(one, axis=0), links.take(other, axis=0))
     onward, both = np.maximum(link[one, other], link[other, one]), sure[one] * sure[other]
     return (linked * onward[:, None]).max(axis=0, initial=0.0), (linked * both[:, None]).max(axis=0, initial=0.0)
 

@@ -87,11 +87,11 @@ def _near(questions: Questions, read: ListedWords, alike: NDArray[np.float32]) -
     words that are read are `alike` (m, w).
     """
     near = distinct(np.flatnonzero(alike >= LEAST) // alike.shape[1])
-    values = (np.rint(alike[near] * STEPS) / STEPS).astype(np.float64)
+    values = (np.rint(alike.take(near, axis=0) * STEPS) / STEPS).astype(np.float64)
     values[values < LEAST] = 0.0
     row = np.full(len(alike), UNKNOWN, np.int32)
     row[near] = np.arange(len(near))
-    same = read.distinct[near, None] == questions.numbers[read.asked[near]]
+    same = read.distinct[near, None] == questions.numbers.take(read.asked[near], axis=0)
     return row[read.word], np.minimum(np.maximum(values, same), 1.0)
 
 

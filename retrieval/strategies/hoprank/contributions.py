@@ -56,7 +56,7 @@ class Scores:
     def only(self, best: Numbers) -> Scores:
         """Those of some chunks in their order, without what is known of the others."""
         chunks, rows = self.chunks[best], self.rows[best]
-        last = Ranked(chunks, self.last.features[rows], self.last.weights)
+        last = Ranked(chunks, self.last.features.take(rows, axis=0), self.last.weights)
         return replace(self, chunks=chunks, rows=np.arange(len(best)), values=self.values[best], last=last)
 
     @cached_property
@@ -118,9 +118,13 @@ class _Blocks:
     """The contributions to all hits of a ranking, a block of them at a time."""
 
     def __init__(self, scores: Scores) -> None:
-        self.names = scores.names
         self._scores = scores
         self._known: dict[int, Floats] = {}
+
+    @property
+    def names(self) -> Mapping[str, int]:
+        """The columns of a row by name."""
+        return self._scores.names
 
     def row(self, place: int) -> Floats:
         """The contributions to the hit at this place."""

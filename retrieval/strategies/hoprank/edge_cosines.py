@@ -21,7 +21,7 @@ def edge_cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
     (anchors, anchor), (targets, target) = edges.anchors, edges.targets
     starts, ends = (parts_of(keys // chunks, count) for keys in (anchors, targets))
     found = [
-        _of_one_question(vectors[anchors[of] % chunks], vectors[targets[to] % chunks], question)
+        _of_one_question(*(vectors.take(keys % chunks, axis=0) for keys in (anchors[of], targets[to])), question)
         for of, to, question in zip(starts, ends, candidates.vectors, strict=True)
     ]
     # One matrix of anchors and targets after the other: where each edge's cell is.

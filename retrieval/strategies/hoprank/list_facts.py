@@ -96,7 +96,7 @@ class ListFacts:
     @cached_property
     def close(self) -> Floats:
         """How close each that is read comes to the question's words, (n, r, w)."""
-        return self.reading.closeness.chunk[self.places]
+        return self.reading.closeness.chunk.take(self.places, axis=0)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -190,7 +190,7 @@ def _along(values: NDArray[Any], order: Numbers) -> NDArray[Any]:
     """Values of lists (n, k, …) in an order of each, (n, r)."""
     (*lists, size), each = values.shape[: order.ndim], values.shape[order.ndim :]
     rows = values.reshape(math.prod(lists) * size, *each)  # -1 cannot be told where there are no words
-    return np.asarray(rows[_begins(order, size) + order])
+    return np.asarray(rows.take(_begins(order, size) + order, axis=0))
 
 
 def _both_ways(values: Floats, order: Numbers) -> Floats:

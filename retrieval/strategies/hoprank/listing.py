@@ -52,8 +52,8 @@ def _side_by_side(candidates: Candidates, of: Numbers, each: Sequence[Mapping[st
     return ListFacts(
         **columns,
         of=of,
-        base=candidates.base[rows],
-        covers=candidates.covered[rows],
+        base=candidates.base.take(rows, axis=0),
+        covers=candidates.covered.take(rows, axis=0),
         own=corpus.mentions.own[chunks],
         cosine=(vectors @ candidates.vectors[of, :, None].astype(np.float64))[..., 0].round(COSINE_DECIMALS),
         alike=(vectors @ vectors.swapaxes(1, 2)).round(COSINE_DECIMALS),

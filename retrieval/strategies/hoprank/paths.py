@@ -111,7 +111,7 @@ class EdgeTable:
             self.features = np.concatenate([self.features, values])
         chosen = np.flatnonzero(Lookup.marks(np.sort(anchors))[self.edges.anchor])
         chosen = chosen[(self.edges.anchor[chosen] // self._candidates.corpus.chunks).argsort(kind="stable")]
-        return self.edges.where(chosen), self.features[chosen]
+        return self.edges.where(chosen), self.features.take(chosen, axis=0)
 
     def _read(self, anchors: Numbers) -> tuple[Edges, Floats]:
         candidates, corpus = self._candidates, self._candidates.corpus
@@ -163,7 +163,7 @@ def follow(
     logits = np.zeros(len(edges))
     for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
-        logits[chosen] = models[kind].logit(features[chosen])
+        logits[chosen] = models[kind].logit(features.take(chosen, axis=0))
     (leaving, anchor), (led_to, place) = edges.anchors, edges.targets
     before = Lookup.of(starting, surely)[leaving][anchor]
     probability = sigmoid(logits)

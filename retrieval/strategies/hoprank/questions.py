@@ -135,7 +135,11 @@ class Questions(Sequence[ReadQuestion]):
         lengths = end - begin
         stops = lengths.cumsum()
         read = numbers[np.arange(lengths.sum()) + (end - stops).repeat(lengths)]
-        place = (read & mask[of].repeat(lengths)) + first[of].repeat(lengths)
+        place = np.empty(len(read), np.int64)
+        begins = np.flatnonzero(np.diff(of, prepend=-1)).tolist()
+        for one, rest in pairwise([*begins, len(of)]):  # ranges of the same question side by side: there are few such
+            words = slice(int(stops[one] - lengths[one]), int(stops[rest - 1]))
+            place[words] = (read[words] & mask[of[one]]) + first[of[one]]
         hit = np.flatnonzero(which[place] != UNKNOWN)  # few, so that only these need be compared
         hit = hit[known[place[hit]] == read[hit]]
         inside[stops.searchsorted(hit, "right"), which[place[hit]]] = True
@@ -150,7 +154,7 @@ def of_some_words(lengths: Numbers) -> Iterator[slice]:
 def products(rows: Flags | Floats, others: Floats, of: Numbers) -> Floats:
     """The products of rows (k, w) with those `of` others (q, w), (k,): sums of shares, exact in any order."""
     parts = in_parts(*rows.shape)
-    found = [np.einsum("ij,ij->i", rows[part], others[of[part]]) for part in parts]
+    found = [np.einsum("ij,ij->i", rows[part], others.take(of[part], axis=0)) for part in parts]
     return np.concatenate([np.zeros(0), *found])
 
 

@@ -95,7 +95,9 @@ class SentenceLinks:
         titled, sentence = np.divmod(cells, sentences)
         together = np.zeros(len(cells))
         for part in in_parts(len(cells), closeness.chunk.shape[1]):
-            close = np.maximum(closeness.chunk[titled[part]], words.with_title[sentence[part]])
+            close = np.maximum(
+                closeness.chunk.take(titled[part], axis=0), words.with_title.take(sentence[part], axis=0)
+            )
             together[part] = questions.share(close, read.of_sentence[sentence[part]])
         share, new = (_sums(cell, values[of[order]], len(cells)) for values in (titles.share, titles.new))
         return cls(titled, read.chunk[sentence], share, new, words.told[sentence], together)
@@ -142,7 +144,7 @@ class LinkingWords:
         """Those of the chunks of so many lists, of so many each."""
         read = closeness.read
         inside = read.having(read.in_title)
-        with_title = np.maximum(closeness.sentence, closeness.sentence[read.first[:-1]][read.chunk])
+        with_title = np.maximum(closeness.sentence, closeness.sentence.take(read.first[read.chunk], axis=0))
         return cls(
             shape,
             _titles(corpus, questions, read, inside),
