@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ _BLANK = re.compile(r"\n[ \t]*\n")
 _NO_WORDS = re.compile(r"[^\w]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 OCR = "run OCR over it first, such as `ocrmypdf IN OUT`"
+AGAIN = "export or download it again"
 
 
 def read_pdf(path: Path) -> Document:
@@ -35,8 +36,11 @@ def read_pdf(path: Path) -> Document:
     except (UnreadableError, OSError, MemoryError):
         raise
     except Exception as error:  # a damaged file leads pypdf to whatever Python can raise
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise UnreadableError(f"is damaged, or no PDF ({reason}): export or download it again") from error
+        raise UnreadableError(f"is damaged, or no PDF ({_reason(error)}): {AGAIN}") from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:120] or type(error).__name__
 
 
 def _opened(file: Any) -> PdfReader:
@@ -49,10 +53,11 @@ def _opened(file: Any) -> PdfReader:
 
 
 def _read(reader: PdfReader) -> Document:
-    bookmarks, remarks = _bookmarks(reader)
+    title, untitled = _title(reader)
+    bookmarks, unmarked = _bookmarks(reader)
     sections: list[Section] = []
     without: list[int] = []
-    damaged: list[int] = []
+    damaged: dict[int, str] = {}
     headings: tuple[str, ...] = ()
     for index in range(len(reader.pages)):
         headings = bookmarks.get(index, headings)
@@ -60,25 +65,36 @@ def _read(reader: PdfReader) -> Document:
             text = reader.pages[index].extract_text()
         except MemoryError:
             raise
-        except Exception:  # one damaged page among good ones
-            damaged.append(index + 1)
+        except Exception as error:  # one damaged page among good ones
+            damaged[index + 1] = _reason(error)
             continue
         if _NO_WORDS.fullmatch(text):
             without.append(index + 1)
         else:
             sections.append(Section(headings, _paragraphs(text), index + 1))
+    left_out = (*_left_out(damaged, _damage(damaged), AGAIN), *_left_out(without, "without text", OCR))
     if not sections:
-        raise UnreadableError(f"has no text on any of its {len(reader.pages)} pages: if they are images, {OCR}")
-    remarks = (*remarks, *_remark(damaged, "damaged"), *_remark(without, "without text"))
-    return Document(_title(reader), sections, remarks)
+        raise UnreadableError(_nothing(len(reader.pages), damaged))
+    return Document(title, sections, (*untitled, *unmarked, *left_out))
 
 
-def _remark(pages: list[int], what: str) -> tuple[str, ...]:
+def _left_out(pages: Collection[int], what: str, remedy: str) -> tuple[str, ...]:
     if not pages:
         return ()
-    named = ", ".join(map(str, pages[:5])) + (", …" if len(pages) > 5 else "")
-    remedy = OCR if what == "without text" else "export or download it again"
+    named = ", ".join(map(str, list(pages)[:5])) + (", …" if len(pages) > 5 else "")
     return (f"{len(pages)} of its pages are {what} and left out ({named}): if they matter, {remedy}",)
+
+
+def _damage(damaged: Mapping[int, str]) -> str:
+    return f"damaged ({next(iter(damaged.values()))})" if damaged else ""
+
+
+def _nothing(pages: int, damaged: Mapping[int, str]) -> str:
+    """What is said of a PDF none of whose pages gives text."""
+    if not damaged:
+        return f"has no text on any of its {pages} pages: if they are images, {OCR}"
+    rest = "" if len(damaged) == pages else ", and no text on the others"
+    return f"has {len(damaged)} of its {pages} pages {_damage(damaged)}{rest}: {AGAIN}"
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
@@ -88,14 +104,15 @@ def _paragraphs(text: str) -> tuple[str, ...]:
     return tuple(filter(None, whole))
 
 
-def _title(reader: PdfReader) -> str:
+def _title(reader: PdfReader) -> tuple[str, tuple[str, ...]]:
+    """The title of the metadata, and a remark where these are damaged; empty without one."""
     try:
         title = reader.metadata.title if reader.metadata else None
     except MemoryError:
         raise
-    except Exception:  # damaged metadata beside good pages
-        return ""
-    return " ".join(_SURROGATE.sub(" ", title).split()) if isinstance(title, str) else ""
+    except Exception as error:  # damaged metadata beside good pages
+        return "", (f"its metadata are damaged ({_reason(error)}), so its title is the file's name: {AGAIN}",)
+    return (" ".join(_SURROGATE.sub(" ", title).split()) if isinstance(title, str) else ""), ()
 
 
 def _bookmarks(reader: PdfReader) -> tuple[Mapping[int, tuple[str, ...]], tuple[str, ...]]:
@@ -119,5 +136,5 @@ def _bookmarks(reader: PdfReader) -> tuple[Mapping[int, tuple[str, ...]], tuple[
     except MemoryError:
         raise
     except Exception:  # also RecursionError, for one that contains itself
-        return {}, ("its outline is damaged, so no passage is named by a bookmark: export or download it again",)
+        return {}, (f"its outline is damaged, so no passage is named by a bookmark: {AGAIN}",)
     return found, ()

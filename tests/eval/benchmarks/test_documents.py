@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pypdf import PageObject
 from tests.support.documents import QUESTIONS, pdf, write_documents, write_questions
 
 from hopbench.eval.benchmarks import load_benchmark
@@ -320,6 +321,46 @@ def test_a_damaged_outline_is_told_and_the_pages_are_read(tmp_path: Path, monkey
     assert ["one", "two"] == [passage.text for passage in documents.passages]
     assert ["a", "a"] == [passage.title for passage in documents.passages]
     assert any(warning.startswith("a.pdf: its outline is damaged") for warning in documents.warnings)
+
+
+def test_damaged_metadata_are_told_and_the_title_is_the_file_s_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf(["one"]))
+    monkeypatch.setattr("pypdf.PdfReader.metadata", property(raising(KeyError)))
+
+    documents = read_documents(tmp_path)
+
+    assert [("a", "one")] == [(passage.title, passage.text) for passage in documents.passages]
+    assert any(warning.startswith("a.pdf: its metadata are damaged (KeyError)") for warning in documents.warnings)
+
+
+@pytest.mark.parametrize(
+    ("pages", "bad", "said"),
+    [
+        (
+            ["one", "two"],
+            {0},
+            r"a\.pdf: 1 of its pages are damaged \(bad stream 1\) and left out \(1\): if they",
+        ),
+        (["one", "two"], {0, 1}, r"a\.pdf has 2 of its 2 pages damaged \(bad stream 1\): export or download it again"),
+        (["one", ""], {0}, r"a\.pdf has 1 of its 2 pages damaged \(bad stream 1\), and no text on the others: export"),
+    ],
+)
+def test_damaged_pages_are_told_with_the_reason(
+    pages: list[str], bad: set[int], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf(pages))
+    (tmp_path / "b.txt").write_text("Other text.")
+    extract = PageObject.extract_text
+
+    def text_of(page: PageObject) -> str:
+        if page.page_number in bad:
+            raise ValueError(f"bad stream {(page.page_number or 0) + 1}")
+        return extract(page)
+
+    monkeypatch.setattr("pypdf.PageObject.extract_text", text_of)
+    assert any(re.search(said, warning) for warning in read_documents(tmp_path).warnings)
 
 
 @pytest.mark.parametrize("at", ["pypdf.PageObject.extract_text", "pypdf.PdfReader.outline", "pypdf.PdfReader.metadata"])
