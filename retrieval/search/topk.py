@@ -68,8 +68,8 @@ def exact_cosines(
     cosines = np.empty(len(first))
     for begin in range(0, len(first), PAIRS):
         part = slice(begin, begin + PAIRS)
-        pairs = (one.take(rows[part], axis=0).astype(np.float64) for one, rows in ((vectors, first), (others, second)))
-        cosines[part] = np.einsum("ij,ij->i", *pairs)
+        pairs = vectors.take(first[part], axis=0), others.take(second[part], axis=0)
+        cosines[part] = np.einsum("ij,ij->i", *(one.astype(np.float64) for one in pairs))
     return cosines.round(DECIMALS)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopbench.eval.benchmarks.documents.document import Document, Section, UnreadableError
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
+
+T = TypeVar("T")
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[^\W\d_A-Z])")  # "evi-\ndence"; "Anglo-\nSaxon" keeps its hyphen
 _BLANK = re.compile(r"\n[ \t]*\n")
@@ -53,48 +55,52 @@ def _opened(file: Any) -> PdfReader:
 
 
 def _read(reader: PdfReader) -> Document:
-    title, untitled = _title(reader)
-    bookmarks, unmarked = _bookmarks(reader)
+    title, untitled = _tried(lambda: reader.metadata.title if reader.metadata else None)
+    bookmarks, unmarked = _tried(lambda: _bookmarks(reader))
     sections: list[Section] = []
     without: list[int] = []
     damaged: dict[int, str] = {}
     headings: tuple[str, ...] = ()
-    for index in range(len(reader.pages)):
-        headings = bookmarks.get(index, headings)
-        try:
-            text = reader.pages[index].extract_text()
-        except MemoryError:
-            raise
-        except Exception as error:  # one damaged page among good ones
-            damaged[index + 1] = _reason(error)
-            continue
-        if _NO_WORDS.fullmatch(text):
+    pages = len(reader.pages)
+    for index in range(pages):
+        headings = (bookmarks or {}).get(index, headings)
+        text, reason = _tried(reader.pages[index].extract_text)
+        if text is None:
+            damaged[index + 1] = reason
+        elif _NO_WORDS.fullmatch(text):
             without.append(index + 1)
         else:
             sections.append(Section(headings, _paragraphs(text), index + 1))
-    left_out = (*_left_out(damaged, _damage(damaged), AGAIN), *_left_out(without, "without text", OCR))
+    damage = f"damaged ({next(iter(damaged.values()), '')})"
+    if not sections and damaged:
+        rest = ", and no text on the others" if without else ""
+        raise UnreadableError(f"has {len(damaged)} of its {pages} pages {damage}{rest}: {AGAIN}")
     if not sections:
-        raise UnreadableError(_nothing(len(reader.pages), damaged))
-    return Document(title, sections, (*untitled, *unmarked, *left_out))
+        raise UnreadableError(f"has no text on any of its {pages} pages: if they are images, {OCR}")
+    remarks = (
+        f"its metadata are damaged ({untitled}), so its title is the file's name: {AGAIN}" if untitled else "",
+        f"its outline is damaged ({unmarked}), so no passage is named by a bookmark: {AGAIN}" if unmarked else "",
+        _left_out([*damaged], damage, AGAIN),
+        _left_out(without, "without text", OCR),
+    )
+    return Document(_plain(title) if isinstance(title, str) else "", sections, tuple(filter(None, remarks)))
 
 
-def _left_out(pages: Collection[int], what: str, remedy: str) -> tuple[str, ...]:
+def _tried(read: Callable[[], T]) -> tuple[T | None, str]:
+    """What pypdf reads of a part of a file; of a damaged one, nothing and the reason."""
+    try:
+        return read(), ""
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # also RecursionError, for an outline that contains itself
+        return None, _reason(error)
+
+
+def _left_out(pages: Sequence[int], what: str, remedy: str) -> str:
     if not pages:
-        return ()
-    named = ", ".join(map(str, list(pages)[:5])) + (", …" if len(pages) > 5 else "")
-    return (f"{len(pages)} of its pages are {what} and left out ({named}): if they matter, {remedy}",)
-
-
-def _damage(damaged: Mapping[int, str]) -> str:
-    return f"damaged ({next(iter(damaged.values()))})" if damaged else ""
-
-
-def _nothing(pages: int, damaged: Mapping[int, str]) -> str:
-    """What is said of a PDF none of whose pages gives text."""
-    if not damaged:
-        return f"has no text on any of its {pages} pages: if they are images, {OCR}"
-    rest = "" if len(damaged) == pages else ", and no text on the others"
-    return f"has {len(damaged)} of its {pages} pages {_damage(damaged)}{rest}: {AGAIN}"
+        return ""
+    named = ", ".join(map(str, pages[:5])) + (", …" if len(pages) > 5 else "")
+    return f"{len(pages)} of its pages are {what} and left out ({named}): if they matter, {remedy}"
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
@@ -104,19 +110,12 @@ def _paragraphs(text: str) -> tuple[str, ...]:
     return tuple(filter(None, whole))
 
 
-def _title(reader: PdfReader) -> tuple[str, tuple[str, ...]]:
-    """The title of the metadata, and a remark where these are damaged; empty without one."""
-    try:
-        title = reader.metadata.title if reader.metadata else None
-    except MemoryError:
-        raise
-    except Exception as error:  # damaged metadata beside good pages
-        return "", (f"its metadata are damaged ({_reason(error)}), so its title is the file's name: {AGAIN}",)
-    return (" ".join(_SURROGATE.sub(" ", title).split()) if isinstance(title, str) else ""), ()
+def _plain(title: str) -> str:
+    return " ".join(_SURROGATE.sub(" ", title).split())
 
 
-def _bookmarks(reader: PdfReader) -> tuple[Mapping[int, tuple[str, ...]], tuple[str, ...]]:
-    """Page index → the path of the last bookmark that points to the page; none, and a remark, for a damaged outline."""
+def _bookmarks(reader: PdfReader) -> Mapping[int, tuple[str, ...]]:
+    """Page index → the path of the last bookmark that points to the page."""
     found: dict[int, tuple[str, ...]] = {}
 
     def walk(entries: Any, path: tuple[str, ...]) -> None:
@@ -125,16 +124,11 @@ def _bookmarks(reader: PdfReader) -> tuple[Mapping[int, tuple[str, ...]], tuple[
             if isinstance(entry, list):
                 walk(entry, here)
                 continue
-            title = " ".join(_SURROGATE.sub(" ", str(entry.title)).split())
+            title = _plain(str(entry.title))
             here = (*path, title) if title else path
             page = reader.get_destination_page_number(entry)
             if page is not None and page >= 0:
                 found[page] = here
 
-    try:
-        walk(reader.outline, ())
-    except MemoryError:
-        raise
-    except Exception:  # also RecursionError, for one that contains itself
-        return {}, (f"its outline is damaged, so no passage is named by a bookmark: {AGAIN}",)
-    return found, ()
+    walk(reader.outline, ())
+    return found

@@ -20,8 +20,9 @@ def edge_cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
     vectors, chunks, count = candidates.corpus.vectors, candidates.corpus.chunks, len(candidates.questions)
     (anchors, anchor), (targets, target) = edges.anchors, edges.targets
     starts, ends = (parts_of(keys // chunks, count) for keys in (anchors, targets))
+    from_rows, into_rows = anchors % chunks, targets % chunks
     found = [
-        _of_one_question(*(vectors.take(keys % chunks, axis=0) for keys in (anchors[of], targets[to])), question)
+        _of_one_question(vectors.take(from_rows[of], axis=0), vectors.take(into_rows[to], axis=0), question)
         for of, to, question in zip(starts, ends, candidates.vectors, strict=True)
     ]
     # One matrix of anchors and targets after the other: where each edge's cell is.

@@ -101,7 +101,8 @@ def _title_and_best(questions: Questions, closeness: Closeness) -> Floats:
     share = questions.share(closeness.sentence, closeness.read.of_sentence)
     titles = closeness.read.first[:-1]
     order = np.lexsort((-share, closeness.read.chunk))  # stable: the first of equal ones
-    return np.asarray(np.maximum(*(closeness.sentence.take(rows, axis=0) for rows in (order[titles], titles))))
+    best, title = (closeness.sentence.take(rows, axis=0) for rows in (order[titles], titles))
+    return np.asarray(np.maximum(best, title))
 
 
 def _titled(corpus: CorpusIndex, chunks: Numbers, of: Numbers, size: int) -> Flags:
