@@ -3,6 +3,10 @@
 A page that is met before it is in memory is waited for, and the system reads what lies around it as well: some hundred
 kilobytes, for which it gives back pages that are in use. What is known to be read is therefore asked for together,
 and the disk reads it side by side.
+
+How a file got into memory decides how fast it is used from then on. Linux can keep a file in pages of 2 MB, each met
+once and found by one entry of the processor's tables; what was asked for in small pieces stays in pages of 4 kB for as
+long as it is in memory, for all processes.
 """
 
 from __future__ import annotations
@@ -23,11 +27,15 @@ from numpy.typing import NDArray
 from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import done_once
 
-LARGE = 1 << 28  # bytes: of a smaller array a batch reads most pages, of a larger one rows here and there
+LARGE = 1 << 28  # bytes: of a larger array the rows that a question needs are asked for one by one
+WHOLE = 1 << 30  # bytes: of a smaller array a batch of many questions meets most large pages
 MANY = 100  # questions of a batch for which whole files are read
 AT_A_TIME = 1 << 17  # bytes: of more, Linux reads what it would read ahead by itself, and leaves the rest
 _PAGE = mmap.PAGESIZE
 _NEEDED = getattr(mmap, "MADV_WILLNEED", None)  # None on systems without it
+_POPULATE = 22 if sys.platform == "linux" else None  # MADV_POPULATE_READ, since Linux 5.14; `mmap` has no name for it
+_IN_LARGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
+_LARGE_PAGE = 1 << 21  # bytes
 _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
 _maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_memory` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
@@ -55,10 +63,20 @@ def give_back_memory() -> None:
     """
     with suppress(OSError, AttributeError):  # glibc's alone
         ctypes.CDLL(None).malloc_trim(0)
+    give_back_pages()
+
+
+def give_back_pages() -> None:
+    """Take the pages of mapped arrays out of this process's memory; the heap keeps what it has free."""
     if _UNNEEDED is not None:
         with suppress(RuntimeError):  # another thread maps a file meanwhile: what is left out here only takes memory
             for held in list(_maps):
                 held.madvise(_UNNEEDED)
+
+
+def mapped_bytes() -> int:
+    """The size of all files whose pages `give_back_pages` takes."""
+    return sum(len(held) for held in list(_maps))
 
 
 def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
@@ -102,11 +120,24 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
         for held in maps:
             _read.add(held)
             _asked.pop(held, None)
+        for held in [held for held in maps if not _populated(held)]:
             for begin in range(0, len(held), AT_A_TIME):
                 _need(held, begin, min(AT_A_TIME, len(held) - begin))
-        for held in maps:
-            _ = held[-1]  # read last: what is done once is to wait for it, not the first question
+        for held in maps:  # what is done once is to wait for them; a virtual machine gets memory when it is touched
+            _ = np.frombuffer(held, np.uint8)[::_PAGE].max()
     return True
+
+
+def _populated(held: mmap.mmap) -> bool:
+    """Whether the system could read a map as a whole, in large pages if it has such, and show it to this process."""
+    if _IN_LARGE_PAGES is not None and len(held) >= _LARGE_PAGE:
+        with suppress(OSError):  # a system without them
+            held.madvise(_IN_LARGE_PAGES)
+    if _POPULATE is not None:
+        with suppress(OSError):  # an older system
+            held.madvise(_POPULATE)
+            return True
+    return False
 
 
 def _pages(held: mmap.mmap) -> NDArray[np.bool_]:
@@ -126,4 +157,5 @@ def _map_of(array: NDArray[Any]) -> mmap.mmap | None:
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
+    base = base.obj if isinstance(base, memoryview) else base  # of `np.frombuffer`
     return base if isinstance(base, mmap.mmap) else None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support.distinct import distinct
-from hopbench.retrieval.support.mapped_arrays import plain_array
+from hopbench.retrieval.support.mapped_arrays import plain_array, read_whole
 
 OFFSET = "<i8"
 ENCODING, ERRORS = "utf-8", "surrogatepass"
@@ -45,6 +45,10 @@ class Texts:
 
     def __len__(self) -> int:
         return len(self._ends)
+
+    def read_whole(self) -> None:
+        """Have the system read the files as a whole where a batch does so (`mapped_arrays.read_whole`)."""
+        read_whole(self._ends, np.frombuffer(self._bytes, np.uint8))
 
     def encoded(self, row: int) -> bytes:
         """The UTF-8 of a row."""

@@ -14,7 +14,9 @@ from hopbench.retrieval.support import mapped_arrays
 from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.support.mapped_arrays import (
     give_back_memory,
+    give_back_pages,
     mapped_array,
+    mapped_bytes,
     read_whole,
     reading_whole_files,
     rows_of,
@@ -67,6 +69,7 @@ def test_whole_files_are_read_for_many_questions(
 ) -> None:
     asked: list[int] = []
     monkeypatch.setattr(mapped_arrays, "_need", lambda held, begin, length: asked.append(length))
+    monkeypatch.setattr(mapped_arrays, "_POPULATE", None)  # as before Linux 5.14
     found = mapped_array(file)
 
     read_whole(found)
@@ -82,6 +85,24 @@ def test_whole_files_are_read_for_many_questions(
     assert ([] if read else [mapped_arrays._PAGE]) == asked  # of a file that was read there is no page to ask for
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot ask for all pages at once")
+@pytest.mark.parametrize("advice", [mapped_arrays._IN_LARGE_PAGES, -1])  # -1: a system without large pages
+def test_a_file_that_was_read_whole_is_in_memory_and_asked_for_in_no_other_way(
+    advice: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped_arrays, "_need", lambda *_: pytest.fail("asked for in pieces"))
+    monkeypatch.setattr(mapped_arrays, "_IN_LARGE_PAGES", advice)
+    values = np.arange(400_000)
+    np.save(tmp_path / "values.npy", values)
+    found = mapped_array(tmp_path / "values.npy")
+
+    with reading_whole_files(100):
+        assert read_whole(found)
+
+    assert values.nbytes <= _resident(tmp_path / "values.npy")
+    assert np.array_equal(values, found)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
 def test_pages_that_were_read_to_make_something_leave_the_memory_of_the_process(file: Path, tmp_path: Path) -> None:
     found = mapped_array(file)
@@ -95,6 +116,18 @@ def test_pages_that_were_read_to_make_something_leave_the_memory_of_the_process(
     made = kept(tmp_path / "made", "1", lambda place: np.save(place / "sum.npy", found.sum(axis=0)), _only_array)
     assert _resident(file) == 0
     assert np.array_equal(VALUES.sum(axis=0), made)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
+def test_pages_are_given_back_and_met_again(file: Path) -> None:
+    found = mapped_array(file)
+    assert mapped_bytes() >= file.stat().st_size
+
+    total = found.sum()
+    give_back_pages()
+
+    assert _resident(file) == 0
+    assert total == found.sum()
 
 
 def _only_array(place: Path) -> NDArray[Any]:
