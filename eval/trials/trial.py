@@ -14,11 +14,12 @@ from hopbench.retrieval.hits import DETAILED, scored
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.mapped_arrays import WHOLE, give_back_pages, mapped_bytes, reading_whole_files
+from hopbench.retrieval.support.mapped_arrays import give_back_pages, reading_whole_files
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH = 1000  # questions
+MAPPED = 1 << 30  # bytes of mapped files, from which on a trial gives back the pages that its strategy has read
 
 
 @dataclass
@@ -110,8 +111,7 @@ class Trial:
                 self.outcome.add(ranking, batch.index, self.budget)
         if self.time_calls is not None:
             self.outcome.latency_ms, self.outcome.pace = self.time_calls(self.outcome)
-        if mapped_bytes() > WHOLE:  # so a process never holds more than one strategy reads; of little nothing is saved
-            give_back_pages()
+        give_back_pages(least=MAPPED)
 
 
 def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Budget) -> TrialOutcome:

@@ -110,7 +110,7 @@ class Linker:
         linker = cls((), (), Uncapitalised(*map(frozenset, held["uncapitalised"])))
         linker.read, linker._aliases = held["read"], held["aliases"]
         by_id = TextIndex(entities, folder / "entity")
-        for part in (by_key, by_id, names):  # a name of each question here and there
+        for part in (by_key, by_id, names):  # every question looks up names of its own, anywhere in them
             part.read_whole()
         read_whole(rows, weights)
         linker.entities, linker.names, linker.row_of = entities, names, RowValues(by_id, int)

@@ -37,7 +37,7 @@ _POPULATE = 22 if sys.platform == "linux" else None  # MADV_POPULATE_READ, since
 _IN_LARGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
 _LARGE_PAGE = 1 << 21  # bytes
 _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None  # elsewhere only advice
-_maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_memory` is for
+_maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_pages` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
 _read: WeakSet[mmap.mmap] = WeakSet()  # those that were asked for as a whole
 _whole: ContextVar[bool] = ContextVar("whole_files", default=False)
@@ -66,17 +66,16 @@ def give_back_memory() -> None:
     give_back_pages()
 
 
-def give_back_pages() -> None:
-    """Take the pages of mapped arrays out of this process's memory; the heap keeps what it has free."""
+def give_back_pages(least: int = 0) -> None:
+    """Take the pages of mapped arrays out of this process's memory; the heap keeps what it has free.
+
+    Not those of files that have fewer than `least` bytes together.
+    """
     if _UNNEEDED is not None:
         with suppress(RuntimeError):  # another thread maps a file meanwhile: what is left out here only takes memory
-            for held in list(_maps):
+            maps = list(_maps)
+            for held in maps if sum(map(len, maps)) >= least else ():
                 held.madvise(_UNNEEDED)
-
-
-def mapped_bytes() -> int:
-    """The size of all files whose pages `give_back_pages` takes."""
-    return sum(len(held) for held in list(_maps))
 
 
 def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
@@ -120,7 +119,7 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
         for held in maps:
             _read.add(held)
             _asked.pop(held, None)
-        for held in [held for held in maps if not _populated(held)]:
+        for held in [held for held in maps if not _populate(held)]:
             for begin in range(0, len(held), AT_A_TIME):
                 _need(held, begin, min(AT_A_TIME, len(held) - begin))
         for held in maps:  # what is done once is to wait for them; a virtual machine gets memory when it is touched
@@ -128,8 +127,8 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
     return True
 
 
-def _populated(held: mmap.mmap) -> bool:
-    """Whether the system could read a map as a whole, in large pages if it has such, and show it to this process."""
+def _populate(held: mmap.mmap) -> bool:
+    """Have the system read a map as a whole, in large pages if it has such, for this process; whether it can."""
     if _IN_LARGE_PAGES is not None and len(held) >= _LARGE_PAGE:
         with suppress(OSError):  # a system without them
             held.madvise(_IN_LARGE_PAGES)
