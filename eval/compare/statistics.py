@@ -119,7 +119,7 @@ def sign_flip_p(differences: Sequence[float] | FloatArray, seed: Seed = 0, *, re
         return 1.0
     if np.ptp(np.abs(d)) == 0:
         return float(scipy.stats.binomtest(int((d > 0).sum()), len(d)).pvalue)
-    if 2.0 ** len(d) <= resamples:
+    if 2 ** len(d) <= resamples:  # as whole numbers: there is no float of 2¹⁰²⁴
         exact = scipy.stats.permutation_test(
             (d,), np.mean, permutation_type="samples", n_resamples=resamples, vectorized=True
         )

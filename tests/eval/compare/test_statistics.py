@@ -68,6 +68,14 @@ def test_random_flips_agree_with_scipy() -> None:
     assert abs(ours - scipys) < 4 * np.sqrt(2 * scipys * (1 - scipys) / 9_999)
 
 
+@pytest.mark.parametrize("pairs", [1024, 7405, 10_000])
+def test_thousands_of_pairs_that_differ(pairs: int) -> None:
+    # 2^1024 flips are more than a float can say; HotpotQA's development set has 7,405 questions
+    d = np.tile([-1.0, 1.0, -0.5, 0.5], pairs // 4 + 1)[:pairs]
+    assert sign_flip_p(d, resamples=199) > 0.2
+    assert sign_flip_p(d + 0.25, resamples=199) == 1 / 200
+
+
 def test_random_p_is_never_zero() -> None:
     assert sign_flip_p(np.linspace(1, 2, 40), resamples=999) == 1 / 1000
 
