@@ -16,6 +16,8 @@ from hopbench.retrieval.plugins.identity import stamp
 from hopbench.retrieval.plugins.registry import Registry
 from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
 
+QUICK = "wordllama"  # a sum of token vectors, with the same bytes on every processor
+
 
 @once
 def embedders() -> Registry[Callable[..., Any]]:
@@ -33,7 +35,7 @@ def get_embedder(spec: str, cache: EmbeddingCache | None = None) -> Embedder:
     Raises `UnknownNameError` for any other spec, `MissingExtraError` when an optional package is not installed.
     """
     embedder = _named(spec, cache)
-    return embedder if cache is None else CachedEmbedder(embedder, cache)
+    return embedder if cache is None else CachedEmbedder(embedder, cache, quick=spec == QUICK)
 
 
 def specs() -> list[str]:

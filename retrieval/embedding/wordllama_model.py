@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class WordLlamaEmbedder:
         encoded = self._model.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         ids = [encoding.ids for encoding in encoded]
         ends = np.cumsum([0, *map(len, ids)])
-        tokens = np.concatenate([np.asarray(row, dtype=np.int32) for row in ids])
+        tokens = np.fromiter(chain.from_iterable(ids), np.int32, ends[-1])
         used, places = np.unique(tokens, return_inverse=True)
         counts = csr_array((np.ones(len(tokens)), places, ends), shape=(len(texts), len(used)))
         return np.asarray(counts @ self._model.embedding[used].astype(np.float64))

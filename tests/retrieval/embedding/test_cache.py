@@ -56,6 +56,28 @@ def test_more_texts_than_a_batch_keep_their_order(tmp_path: Path) -> None:
         assert cached.embed(texts).tobytes() == expected.tobytes()
 
 
+def test_many_short_texts_of_a_quick_embedder_are_computed(tmp_path: Path) -> None:
+    cache, short, long = EmbeddingCache(tmp_path), [f"text {i % 1500}" for i in range(20_000)], ["long " * 20] * 1024
+    inner = HashEmbedder()
+    quick = CachedEmbedder(inner, cache, quick=True)
+    assert quick.embed(short).tobytes() == HashEmbedder().embed(short).tobytes()
+    assert (inner.asked, [*tmp_path.iterdir()]) == (short, [])
+    for few in (short[:1023], long):  # these are kept
+        quick.embed(few)
+        again = HashEmbedder()
+        assert CachedEmbedder(again, cache, quick=True).embed(few).tobytes() == HashEmbedder().embed(few).tobytes()
+        assert again.asked == []
+
+
+def test_wordllama_gives_the_same_bytes_with_and_without_its_cache(tmp_path: Path) -> None:
+    texts = [f"Ed Wood {i % 1100} born in Kingsville{' ' * (i % 3)}" for i in range(2000)] + ["", "\ud800"]
+    embedder, expected = get_embedder("wordllama", EmbeddingCache(tmp_path)), get_embedder("wordllama").embed(texts)
+    np.testing.assert_array_equal(embedder.embed(texts), expected)
+    assert [*tmp_path.iterdir()] == []
+    stored = [embedder.embed(texts[start : start + 500]) for start in range(0, len(texts), 500)]
+    np.testing.assert_array_equal(np.concatenate(stored), expected)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.text(alphabet=st.characters(codec=None), max_size=5), max_size=6), max_size=4))
 def test_cached_equals_uncached_for_any_calls(calls: list[list[str]]) -> None:
