@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -74,8 +74,10 @@ def give_back_pages(least: int = 0) -> None:
     if _UNNEEDED is not None:
         with suppress(RuntimeError):  # another thread maps a file meanwhile: what is left out here only takes memory
             maps = list(_maps)
-            for held in maps if sum(map(len, maps)) >= least else ():
-                held.madvise(_UNNEEDED)
+            if sum(map(len, maps)) >= least:
+                for held in maps:
+                    held.madvise(_UNNEEDED)
+                _asked.clear()  # by the time that somebody reads their rows again the system may have dropped them
 
 
 def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
@@ -92,9 +94,9 @@ def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     asked, start = _pages(held), array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data
     first = start + rows * array.strides[0]
     pages = np.concatenate([first, first + array.strides[0] - 1]) // _PAGE
-    for page in distinct(pages[~asked[pages]]).tolist():
-        asked[page] = True
-        _need(held, page * _PAGE, _PAGE)
+    new = distinct(pages[~asked[pages]])
+    asked[new] = True
+    _need(held, (new * _PAGE).tolist(), _PAGE)
 
 
 @contextmanager
@@ -120,8 +122,7 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
             _read.add(held)
             _asked.pop(held, None)
         for held in [held for held in maps if not _populate(held)]:
-            for begin in range(0, len(held), AT_A_TIME):
-                _need(held, begin, min(AT_A_TIME, len(held) - begin))
+            _need(held, range(0, len(held), AT_A_TIME), AT_A_TIME)
         for held in maps:  # what is done once is to wait for them; a virtual machine gets memory when it is touched
             _ = np.frombuffer(held, np.uint8)[::_PAGE].max()
     return True
@@ -146,10 +147,12 @@ def _pages(held: mmap.mmap) -> NDArray[np.bool_]:
     return asked
 
 
-def _need(held: mmap.mmap, begin: int, length: int) -> None:
+def _need(held: mmap.mmap, begins: Iterable[int], length: int) -> None:
+    """Have the system read parts of a map, the last one up to its end."""
     if _NEEDED is not None:
         with suppress(OSError):  # advice: what is not read now is read when it is met
-            held.madvise(_NEEDED, begin, length)
+            for begin in begins:
+                held.madvise(_NEEDED, begin, length)
 
 
 def _map_of(array: NDArray[Any]) -> mmap.mmap | None:

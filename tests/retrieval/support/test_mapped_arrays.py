@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,7 @@ def test_whole_files_are_read_for_many_questions(
     questions: int, read: bool, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(mapped_arrays, "_need", lambda held, begin, length: asked.append(length))
+    _record(asked, monkeypatch)
     monkeypatch.setattr(mapped_arrays, "_POPULATE", None)  # as before Linux 5.14
     found = mapped_array(file)
 
@@ -82,6 +84,26 @@ def test_whole_files_are_read_for_many_questions(
     monkeypatch.setattr(mapped_arrays, "LARGE", 0)
     assert np.array_equal(VALUES[:1], rows_of(found, [0]))
     assert ([] if read else [mapped_arrays._PAGE]) == asked  # of a file that was read there is no page to ask for
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
+def test_rows_are_asked_for_once_and_again_after_their_pages_were_given_back(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    _record(asked, monkeypatch)
+    monkeypatch.setattr(mapped_arrays, "LARGE", 0)
+    found = mapped_array(file)
+
+    for _ in range(2):
+        rows_of(found, [0, 0, 1])
+        assert [mapped_arrays._PAGE] == asked
+    give_back_pages(least=1 << 50)  # gives nothing back
+    rows_of(found, [1])
+    assert [mapped_arrays._PAGE] == asked
+    give_back_pages()
+    rows_of(found, [1, 0])
+    assert [mapped_arrays._PAGE] * 2 == asked
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot ask for all pages at once")
@@ -128,6 +150,15 @@ def test_pages_are_given_back_where_they_are_many_and_met_again(file: Path) -> N
     give_back_pages(least=file.stat().st_size)
     assert _resident(file) == 0
     assert total == found.sum()
+
+
+def _record(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note the bytes of each part of a map that is asked for."""
+
+    def need(held: mmap.mmap, begins: Iterable[int], length: int) -> None:
+        asked.extend(min(length, len(held) - begin) for begin in begins)
+
+    monkeypatch.setattr(mapped_arrays, "_need", need)
 
 
 def _only_array(place: Path) -> NDArray[Any]:
