@@ -62,7 +62,8 @@ class Batch:
             return {"failure": "no row for this question", "ranks": [], "hits": []}
         ranked, scores = row["ranked_ids"], row["scores"]
         rank_of = {passage: rank for rank, passage in enumerate(ranked, start=1)}
-        known = {hit["passage_id"]: hit for hit in self.data.paths.get((q.id, label), ())}
+        hits = () if self.brief else self.data.paths.get((q.id, label), ())
+        known = {hit["passage_id"]: hit for hit in hits}
         shown = ranked[:TOP] + sorted((g for g in q.gold if rank_of.get(g, 0) > TOP), key=lambda g: rank_of[g])
         return {
             "failure": row["failure"],

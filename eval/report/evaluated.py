@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.explain import pairs_of, stated
@@ -21,19 +22,14 @@ if TYPE_CHECKING:
 
 def report_data(evaluation: Evaluation, run: Mapping[str, Any], traces: pd.DataFrame | None = None) -> ReportData:
     """The data of the report; `run` holds the facts of the command that it prints."""
-    paths = {
-        (question, label): _hits(evaluation, trial, question)
-        for label, trial in evaluation.trials.items()
-        for question in trial.hits
-    }
-    names = _names(evaluation, paths)
+    names = _names(evaluation)
     return ReportData(
         results(evaluation),
         questions_table(evaluation),
         evaluation.plan.benchmark,
         comparisons(evaluation),
         evaluation.intervals,
-        paths,
+        _Paths(evaluation),
         run,
         names,
         _stated(evaluation, names),
@@ -42,13 +38,31 @@ def report_data(evaluation: Evaluation, run: Mapping[str, Any], traces: pd.DataF
     )
 
 
-def _hits(evaluation: Evaluation, trial: TrialOutcome, question: str) -> list[HitEntry]:
-    """The first hits of a question, each passage once."""
+@dataclass(frozen=True, eq=False)
+class _Paths(Mapping[tuple[str, str], Sequence[HitEntry]]):
+    """(question id, label) → first hits, made when somebody reads them: of 10,000 questions they would be many GB."""
+
+    evaluation: Evaluation
+
+    def __getitem__(self, key: tuple[str, str]) -> list[HitEntry]:
+        question, label = key
+        hits = _hits(self.evaluation, self.evaluation.trials[label], question)
+        return [_hit(passage, rank, hit) for rank, (passage, hit) in enumerate(hits.items(), 1)]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return ((question, label) for label, trial in self.evaluation.trials.items() for question in trial.hits)
+
+    def __len__(self) -> int:
+        return sum(len(trial.hits) for trial in self.evaluation.trials.values())
+
+
+def _hits(evaluation: Evaluation, trial: TrialOutcome, question: str) -> dict[str, Hit]:
+    """The first hits of a question by passage, each passage once."""
     passage_of = evaluation.plan.index.passage_of
     first: dict[str, Hit] = {}
     for hit in trial.hits[question]:
         first.setdefault(passage_of[hit.chunk_id], hit)
-    return [_hit(passage, rank, hit) for rank, (passage, hit) in enumerate(first.items(), 1)]
+    return first
 
 
 def _hit(passage: str, rank: int, hit: Hit) -> HitEntry:
@@ -69,10 +83,11 @@ def _hit(passage: str, rank: int, hit: Hit) -> HitEntry:
     return entry
 
 
-def _names(evaluation: Evaluation, paths: Mapping[tuple[str, str], Sequence[HitEntry]]) -> dict[str, str]:
+def _names(evaluation: Evaluation) -> dict[str, str]:
     """Readable names of the entities on the paths."""
-    steps = (step for hits in paths.values() for hit in hits for step in hit["path"])
-    shown = {end for step in steps for end in (step["source"], step["target"])}
+    asked = ((trial, question) for trial in evaluation.trials.values() for question in trial.hits)
+    hits = (hit for trial, question in asked for hit in _hits(evaluation, trial, question).values())
+    shown = {end for hit in hits for step in hit.path for end in (step.source, step.target)}
     known = entity_names(evaluation.plan.index)
     return {node: known[node] for node in sorted(shown) if node in known}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,10 @@ def _write_judgements(evaluation: Evaluation, out: Path) -> list[Path]:
 
 
 def write_details(data: ReportData, folder: Path) -> Path:
-    """Write what results.json and questions.parquet do not hold, so that the report can be made again."""
+    """Write what results.json and questions.parquet do not hold, so that the report can be made again.
+
+    Paths go into the file one by one: of 10,000 questions their text alone has some GB.
+    """
     content: RunDetails = {
         "schema": DETAILS_SCHEMA,
         "run": dict(data.run),
@@ -63,15 +67,21 @@ def write_details(data: ReportData, folder: Path) -> Path:
         "intervals": data.intervals,
         "names": dict(data.names),
         "stated": [(*pair, list(lines)) for pair, lines in sorted(data.stated.items())],
-        "paths": [
-            {"question_id": question, "strategy": label, "hits": list(hits)}
-            for (question, label), hits in sorted(data.paths.items())
-        ],
     }
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=dict)
+    packed = BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=6, mtime=0) as text:
+        text.write(_json(content)[:-1] + b',"paths":[')
+        for number, (question, label) in enumerate(sorted(data.paths)):
+            hits = list(data.paths[question, label])
+            text.write(b"," * (number > 0) + _json({"question_id": question, "strategy": label, "hits": hits}))
+        text.write(b"]}")
     path = folder / DETAILS_FILE
-    write_atomically(path, gzip.compress(text.encode(), 6, mtime=0))
+    write_atomically(path, packed.getvalue())
     return path
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=dict).encode()
 
 
 def read_run(folder: Path, benchmark: Benchmark) -> ReportData:
