@@ -1,5 +1,7 @@
 """A content-addressed cache on disk: (model with version, text) → vector, so that nothing is embedded twice.
 
+(But many short texts of WordLlama, which are embedded as fast as they are found here: `CachedEmbedder.quick`.)
+
 One SQLite file per model, keyed by a 128-bit BLAKE2b digest of the text. SQLite, because its locks and write-ahead log
 already give what a cache for parallel, killable processes needs: a reader sees a batch whole or not at all, `kill -9`
 loses at most the batch in flight, and writers wait for each other.

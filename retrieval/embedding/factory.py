@@ -16,8 +16,6 @@ from hopbench.retrieval.plugins.identity import stamp
 from hopbench.retrieval.plugins.registry import Registry
 from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
 
-QUICK = "wordllama"  # a sum of token vectors, with the same bytes on every processor
-
 
 @once
 def embedders() -> Registry[Callable[..., Any]]:
@@ -35,7 +33,8 @@ def get_embedder(spec: str, cache: EmbeddingCache | None = None) -> Embedder:
     Raises `UnknownNameError` for any other spec, `MissingExtraError` when an optional package is not installed.
     """
     embedder = _named(spec, cache)
-    return embedder if cache is None else CachedEmbedder(embedder, cache, quick=spec == QUICK)
+    # WordLlama adds up vectors of tokens, the same bytes on every processor, and needs no cache for many short texts.
+    return embedder if cache is None else CachedEmbedder(embedder, cache, quick=spec == "wordllama")
 
 
 def specs() -> list[str]:
