@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from hopbench.retrieval.support.checksum import file_sum
-from hopbench.retrieval.support.mapped_arrays import give_back_memory
+from hopbench.retrieval.support.mapped_arrays import forget_written, give_back_memory
 from hopbench.retrieval.support.notice import notice
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again
@@ -52,6 +52,8 @@ def _make(place: Path, of: str, write: Callable[[Path], None]) -> None:
         write(made)
         files = sorted(made.iterdir())
         sizes, sums = ({file.name: of_file(file) for file in files} for of_file in (_size, file_sum))
+        for file in files:
+            forget_written(file)
         (made / SIZES).write_text(json.dumps({"version": of, "sizes": sizes, SUMS: sums}), encoding="utf-8")
         if not _intact(place, of):
             shutil.rmtree(place, ignore_errors=True)

@@ -12,7 +12,9 @@ long as it is in memory, for all processes.
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
+import os
 import sys
 from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
@@ -59,8 +61,9 @@ def give_back_memory() -> None:
     """Take the pages of mapped arrays, and what the heap has free, out of this process's memory.
 
     It is for after work that has read whole files. The system keeps them in its cache while it has memory for them, and
-    the process gets those pages back that it meets.
+    the process gets those pages back that it meets. Cycles are collected before: while strategies rank, nobody does it.
     """
+    gc.collect()
     with suppress(OSError, AttributeError):  # glibc's alone
         ctypes.CDLL(None).malloc_trim(0)
     give_back_pages()
@@ -78,6 +81,19 @@ def give_back_pages(least: int = 0) -> None:
                 for held in maps:
                     held.madvise(_UNNEEDED)
                 _asked.clear()  # by the time that somebody reads their rows again the system may have dropped them
+
+
+def forget_written(file: Path) -> None:
+    """Have the system write a file out and drop it from its cache: what was written is there in pages of 4 kB.
+
+    Read again it may be in larger ones. A file that is shorter than one of them stays as it is. Raises OSError where
+    the file cannot be written out.
+    """
+    if hasattr(os, "posix_fadvise") and file.stat().st_size >= _LARGE_PAGE:
+        with file.open("rb") as written:
+            os.fsync(written.fileno())
+            with suppress(OSError):  # only advice
+                os.posix_fadvise(written.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:

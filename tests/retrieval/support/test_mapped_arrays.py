@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
+import os
 import sys
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -150,6 +153,56 @@ def test_pages_are_given_back_where_they_are_many_and_met_again(file: Path) -> N
     give_back_pages(least=file.stat().st_size)
     assert _resident(file) == 0
     assert total == found.sum()
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="elsewhere a process cannot say so of a file")
+@pytest.mark.parametrize(("rows", "forgotten"), [(1000, 0), (3000, 1)])  # .8 and 2.4 MB
+def test_a_large_file_that_was_made_is_on_the_disk_before_the_system_forgets_it(
+    rows: int, forgotten: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    sync, advise = os.fsync, os.posix_fadvise
+    monkeypatch.setattr(os, "fsync", lambda file: (calls.append("on the disk"), sync(file)))
+    monkeypatch.setattr(os, "posix_fadvise", lambda *its: (calls.append("forgotten"), advise(*its)))
+    values = np.arange(rows * 100).reshape(-1, 100)
+
+    made = kept(tmp_path / "made", "1", lambda place: np.save(place / "sum.npy", values), _only_array)
+
+    assert ["on the disk", "forgotten"] * forgotten == calls
+    assert np.array_equal(values, made)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="elsewhere nothing is written out")
+def test_nothing_is_kept_of_what_the_disk_does_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    with pytest.raises(OSError, match="No space left"):
+        kept(tmp_path / "made", "1", lambda place: np.save(place / "sum.npy", np.zeros(300_000)), _only_array)
+
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_cycles_that_were_left_by_making_something_are_collected_where_the_collector_waits(tmp_path: Path) -> None:
+    class Left:
+        """A part of a cycle."""
+
+    left: list[weakref.ref[Left]] = []
+
+    def write(place: Path) -> None:
+        one = Left()
+        vars(one)["itself"] = one
+        left.append(weakref.ref(one))
+        np.save(place / "sum.npy", VALUES)
+
+    gc.disable()
+    try:
+        kept(tmp_path / "made", "1", write, _only_array)
+        assert [None] == [one() for one in left]
+    finally:
+        gc.enable()
 
 
 def _record(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
