@@ -137,11 +137,27 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
         for held in maps:
             _read.add(held)
             _asked.pop(held, None)
-        for held in [held for held in maps if not _populate(held)]:
-            _need(held, range(0, len(held), AT_A_TIME), AT_A_TIME)
+            _read_now(held)
         for held in maps:  # what is done once is to wait for them; a virtual machine gets memory when it is touched
             _ = np.frombuffer(held, np.uint8)[::_PAGE].max()
     return True
+
+
+def read_whole_again() -> None:
+    """Have the system read again what `read_whole` has read: it may have dropped that while something was made.
+
+    Into its cache alone: the process gets those pages that it meets.
+    """
+    if _whole.get() and _UNNEEDED is not None:
+        with done_once():
+            for held in list(_read):
+                _read_now(held)
+                held.madvise(_UNNEEDED)
+
+
+def _read_now(held: mmap.mmap) -> None:
+    if not _populate(held):
+        _need(held, range(0, len(held), AT_A_TIME), AT_A_TIME)
 
 
 def _populate(held: mmap.mmap) -> bool:

@@ -142,6 +142,22 @@ def test_pages_that_were_read_to_make_something_leave_the_memory_of_the_process(
     assert np.array_equal(VALUES.sum(axis=0), made)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot ask for all pages at once")
+def test_what_was_read_whole_is_read_again_after_something_was_made_and_not_held(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, again = mapped_array(file), list[mmap.mmap]()
+    populate = mapped_arrays._populate
+    with reading_whole_files(100):
+        read_whole(found)
+        monkeypatch.setattr(mapped_arrays, "_populate", lambda held: (again.append(held), populate(held))[1])
+        kept(tmp_path / "made", "1", lambda place: np.save(place / "sum.npy", found.sum(axis=0)), _only_array)
+
+    assert mapped_arrays._map_of(found) in again
+    assert _resident(file) == 0
+    assert np.array_equal(VALUES, found)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
 def test_pages_are_given_back_where_they_are_many_and_met_again(file: Path) -> None:
     found = mapped_array(file)
