@@ -75,12 +75,11 @@ def give_back_pages(least: int = 0) -> None:
     Not those of files that have fewer than `least` bytes together.
     """
     if _UNNEEDED is not None:
-        with suppress(RuntimeError):  # another thread maps a file meanwhile: what is left out here only takes memory
-            maps = list(_maps)
-            if sum(map(len, maps)) >= least:
-                for held in maps:
-                    held.madvise(_UNNEEDED)
-                _asked.clear()  # by the time that somebody reads their rows again the system may have dropped them
+        maps = _present(_maps)
+        if sum(map(len, maps)) >= least:
+            for held in maps:
+                held.madvise(_UNNEEDED)
+            _asked.clear()  # by the time that somebody reads their rows again the system may have dropped them
 
 
 def forget_written(file: Path) -> None:
@@ -150,9 +149,16 @@ def read_whole_again() -> None:
     """
     if _whole.get() and _UNNEEDED is not None:
         with done_once():
-            for held in list(_read):
+            for held in _present(_read):
                 _read_now(held)
                 held.madvise(_UNNEEDED)
+
+
+def _present(maps: WeakSet[mmap.mmap]) -> list[mmap.mmap]:
+    """The maps of a set; none where another thread maps a file meanwhile, for what they are for is only advice."""
+    with suppress(RuntimeError):
+        return list(maps)
+    return []
 
 
 def _read_now(held: mmap.mmap) -> None:

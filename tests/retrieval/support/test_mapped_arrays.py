@@ -7,7 +7,7 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from hopbench.retrieval.support.mapped_arrays import (
     give_back_pages,
     mapped_array,
     read_whole,
+    read_whole_again,
     reading_whole_files,
     rows_of,
 )
@@ -169,6 +170,19 @@ def test_pages_are_given_back_where_they_are_many_and_met_again(file: Path) -> N
     give_back_pages(least=file.stat().st_size)
     assert _resident(file) == 0
     assert total == found.sum()
+
+
+@pytest.mark.parametrize("maps", ["_maps", "_read"])
+def test_what_another_thread_maps_meanwhile_stops_nobody(maps: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Growing(weakref.WeakSet[mmap.mmap]):
+        def __iter__(self) -> Iterator[mmap.mmap]:
+            raise RuntimeError("Set changed size during iteration")
+
+    monkeypatch.setattr(mapped_arrays, maps, Growing())
+
+    with reading_whole_files(100):
+        give_back_pages()
+        read_whole_again()
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="elsewhere a process cannot say so of a file")
