@@ -13,7 +13,7 @@ from hopbench.retrieval.index.index import APPROXIMATE, Index
 from hopbench.retrieval.search.cell_recall import Asked
 from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, CellSearch
 from hopbench.retrieval.search.exact import TopRows, dense_top
-from hopbench.retrieval.support.mapped_arrays import read_whole
+from hopbench.retrieval.support.mapped_arrays import read_whole_for_now
 from hopbench.retrieval.support.notice import notice
 
 T = TypeVar("T", bound=np.generic)
@@ -29,7 +29,9 @@ def nearest_rows(
     """
     if index.search != APPROXIMATE or len(vectors) < LEAST_ROWS:
         return dense_top(questions.vectors, vectors, depth)
-    return index.memo.get(("cells", what), lambda: _cells(index, what, vectors, asking)).top(questions, depth)
+    cells = index.memo.get(("cells", what), lambda: _cells(index, what, vectors, asking))
+    read_whole_for_now(cells.codes.codes, vectors)  # a batch looks into every cell, and scores rows from everywhere
+    return cells.top(questions, depth)
 
 
 def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Asked]) -> CellSearch:
@@ -40,9 +42,7 @@ def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Asked
         return found
 
     name = f"cells-{what.replace(' ', '-')}"
-    arrays = index.graph_arrays(name, VERSION, lambda: made().arrays())
-    read_whole(arrays["codes"])  # a cell that is looked into is multiplied as a whole
-    return CellSearch.of_arrays(vectors, arrays)
+    return CellSearch.of_arrays(vectors, index.graph_arrays(name, VERSION, lambda: made().arrays()))
 
 
 def spread(rows: NDArray[T], count: int = SAMPLE) -> NDArray[T]:

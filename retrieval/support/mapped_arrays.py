@@ -16,7 +16,7 @@ import gc
 import mmap
 import os
 import sys
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -42,6 +42,7 @@ _UNNEEDED = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else
 _maps: WeakSet[mmap.mmap] = WeakSet()  # those that `give_back_pages` is for
 _asked: MutableMapping[mmap.mmap, NDArray[np.bool_]] = WeakKeyDictionary()  # the pages of a map that were asked for
 _read: WeakSet[mmap.mmap] = WeakSet()  # those that were asked for as a whole
+_read_for_now: WeakSet[mmap.mmap] = WeakSet()  # the same, until pages are given back
 _whole: ContextVar[bool] = ContextVar("whole_files", default=False)
 
 
@@ -79,7 +80,9 @@ def give_back_pages(least: int = 0) -> None:
         if sum(map(len, maps)) >= least:
             for held in maps:
                 held.madvise(_UNNEEDED)
-            _asked.clear()  # by the time that somebody reads their rows again the system may have dropped them
+            # By the time that somebody reads them again the system may have dropped them.
+            _asked.clear()
+            _read_for_now.clear()
 
 
 def forget_written(file: Path) -> None:
@@ -104,7 +107,9 @@ def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
 
 def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     """Have the system read some rows of a large mapped array, each page once; of any other array do nothing."""
-    if array.nbytes < LARGE or (held := _map_of(array)) is None or held in _read:
+    if array.nbytes < LARGE or (held := _map_of(array)) is None:
+        return
+    if held in _read or held in _read_for_now:
         return
     asked, start = _pages(held), array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data
     first = start + rows * array.strides[0]
@@ -132,14 +137,17 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
     if not _whole.get():
         return False
     maps = [held for array in arrays if (held := _map_of(array)) is not None]
-    with done_once():
-        for held in maps:
-            _read.add(held)
-            _asked.pop(held, None)
-            _read_now(held)
-        for held in maps:  # what is done once is to wait for them; a virtual machine gets memory when it is touched
-            _ = np.frombuffer(held, np.uint8)[::_PAGE].max()
+    _read.update(maps)
+    _read_and_met(maps)
     return True
+
+
+def read_whole_for_now(*arrays: NDArray[Any]) -> None:
+    """`read_whole` for what few strategies read: done once until pages are given back, then by whoever needs it."""
+    if _whole.get():
+        maps = [held for array in arrays if (held := _map_of(array)) is not None and held not in _read_for_now]
+        _read_for_now.update(maps)
+        _read_and_met(maps)
 
 
 def read_whole_again() -> None:
@@ -159,6 +167,15 @@ def _present(maps: WeakSet[mmap.mmap]) -> list[mmap.mmap]:
     with suppress(RuntimeError):
         return list(maps)
     return []
+
+
+def _read_and_met(maps: Sequence[mmap.mmap]) -> None:
+    with done_once():
+        for held in maps:
+            _asked.pop(held, None)
+            _read_now(held)
+        for held in maps:  # what is done once is to wait for them; a virtual machine gets memory when it is touched
+            _ = np.frombuffer(held, np.uint8)[::_PAGE].max()
 
 
 def _read_now(held: mmap.mmap) -> None:

@@ -23,6 +23,7 @@ from hopbench.retrieval.support.mapped_arrays import (
     mapped_array,
     read_whole,
     read_whole_again,
+    read_whole_for_now,
     reading_whole_files,
     rows_of,
 )
@@ -108,6 +109,31 @@ def test_rows_are_asked_for_once_and_again_after_their_pages_were_given_back(
     give_back_pages()
     rows_of(found, [1, 0])
     assert [mapped_arrays._PAGE] * 2 == asked
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
+def test_a_whole_file_that_is_read_for_now_is_read_again_only_after_its_pages_were_given_back(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    _record(asked, monkeypatch)
+    monkeypatch.setattr(mapped_arrays, "_POPULATE", None)  # as before Linux 5.14
+    monkeypatch.setattr(mapped_arrays, "LARGE", 0)
+    found, size = mapped_array(file), file.stat().st_size
+
+    read_whole_for_now(found)  # for few questions
+    assert not asked
+    with reading_whole_files(100):
+        for times in (1, 2):
+            for _ in range(2):
+                read_whole_for_now(found)
+                rows_of(found, [0])
+                assert times * size == sum(asked)
+            give_back_pages()
+        read_whole_again()
+        assert times * size == sum(asked)
+        rows_of(found, [0])
+        assert times * size < sum(asked)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot ask for all pages at once")
