@@ -111,9 +111,14 @@ def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
         return
     if held in _read or held in _read_for_now:
         return
-    asked, start = _pages(held), array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data
-    first = start + rows * array.strides[0]
-    pages = np.concatenate([first, first + array.strides[0] - 1]) // _PAGE
+    first = array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data + rows * array.strides[0]
+    ask_for_bytes(held, first, first + array.strides[0])
+
+
+def ask_for_bytes(held: mmap.mmap, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+    """Have the system read short parts of a map: the page where each begins and the one where it ends, each once."""
+    asked = _pages(held)
+    pages = np.concatenate([begins, ends - 1]).clip(0, len(held) - 1) // _PAGE  # of an empty part one page at its side
     new = distinct(pages[~asked[pages]])
     asked[new] = True
     _need(held, (new * _PAGE).tolist(), _PAGE)

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support.distinct import distinct
-from hopbench.retrieval.support.mapped_arrays import plain_array, read_whole
+from hopbench.retrieval.support.mapped_arrays import ask_for_bytes, plain_array, read_whole
 
 OFFSET = "<i8"
 ENCODING, ERRORS = "utf-8", "surrogatepass"
 PARTS = ("utf8", "ends", "none")
 TOGETHER = 8192  # rows decoded at a time by those who read all
+ASKED_FOR = 32  # rows far apart that the system is asked for together; what lies together it reads ahead by itself
 
 
 def mapped(file: Path, dtype: str) -> NDArray[Any]:
@@ -66,9 +67,11 @@ class Texts:
 
     def many_encoded(self, rows: NDArray[np.integer[Any]]) -> list[bytes]:
         """The UTF-8 of some rows: their places are looked up together, which takes longer than to read them."""
-        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0).tolist(), self._ends[rows].tolist()
+        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0), self._ends[rows]
         content = self._bytes
-        return [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        if isinstance(content, mmap.mmap) and len(rows) >= ASKED_FOR and rows.max() - rows.min() >= len(rows):
+            ask_for_bytes(content, begins, ends)
+        return [content[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
     def __iter__(self) -> Iterator[Any]:
         for begin in range(0, len(self), TOGETHER):

@@ -1,15 +1,17 @@
-"""`numbered`: texts in lists by number, whether the lists are of a column or not."""
+"""Texts of some rows of a column, and `numbered`: texts in lists by number, whether these are of a column or not."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopbench.retrieval.support.text_columns import Texts, TextsOfRows, TextsWriter, numbered
+from hopbench.retrieval.support import mapped_arrays
+from hopbench.retrieval.support.text_columns import ASKED_FOR, Texts, TextsOfRows, TextsWriter, numbered
 
 NAMES = ["b", "a", "", "b", "é", "z\udce9"]  # two rows may hold one text
 
@@ -51,3 +53,28 @@ def test_a_text_of_a_column_is_read_once(column: Texts, monkeypatch: pytest.Monk
     assert ["a", "b", "é"] == known
     assert [[0, 1, 0, 2], [0, 1]] == [each.tolist() for each in numbers]
     assert [0, 1, 4] == sorted(read)
+
+
+@pytest.mark.parametrize(
+    ("rows", "pages"),
+    [
+        (range(0, 96, 2), {0, 1, 2}),
+        (range(95, -1, -3), {0, 1, 2}),
+        (range(ASKED_FOR), set()),  # side by side: the system reads ahead
+        (range(0, 2 * (ASKED_FOR - 1), 2), set()),  # few
+        ([*range(ASKED_FOR - 1), 96], {0, 2}),  # an empty text where the last page ends
+    ],
+)
+def test_rows_far_apart_are_asked_for_together(
+    rows: Sequence[int], pages: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, asked = mapped_arrays._PAGE, list[int]()
+    texts = [*(f"{row:0{page // 32}d}" for row in range(96)), ""]  # 32 on a page
+    with TextsWriter(tmp_path / "texts") as writer:
+        writer.add(texts)
+    monkeypatch.setattr(mapped_arrays, "_need", lambda _, begins, length: asked.extend(one // length for one in begins))
+
+    assert [texts[row] for row in rows] == Texts(tmp_path / "texts").many(np.array(rows, np.int64))
+
+    assert pages == set(asked)
+    assert len(pages) == len(asked)

@@ -9,42 +9,47 @@ import numpy as np
 
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.graph.stores.arrays.edges import Ints
-from hopbench.retrieval.graph.stores.arrays.graph import Around, ArrayGraph
+from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
 from hopbench.retrieval.graph.stores.arrays.hops import known, related
 from hopbench.retrieval.graph.stores.base import Record
 
 
 def entity_cards(graph: ArrayGraph, *, ids: Sequence[str]) -> Iterator[Record]:
     """`cypher.ENTITY_CARDS`: an entity that no chunk mentions has neither type nor description."""
-    rows, columns = known(graph, ENTITY, ids), graph.nodes[ENTITY].columns
-    for entity in ids:
-        row = rows.get(entity)
-        frequency = 0 if row is None else len(graph.around(ENTITY, row, MENTIONED_IN).edges)
-        texts = {
-            name: columns[name].many(np.array([row]))[0] if frequency else None for name in ("type", "description")
-        }
-        yield {"id": entity, **texts, "frequency": frequency}
+    rows, columns = graph.nodes[ENTITY].rows(ids), graph.nodes[ENTITY].columns
+    frequencies = graph.gathered(ENTITY, rows, MENTIONED_IN).degrees
+    # All texts of a column at once: the system reads their pages side by side.
+    texts = {name: iter(columns[name].many(rows[frequencies > 0])) for name in ("type", "description")}
+    for entity, frequency in zip(ids, frequencies.tolist(), strict=True):
+        own = {name: next(values) if frequency else None for name, values in texts.items()}
+        yield {"id": entity, **own, "frequency": frequency}
 
 
 def strongest_relations(
     graph: ArrayGraph, *, ids: Sequence[str], min_strength: float, rel_types: Sequence[str], limit: int
 ) -> Iterator[Record]:
     """`cypher.STRONGEST_RELATIONS`."""
-    rows, names = known(graph, ENTITY, ids), graph.nodes[ENTITY].columns["name"]
-    for entity in ids:
-        around = related(graph, np.array([rows.get(entity, -1)]), min_strength, rel_types).around
-        targets = graph.ids(ENTITY, around.others)
-        best = sorted(range(len(targets)), key=lambda place: (-around.weights[place], targets[place]))[:limit]
-        kept = Around(around.edges[best], around.others[best], around.weights[best])
-        edges = kept.edges.astype(np.int64)
-        yield {
-            "id": entity,
-            "target": [targets[place] for place in best],
-            "name": names.many(kept.others.astype(np.int64)),
-            "weight": kept.weights.tolist(),
-            **_worded(graph, edges),
-            "forward": (graph.edges[RELATED_TO].source[edges] == rows.get(entity, -1)).tolist(),
-        }
+    rows = graph.nodes[ENTITY].rows(ids)
+    found = related(graph, rows, min_strength, rel_types)
+    targets, weights = graph.ids(ENTITY, found.around.others), found.around.weights.tolist()
+    best = [
+        sorted(range(part.start, part.stop), key=lambda place: (-weights[place], targets[place]))[:limit]
+        for part in found.parts()
+    ]
+    # All relations that are shown at once: the system reads the pages of their texts side by side.
+    shown = np.array([place for places in best for place in places], np.int64)
+    edges = found.around.edges[shown].astype(np.int64)
+    columns = {
+        "target": [targets[place] for place in shown.tolist()],
+        "name": graph.nodes[ENTITY].columns["name"].many(found.around.others[shown].astype(np.int64)),
+        "weight": found.around.weights[shown].tolist(),
+        **_worded(graph, edges),
+        "forward": (graph.edges[RELATED_TO].source[edges] == rows[found.owners[shown]]).tolist(),
+    }
+    end = 0
+    for entity, places in zip(ids, best, strict=True):
+        part = slice(end, end := end + len(places))
+        yield {"id": entity, **{name: values[part] for name, values in columns.items()}}
 
 
 def stated(graph: ArrayGraph, *, pairs: Sequence[Mapping[str, str]], usual: Sequence[str]) -> Iterator[Record]:
