@@ -107,16 +107,18 @@ def rows_of(array: NDArray[Any], rows: Any) -> NDArray[Any]:
 
 def ask_for_rows(array: NDArray[Any], rows: NDArray[Any]) -> None:
     """Have the system read some rows of a large mapped array, each page once; of any other array do nothing."""
-    if array.nbytes < LARGE or (held := _map_of(array)) is None:
-        return
-    if held in _read or held in _read_for_now:
-        return
-    first = array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data + rows * array.strides[0]
-    ask_for_bytes(held, first, first + array.strides[0])
+    if array.nbytes >= LARGE and (held := _map_of(array)) is not None:
+        first = array.ctypes.data - np.frombuffer(held, np.uint8, 1).ctypes.data + rows * array.strides[0]
+        ask_for_bytes(held, first, first + array.strides[0])
 
 
 def ask_for_bytes(held: mmap.mmap, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-    """Have the system read short parts of a map: the page where each begins and the one where it ends, each once."""
+    """Have the system read short parts of a map: the page where each begins and the one where it ends, each once.
+
+    Not of one that was read as a whole.
+    """
+    if held in _read or held in _read_for_now:
+        return
     asked = _pages(held)
     pages = np.concatenate([begins, ends - 1]).clip(0, len(held) - 1) // _PAGE  # of an empty part one page at its side
     new = distinct(pages[~asked[pages]])
@@ -141,18 +143,21 @@ def read_whole(*arrays: NDArray[Any]) -> bool:
     """
     if not _whole.get():
         return False
-    maps = [held for array in arrays if (held := _map_of(array)) is not None]
+    maps = _maps_of(arrays)
     _read.update(maps)
-    _read_and_met(maps)
+    _read_and_touch(maps)
     return True
 
 
 def read_whole_for_now(*arrays: NDArray[Any]) -> None:
-    """`read_whole` for what few strategies read: done once until pages are given back, then by whoever needs it."""
+    """`read_whole` of what some strategies alone need: after `give_back_pages` the next of them reads it again.
+
+    `read_whole_again` does not: where memory is short it would drive out what others need.
+    """
     if _whole.get():
-        maps = [held for array in arrays if (held := _map_of(array)) is not None and held not in _read_for_now]
+        maps = [held for held in _maps_of(arrays) if held not in _read_for_now]
         _read_for_now.update(maps)
-        _read_and_met(maps)
+        _read_and_touch(maps)
 
 
 def read_whole_again() -> None:
@@ -174,12 +179,13 @@ def _present(maps: WeakSet[mmap.mmap]) -> list[mmap.mmap]:
     return []
 
 
-def _read_and_met(maps: Sequence[mmap.mmap]) -> None:
+def _read_and_touch(maps: Sequence[mmap.mmap]) -> None:
+    """Read maps as a whole, wait for them, and count that as work done once."""
     with done_once():
         for held in maps:
             _asked.pop(held, None)
             _read_now(held)
-        for held in maps:  # what is done once is to wait for them; a virtual machine gets memory when it is touched
+        for held in maps:  # a virtual machine gets memory when it is touched
             _ = np.frombuffer(held, np.uint8)[::_PAGE].max()
 
 
@@ -213,6 +219,10 @@ def _need(held: mmap.mmap, begins: Iterable[int], length: int) -> None:
         with suppress(OSError):  # advice: what is not read now is read when it is met
             for begin in begins:
                 held.madvise(_NEEDED, begin, length)
+
+
+def _maps_of(arrays: Iterable[NDArray[Any]]) -> list[mmap.mmap]:
+    return [held for array in arrays if (held := _map_of(array)) is not None]
 
 
 def _map_of(array: NDArray[Any]) -> mmap.mmap | None:

@@ -37,6 +37,18 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "values.npy"
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of each part of a map that is asked for."""
+    found: list[int] = []
+
+    def need(held: mmap.mmap, begins: Iterable[int], length: int) -> None:
+        found.extend(min(length, len(held) - begin) for begin in begins)
+
+    monkeypatch.setattr(mapped_arrays, "_need", need)
+    return found
+
+
 def test_a_mapped_array_has_the_values_of_its_file_and_cannot_be_written_to(file: Path) -> None:
     found = mapped_array(file)
 
@@ -71,10 +83,8 @@ def test_rows_are_those_of_the_array_however_it_is_held(of: str, file: Path, mon
 
 @pytest.mark.parametrize(("questions", "read"), [(99, False), (100, True)])
 def test_whole_files_are_read_for_many_questions(
-    questions: int, read: bool, file: Path, monkeypatch: pytest.MonkeyPatch
+    questions: int, read: bool, file: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    _record(asked, monkeypatch)
     monkeypatch.setattr(mapped_arrays, "_POPULATE", None)  # as before Linux 5.14
     found = mapped_array(file)
 
@@ -93,10 +103,8 @@ def test_whole_files_are_read_for_many_questions(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
 def test_rows_are_asked_for_once_and_again_after_their_pages_were_given_back(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    _record(asked, monkeypatch)
     monkeypatch.setattr(mapped_arrays, "LARGE", 0)
     found = mapped_array(file)
 
@@ -113,10 +121,8 @@ def test_rows_are_asked_for_once_and_again_after_their_pages_were_given_back(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
 def test_a_whole_file_that_is_read_for_now_is_read_again_only_after_its_pages_were_given_back(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    _record(asked, monkeypatch)
     monkeypatch.setattr(mapped_arrays, "_POPULATE", None)  # as before Linux 5.14
     monkeypatch.setattr(mapped_arrays, "LARGE", 0)
     found, size = mapped_array(file), file.stat().st_size
@@ -259,15 +265,6 @@ def test_cycles_that_were_left_by_making_something_are_collected_where_the_colle
         assert [None] == [one() for one in left]
     finally:
         gc.enable()
-
-
-def _record(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Note the bytes of each part of a map that is asked for."""
-
-    def need(held: mmap.mmap, begins: Iterable[int], length: int) -> None:
-        asked.extend(min(length, len(held) - begin) for begin in begins)
-
-    monkeypatch.setattr(mapped_arrays, "_need", need)
 
 
 def _only_array(place: Path) -> NDArray[Any]:

@@ -78,3 +78,17 @@ def test_rows_far_apart_are_asked_for_together(
 
     assert pages == set(asked)
     assert len(pages) == len(asked)
+
+
+def test_rows_of_a_column_that_was_read_as_a_whole_are_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [str(row) for row in range(100)]
+    with TextsWriter(tmp_path / "texts") as writer:
+        writer.add(texts)
+    column, rows = Texts(tmp_path / "texts"), np.arange(0, 100, 2)
+    with mapped_arrays.reading_whole_files(100):
+        column.read_whole()
+    monkeypatch.setattr(mapped_arrays, "_need", lambda *_: pytest.fail("asked for"))
+
+    assert texts[::2] == column.many(rows)
