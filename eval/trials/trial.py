@@ -14,7 +14,7 @@ from hopbench.retrieval.hits import DETAILED, scored
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.mapped_arrays import give_back_pages, reading_whole_files
+from hopbench.retrieval.support.mapped_pages import give_back_pages, reading_whole_files
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from hopbench.retrieval.support.checksum import file_sum
-from hopbench.retrieval.support.mapped_arrays import forget_written, give_back_memory, read_whole_again
+from hopbench.retrieval.support.mapped_pages import forget_written, give_back_memory, read_whole_again
 from hopbench.retrieval.support.notice import notice
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again

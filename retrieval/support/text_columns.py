@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support.distinct import distinct
-from hopbench.retrieval.support.mapped_arrays import ask_for_bytes, plain_array, read_whole
+from hopbench.retrieval.support.mapped_arrays import plain_array, read_whole
+from hopbench.retrieval.support.mapped_pages import ask_for_bytes
 
 OFFSET = "<i8"
 ENCODING, ERRORS = "utf-8", "surrogatepass"

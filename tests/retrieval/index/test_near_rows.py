@@ -11,7 +11,7 @@ from tests.support.graphs import graph_tables, hand_index
 
 from hopbench.retrieval.index import APPROXIMATE, EXACT, Asked, Index, near_rows, nearest_rows, spread
 from hopbench.retrieval.search.exact import dense_top
-from hopbench.retrieval.support import mapped_arrays
+from hopbench.retrieval.support import mapped_arrays, mapped_pages
 from hopbench.retrieval.support.mapped_arrays import mapped_array
 
 
@@ -59,13 +59,13 @@ def test_for_many_questions_the_vectors_are_read_as_a_whole_again_after_their_pa
     index.search = APPROXIMATE
     np.save(tmp_path / "vectors.npy", VECTORS)
     vectors, read = mapped_array(tmp_path / "vectors.npy"), list[object]()
-    monkeypatch.setattr(mapped_arrays, "_read_now", read.append)
+    monkeypatch.setattr(mapped_pages, "_read_now", read.append)
 
-    with mapped_arrays.reading_whole_files(questions):
+    with mapped_pages.reading_whole_files(questions):
         for _ in range(2):
             nearest_rows(index, "names", vectors, lambda: Asked(clustered(400, seed=2)), Asked(QUESTIONS), 20)
             nearest_rows(index, "names", vectors, never, Asked(QUESTIONS), 20)
-            mapped_arrays.give_back_pages()
+            mapped_pages.give_back_pages()
 
     assert [mapped_arrays._map_of(vectors)] * times == read
 

@@ -15,17 +15,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hopbench.retrieval.support import mapped_arrays
+from hopbench.retrieval.support import mapped_arrays, mapped_pages
 from hopbench.retrieval.support.kept_files import kept
-from hopbench.retrieval.support.mapped_arrays import (
+from hopbench.retrieval.support.mapped_arrays import mapped_array, read_whole, read_whole_for_now, rows_of
+from hopbench.retrieval.support.mapped_pages import (
     give_back_memory,
     give_back_pages,
-    mapped_array,
-    read_whole,
     read_whole_again,
-    read_whole_for_now,
     reading_whole_files,
-    rows_of,
 )
 
 VALUES = np.arange(200_000).reshape(-1, 100)
@@ -45,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def need(held: mmap.mmap, begins: Iterable[int], length: int) -> None:
         found.extend(min(length, len(held) - begin) for begin in begins)
 
-    monkeypatch.setattr(mapped_arrays, "_need", need)
+    monkeypatch.setattr(mapped_pages, "_need", need)
     return found
 
 
@@ -85,7 +82,7 @@ def test_rows_are_those_of_the_array_however_it_is_held(of: str, file: Path, mon
 def test_whole_files_are_read_for_many_questions(
     questions: int, read: bool, file: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped_arrays, "_POPULATE", None)  # as before Linux 5.14
+    monkeypatch.setattr(mapped_pages, "_POPULATE", None)  # as before Linux 5.14
     found = mapped_array(file)
 
     read_whole(found)
@@ -93,12 +90,12 @@ def test_whole_files_are_read_for_many_questions(
         read_whole(found, VALUES)
 
     assert (file.stat().st_size if read else 0) == sum(asked)
-    assert max(asked, default=0) <= mapped_arrays.AT_A_TIME
+    assert max(asked, default=0) <= mapped_pages.AT_A_TIME
 
     asked.clear()
     monkeypatch.setattr(mapped_arrays, "LARGE", 0)
     assert np.array_equal(VALUES[:1], rows_of(found, [0]))
-    assert ([] if read else [mapped_arrays._PAGE]) == asked  # of a file that was read there is no page to ask for
+    assert ([] if read else [mapped_pages._PAGE]) == asked  # of a file that was read there is no page to ask for
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
@@ -110,20 +107,20 @@ def test_rows_are_asked_for_once_and_again_after_their_pages_were_given_back(
 
     for _ in range(2):
         rows_of(found, [0, 0, 1])
-        assert [mapped_arrays._PAGE] == asked
+        assert [mapped_pages._PAGE] == asked
     give_back_pages(least=1 << 50)  # gives nothing back
     rows_of(found, [1])
-    assert [mapped_arrays._PAGE] == asked
+    assert [mapped_pages._PAGE] == asked
     give_back_pages()
     rows_of(found, [1, 0])
-    assert [mapped_arrays._PAGE] * 2 == asked
+    assert [mapped_pages._PAGE] * 2 == asked
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot say that it needs pages no longer")
 def test_a_whole_file_that_is_read_for_now_is_read_again_only_after_its_pages_were_given_back(
     file: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped_arrays, "_POPULATE", None)  # as before Linux 5.14
+    monkeypatch.setattr(mapped_pages, "_POPULATE", None)  # as before Linux 5.14
     monkeypatch.setattr(mapped_arrays, "LARGE", 0)
     found, size = mapped_array(file), file.stat().st_size
 
@@ -143,12 +140,12 @@ def test_a_whole_file_that_is_read_for_now_is_read_again_only_after_its_pages_we
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot ask for all pages at once")
-@pytest.mark.parametrize("advice", [mapped_arrays._IN_LARGE_PAGES, -1])  # -1: a system without large pages
+@pytest.mark.parametrize("advice", [mapped_pages._IN_LARGE_PAGES, -1])  # -1: a system without large pages
 def test_a_file_that_was_read_whole_is_in_memory_and_asked_for_in_no_other_way(
     advice: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped_arrays, "_need", lambda *_: pytest.fail("asked for in pieces"))
-    monkeypatch.setattr(mapped_arrays, "_IN_LARGE_PAGES", advice)
+    monkeypatch.setattr(mapped_pages, "_need", lambda *_: pytest.fail("asked for in pieces"))
+    monkeypatch.setattr(mapped_pages, "_IN_LARGE_PAGES", advice)
     values = np.arange(400_000)
     np.save(tmp_path / "values.npy", values)
     found = mapped_array(tmp_path / "values.npy")
@@ -180,10 +177,10 @@ def test_what_was_read_whole_is_read_again_after_something_was_made_and_not_held
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found, again = mapped_array(file), list[mmap.mmap]()
-    populate = mapped_arrays._populate
+    populate = mapped_pages._populate
     with reading_whole_files(100):
         read_whole(found)
-        monkeypatch.setattr(mapped_arrays, "_populate", lambda held: (again.append(held), populate(held))[1])
+        monkeypatch.setattr(mapped_pages, "_populate", lambda held: (again.append(held), populate(held))[1])
         kept(tmp_path / "made", "1", lambda place: np.save(place / "sum.npy", found.sum(axis=0)), _only_array)
 
     assert mapped_arrays._map_of(found) in again
@@ -210,7 +207,7 @@ def test_what_another_thread_maps_meanwhile_stops_nobody(maps: str, monkeypatch:
         def __iter__(self) -> Iterator[mmap.mmap]:
             raise RuntimeError("Set changed size during iteration")
 
-    monkeypatch.setattr(mapped_arrays, maps, Growing())
+    monkeypatch.setattr(mapped_pages, maps, Growing())
 
     with reading_whole_files(100):
         give_back_pages()

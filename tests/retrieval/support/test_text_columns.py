@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopbench.retrieval.support import mapped_arrays
+from hopbench.retrieval.support import mapped_pages
 from hopbench.retrieval.support.text_columns import ASKED_FOR, Texts, TextsOfRows, TextsWriter, numbered
 
 NAMES = ["b", "a", "", "b", "é", "z\udce9"]  # two rows may hold one text
@@ -68,11 +68,11 @@ def test_a_text_of_a_column_is_read_once(column: Texts, monkeypatch: pytest.Monk
 def test_rows_far_apart_are_asked_for_together(
     rows: Sequence[int], pages: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page, asked = mapped_arrays._PAGE, list[int]()
+    page, asked = mapped_pages._PAGE, list[int]()
     texts = [*(f"{row:0{page // 32}d}" for row in range(96)), ""]  # 32 on a page
     with TextsWriter(tmp_path / "texts") as writer:
         writer.add(texts)
-    monkeypatch.setattr(mapped_arrays, "_need", lambda _, begins, length: asked.extend(one // length for one in begins))
+    monkeypatch.setattr(mapped_pages, "_need", lambda _, begins, length: asked.extend(one // length for one in begins))
 
     assert [texts[row] for row in rows] == Texts(tmp_path / "texts").many(np.array(rows, np.int64))
 
@@ -87,8 +87,8 @@ def test_rows_of_a_column_that_was_read_as_a_whole_are_not_asked_for(
     with TextsWriter(tmp_path / "texts") as writer:
         writer.add(texts)
     column, rows = Texts(tmp_path / "texts"), np.arange(0, 100, 2)
-    with mapped_arrays.reading_whole_files(100):
+    with mapped_pages.reading_whole_files(100):
         column.read_whole()
-    monkeypatch.setattr(mapped_arrays, "_need", lambda *_: pytest.fail("asked for"))
+    monkeypatch.setattr(mapped_pages, "_need", lambda *_: pytest.fail("asked for"))
 
     assert texts[::2] == column.many(rows)
