@@ -25,7 +25,7 @@ from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import ROUNDING, best_cells, exact_cosines, kth_at_least, set_cells
 from hopbench.retrieval.support.blas import in_threads
 from hopbench.retrieval.support.csr import Lists
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.distinct import among, distinct
 
 VERSION = "cells-4"  # every change of what is found gives it another name
 LEAST_ROWS = 20_000  # of fewer, looking at all takes as long, the centroids and the loop over cells counted
@@ -125,18 +125,21 @@ class CellSearch:
         asked = ByteVectors.with_own_steps(questions)
         error = np.float32(ALLOWED_SPREADS) * asked.spread(self.codes)
         found = Candidates(self.vectors, depth, -np.inf, questions, error=error)
-        looks = self._cells_of(asked, self.probes[next(each for each in DEPTHS if depth <= each)])
-        wanted = np.flatnonzero(looks.any(axis=1))
+        looks = self._looks(asked, self.probes[next(each for each in DEPTHS if depth <= each)])
+        wanted = distinct(looks // len(questions))
         parts = [wanted[part] for part in blocks(len(wanted), CELLS_AT_A_TIME)]
         in_threads(lambda cells: self._look(found, asked, looks, cells, depth), parts)
         return found.remaining()
 
-    def _look(
-        self, found: Candidates, asked: ByteVectors, looks: NDArray[np.bool_], cells: Indices, depth: int
-    ) -> None:
-        """Offer each question what may be among its best in those of the `cells` that it looks into, `looks` (c, q)."""
-        place, asking = set_cells(looks[cells])
-        begins = place.searchsorted(np.arange(len(cells) + 1))
+    def _look(self, found: Candidates, asked: ByteVectors, looks: Indices, cells: Indices, depth: int) -> None:
+        """Offer each question what may be among its best in those of the `cells` that it looks into (`_looks`).
+
+        They are ascending, and nobody looks into a cell between two of them.
+        """
+        size = len(asked.codes)
+        here = looks[slice(*looks.searchsorted([cells[0] * size, (cells[-1] + 1) * size]))]
+        of_cell, asking = np.divmod(here, size)
+        begins = of_cell.searchsorted([*cells, cells[-1] + 1])
         steps = asked.step * self.codes.step
         least = _whole_steps(found.least, steps)
         # Gathered once for all cells: a floor that rises meanwhile would only have kept some candidates out.
@@ -159,20 +162,23 @@ class CellSearch:
         row, which = np.divmod(np.concatenate(at), np.diff(begins)[of])
         asking, rows = asking[begins[of] + which], self.rows[self.starts[cells[of]] + row]
         # Of a row's two cells, where the question looks into both, the first one offers it.
-        own = self.own[rows]
-        kept = (own == cells[of]) | ~looks[own, asking]
+        own = self.own[rows].astype(np.int64)
+        kept = own == cells[of]
+        others = np.flatnonzero(~kept)
+        kept[others] = ~among(own[others] * size + asking[others], looks)
         asking, rows = asking[kept], rows[kept]
         found.offer(asking, rows, np.concatenate(near)[kept].astype(np.float32) * steps[asking])
 
-    def _cells_of(self, asked: ByteVectors, count: int) -> NDArray[np.bool_]:
-        """Into which cells each question looks, (c, q): the `count` nearest, and now and then the next."""
-        looks = np.empty((len(self.centroids.codes), len(asked.codes)), bool)
+    def _looks(self, asked: ByteVectors, count: int) -> Indices:
+        """Who looks into which cell, as cell · q + question, ascending: each into its `count` nearest, or more."""
 
-        def look(part: slice) -> None:
+        def look(part: slice) -> Indices:
             near = byte_products(asked.codes[part], self.centroids.codes)
-            looks[:, part] = (near >= kth_at_least(near, count, MAXIMA)).T
+            asking, cells = set_cells(near >= kth_at_least(near, count, MAXIMA))
+            return np.asarray(cells * len(asked.codes) + asking + part.start)
 
-        in_threads(look, blocks(len(asked.codes), QUESTIONS_AT_A_TIME))
+        looks = np.concatenate(in_threads(look, blocks(len(asked.codes), QUESTIONS_AT_A_TIME)))
+        looks.sort()
         return looks
 
 

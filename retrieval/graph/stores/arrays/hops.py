@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.arrays.edges import Ints
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.distinct import among, distinct
 from hopbench.retrieval.support.text_columns import TextsOfRows
 
 
@@ -141,13 +140,6 @@ def related(graph: ArrayGraph, rows: Ints, min_strength: float, rel_types: Seque
 def far_ends(found: Gathered) -> Ints:
     """The far ends of edges, each once, in the order of their first edges."""
     return np.array(list(dict.fromkeys(found.around.others.tolist())), np.int64)
-
-
-def among(rows: NDArray[Any], some: Ints) -> NDArray[np.bool_]:
-    """Whether each row is among `some`, ascending: what np.isin says, in a tenth of its time."""
-    if not len(some):
-        return np.zeros(len(rows), np.bool_)
-    return np.asarray(some[np.minimum(some.searchsorted(rows), len(some) - 1)] == rows)
 
 
 def _targets(graph: ArrayGraph, kind: str, ids: Sequence[str], far: str, found: Gathered) -> Iterator[Record]:
