@@ -30,6 +30,19 @@ class Pairs(NamedTuple):
     second: Indices
     cosine: NDArray[np.float64]
 
+    def part(self, rows: slice) -> Pairs:
+        """Some of the pairs."""
+        return Pairs(self.first[rows], self.second[rows], self.cosine[rows])
+
+
+class Held(NamedTuple):
+    """(h,) rows, each with a candidate and their product, and what `Candidates.least` (n,) has become by them."""
+
+    rows: NDArray[np.int32]
+    candidates: NDArray[np.int32]
+    products: NDArray[np.float32]
+    least: NDArray[np.float32]
+
 
 class Candidates:
     """The rows that may be among the `k` nearest of each row of (n, d) unit vectors on the grid, at `floor` or above.
@@ -91,6 +104,15 @@ class Candidates:
         rows, candidates, _ = self._joined()
         order = np.argsort(rows, kind="stable")
         return rows[order].astype(np.intp), candidates[order].astype(np.intp)
+
+    def held(self) -> Held:
+        """What is left, to go on with in another process; nothing may be offered meanwhile."""
+        self._prune()
+        return Held(*self._joined(), self.least)
+
+    def take_over(self, held: Held) -> None:
+        """Go on with what another one has held, in place of beginning."""
+        self._parts, self._held, self.least = [held[:3]], len(held.rows), held.least.copy()
 
     def _cosines(self, rows: Indices, candidates: Indices) -> NDArray[np.float64]:
         return exact_cosines(self._asking, rows, candidates, self._vectors)

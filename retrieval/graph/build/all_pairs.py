@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.graph.build.rounds import Search, at_once
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.neighbours import Candidates, Indices, Pairs
 from hopbench.retrieval.search.topk import kth_at_least, set_cells
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.support.blas import in_threads
 
 TILE_ROWS = 1024  # a tile of 1024 × 1024 products is 4 MB: within the cache
 
 Vectors = NDArray[np.float32]
 
 
-def exact_pairs(vectors: Vectors, *, top_k: int, floor: float) -> Pairs:
+def exact_pairs(vectors: Vectors, *, top_k: int, floor: float, search: Search = at_once) -> Pairs:
     """Pairs of rows of (n, d) unit vectors where one is among the other's `top_k` nearest, at `floor` or above.
 
     Equal cosines go to the earlier row. Runs on as many threads as BLAS has.
@@ -24,13 +26,13 @@ def exact_pairs(vectors: Vectors, *, top_k: int, floor: float) -> Pairs:
     vectors = on_grid(vectors)
     found = Candidates(vectors, top_k, floor)
     parts = [np.arange(part.start, part.stop) for part in blocks(len(vectors), TILE_ROWS)]
-    in_threads(lambda rows: offer_within(found, vectors, rows, top_k), parts)
 
     def beyond(part: int) -> None:
         for others in parts[part + 1 :]:
             _offer_between(found, vectors, parts[part], others)
 
-    in_threads(beyond, range(len(parts)))
+    within = [partial(offer_within, found, vectors, rows, top_k) for rows in parts]
+    search(found, [*within, *(partial(beyond, part) for part in range(len(parts)))])
     return found.pairs()
 
 

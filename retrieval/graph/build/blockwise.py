@@ -6,14 +6,13 @@ the block at which it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import ceil
 
 import pandas as pd
 
-from hopbench.retrieval.graph.build.staging import Part, Stage, Staging
+from hopbench.retrieval.graph.build.staging import Part, Stage, Stages, Staging
 from hopbench.retrieval.graph.extract.aliases import alias_table
 from hopbench.retrieval.graph.extract.blocks import (
     PHRASES,
@@ -29,22 +28,11 @@ from hopbench.retrieval.graph.extract.blocks import (
 from hopbench.retrieval.graph.extract.rules import BLOCK
 from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.forked import in_copies
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
+Each = Callable[[str, Sequence[Callable[[], Iterable[Part]]]], list[Stage]]
 BUCKET_CHUNKS = 100_000  # whose relations are put together at a time: 300 MB
-
-
-@dataclass(frozen=True)
-class Stages:
-    """The tables of several stages, one stage after the other."""
-
-    stages: Sequence[Stage]
-
-    def parts(self, table: str) -> Iterator[pd.DataFrame]:
-        """See `Stage.parts`."""
-        return (part for stage in self.stages for part in stage.parts(table))
 
 
 def extract_in_blocks(
@@ -55,43 +43,26 @@ def extract_in_blocks(
     Several blocks are read at a time where `processes` is more than 1; the tables are the same.
     """
     buckets = ceil(len(chunks) / max(BUCKET_CHUNKS, size))
-    made = _Stages(staging, processes)
+    made: Each = partial(staging.each, processes=processes)
     with collector_paused():
         named, stated = _read(chunks, tagger, made, size, buckets)
         return Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, made)])
 
 
-@dataclass(frozen=True)
-class _Stages:
-    """Makes stages of one name, several at a time: each in a copy of this process, which leaves it in `staging`."""
-
-    staging: Staging
-    processes: int
-
-    def of(self, name: str, computes: Sequence[Callable[[], Iterator[Part]]]) -> list[Stage]:
-        """A stage for each of `computes`; one that a copy did not finish is made in this process."""
-        stages = [
-            partial(self.staging.load_or_compute, f"{name}-{number:05}", one) for number, one in enumerate(computes)
-        ]
-        if min(self.processes, len(stages)) > 1:
-            in_copies(stages, self.processes)
-        return [stage() for stage in stages]
-
-
-def _read(chunks: Sequence[Chunk], tagger: Tagger, made: _Stages, size: int, buckets: int) -> tuple[Stage, list[Stage]]:
+def _read(chunks: Sequence[Chunk], tagger: Tagger, made: Each, size: int, buckets: int) -> tuple[Stage, list[Stage]]:
     """The stage of entities, and those of each block's mentions and statements."""
     blocks = [chunks[begin : begin + size] for begin in range(0, len(chunks), size)]
     table = alias_table(chunks)
-    read = made.of("names", [partial(read_names, block, table) for block in blocks])
+    read = made("names", [partial(read_names, block, table) for block in blocks])
     titled, names = joined_names((_whole(one, TITLED), _whole(one, PHRASES)) for one in read)
-    (named,) = made.of("entities", [partial(entities, titled, names)])
+    (named,) = made("entities", [partial(entities, titled, names)])
     del titled
-    return named, made.of(
+    return named, made(
         "statements", [partial(read_statements, block, table, names, tagger, buckets) for block in blocks]
     )
 
 
-def _related(stated: Sequence[Stage], buckets: int, chunks: int, tagger: Tagger, made: _Stages) -> list[Stage]:
+def _related(stated: Sequence[Stage], buckets: int, chunks: int, tagger: Tagger, made: Each) -> list[Stage]:
     """The stages of relations, a bucket each."""
     frequency = frequencies(part for one in stated for part in one.parts(MENTIONED_IN, ["source"]))
 
@@ -99,7 +70,7 @@ def _related(stated: Sequence[Stage], buckets: int, chunks: int, tagger: Tagger,
         blocks = (part for one in stated for part in one.parts(statements(bucket)))
         return joined_statements(blocks, frequency, chunks, tagger)
 
-    return made.of("related", [partial(bucket_parts, bucket) for bucket in range(buckets)])
+    return made("related", [partial(bucket_parts, bucket) for bucket in range(buckets)])
 
 
 def _whole(stage: Stage, table: str) -> pd.DataFrame:

@@ -1,14 +1,17 @@
 """Builds a graph in stages whose results are saved, so that an interrupted build continues where it stopped.
 
-Stages: embed (saved by the embedding cache), extract, similar (tables saved part by part by `staging`), write (one
-atomic step of the store). Tables are written and read part by part; none is in memory whole. The plan's build key is a
-digest of all inputs; the fingerprint is a digest of the result.
+Stages: embed (saved by the embedding cache), extract, similar (tables saved part by part by `staging`), write (the
+store shows a whole graph or none; `arrays` and Neo4j go on with what a killed write left). Tables are written and read
+part by part; none is in memory whole. The plan's build key is a digest of all inputs; the fingerprint is a digest of
+the result.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,25 +20,23 @@ from typing import Any, NotRequired, Protocol, TypedDict, TypeVar, cast
 import pandas as pd
 
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.graph.build.blockwise import Stages, extract_in_blocks
+from hopbench.retrieval.graph.build.blockwise import extract_in_blocks
 from hopbench.retrieval.graph.build.extraction import GAPS, extract
 from hopbench.retrieval.graph.build.plan import GraphPlan
-from hopbench.retrieval.graph.build.settings import BuildSettings
-from hopbench.retrieval.graph.build.similarity import nearest, similar_parts
-from hopbench.retrieval.graph.build.staging import Part, Stage, Staging
+from hopbench.retrieval.graph.build.similarity import SEARCH, similar_stages
+from hopbench.retrieval.graph.build.staging import Part, Stage, Stages, Staging
 from hopbench.retrieval.graph.build.tables import BuiltTables
 from hopbench.retrieval.graph.extract.rules import BLOCK
-from hopbench.retrieval.graph.schema import SIMILAR_TO, Tables
+from hopbench.retrieval.graph.schema import Tables
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.graph.stores.fingerprint import content
+from hopbench.retrieval.graph.stores.fingerprint import Content, content
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError
 from hopbench.retrieval.support.forked import usable_processors
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
-SEARCH = "search"  # the table beside SIMILAR_TO that says how it was found
+CONTENT = "content"  # the stage that is a digest of the others, and its table
 T = TypeVar("T")
 
 
@@ -102,11 +103,9 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
     tagger = Tagger(chunk.content for chunk in chunks)
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
     extracted = steps("extract", lambda: _extracted(plan, chunks, tagger, stage))
-    similar = steps(
-        "similar", lambda: stage.load_or_compute("similar", lambda: _similar(plan.settings, chunks, vectors, tagger))
-    )
+    similar = steps("similar", lambda: similar_stages(plan.settings, chunks, vectors, tagger, stage))
     tables = BuiltTables(chunks, vectors, extracted, similar, plan.embedder)
-    record = _record(plan, key, tables, time.perf_counter() - begun)
+    record = _record(plan, key, _content(tables, stage, extracted.sums() + similar.sums()), time.perf_counter() - begun)
     (search,) = similar.parts(SEARCH)
     record["similar"] = {str(name): value for name, value in search.to_dict("records")[0].items()}
     gaps: dict[str, str] = {}
@@ -124,14 +123,21 @@ def _extracted(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger, stage: 
     return stage.load_or_compute("extract", lambda: extract(plan, chunks, tagger))
 
 
-def _similar(settings: BuildSettings, chunks: Sequence[Chunk], vectors: Vectors, tagger: Tagger) -> Iterator[Part]:
-    found = nearest(vectors, settings.similar, top_k=settings.similar_top_k, floor=settings.similar_floor)
-    yield SEARCH, pd.DataFrame([found.search])
-    yield from ((SIMILAR_TO, part) for part in similar_parts(chunks, found.pairs, tagger))
+def _content(tables: Tables, stage: Staging, sums: str) -> Content:
+    """The content of tables from stages with these `sums`; kept, since of a large graph it takes minutes."""
+    name = f"{CONTENT}-{hashlib.sha256(sums.encode()).hexdigest()[:12]}"
+
+    def computed() -> list[Part]:
+        held = content(tables)
+        columns = {"fingerprint": held.fingerprint, "nodes": json.dumps(held.nodes), "edges": json.dumps(held.edges)}
+        return [(CONTENT, pd.DataFrame([columns]))]
+
+    (table,) = stage.load_or_compute(name, computed).parts(CONTENT)
+    row = table.iloc[0]
+    return Content(row["fingerprint"], json.loads(row["nodes"]), json.loads(row["edges"]))
 
 
-def _record(plan: GraphPlan, key: str, tables: Tables, seconds: float) -> BuildRecord:
-    held = content(tables)
+def _record(plan: GraphPlan, key: str, held: Content, seconds: float) -> BuildRecord:
     return {
         "build_key": key,
         "dataset": plan.name,

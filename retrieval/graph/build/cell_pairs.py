@@ -8,18 +8,19 @@ look into a cell are multiplied with it at once, which is why it is faster than 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.build.all_pairs import Vectors, offer_within
+from hopbench.retrieval.graph.build.rounds import Search, at_once
 from hopbench.retrieval.search.cells import Cells, blocks, kth_best
 from hopbench.retrieval.search.neighbours import Candidates, Indices, Pairs
 from hopbench.retrieval.search.samples import true_neighbours
 from hopbench.retrieval.search.topk import set_cells
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.support.blas import in_threads
 
 CELLS_PER_ROOT = 2.0  # of n rows, 2·√n cells: twice and four times as many took 26% and 120% longer at 100,000
 RECALL = 0.98  # share of a sample's true neighbours that must be found
@@ -47,7 +48,7 @@ class _Probes(NamedTuple):
         return self.visitors[self.begins[cell] : self.begins[cell + 1]].astype(np.intp)
 
 
-def cell_pairs(vectors: Vectors, *, top_k: int, floor: float) -> tuple[Pairs, Effort]:
+def cell_pairs(vectors: Vectors, *, top_k: int, floor: float, search: Search = at_once) -> tuple[Pairs, Effort]:
     """As `exact_pairs`, of the pairs that are looked at: the same on every processor and any number of threads."""
     vectors = on_grid(vectors)
     cells = Cells.fit(vectors, max(round(CELLS_PER_ROOT * len(vectors) ** 0.5), 1))
@@ -57,9 +58,9 @@ def cell_pairs(vectors: Vectors, *, top_k: int, floor: float) -> tuple[Pairs, Ef
     members = np.split(np.argsort(own, kind="stable"), np.cumsum(np.bincount(own, minlength=effort.cells))[:-1])
     found = Candidates(vectors, top_k, floor)
     filled = [cell for cell, rows in enumerate(members) if len(rows)]
-    in_threads(lambda cell: offer_within(found, vectors, members[cell], top_k), filled)
     into = _Into(found, vectors, cells, own, probes)
-    in_threads(lambda cell: into.offer(cell, members[cell]), filled)
+    within = [partial(offer_within, found, vectors, members[cell], top_k) for cell in filled]
+    search(found, [*within, *(partial(into.offer, cell, members[cell]) for cell in filled)])
     return found.pairs(), effort
 
 

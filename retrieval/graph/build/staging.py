@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from hopbench.retrieval.graph.schema import LIST_COLUMNS
 from hopbench.retrieval.support.checksum import file_sum
+from hopbench.retrieval.support.forked import in_copies
 from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
 
@@ -40,8 +42,27 @@ class Stage:
         except (OSError, ValueError):
             return False
 
+    def sums(self) -> str:
+        """What tells it from a stage with other files."""
+        return (self.folder / SUMS).read_text(encoding="utf-8")
+
     def _files(self, table: str) -> list[Path]:
         return sorted(self.folder.glob(f"{table}-*.parquet"))
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The tables of several stages, one stage after the other."""
+
+    stages: Sequence[Stage]
+
+    def parts(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """See `Stage.parts`."""
+        return (part for stage in self.stages for part in stage.parts(table, columns))
+
+    def sums(self) -> str:
+        """See `Stage.sums`."""
+        return "".join(stage.sums() for stage in self.stages)
 
 
 @dataclass(frozen=True)
@@ -59,22 +80,47 @@ class Staging:
 
     def load_or_compute(self, name: str, compute: Callable[[], Iterable[Part]]) -> Stage:
         """A stage: read back if it is finished, else computed and saved, each part as it comes."""
+        return self.load(name) or self.save(name, compute())
+
+    def each(self, name: str, computes: Sequence[Callable[[], Iterable[Part]]], processes: int = 1) -> list[Stage]:
+        """A stage for each of `computes`.
+
+        With several `processes` each is made in a copy of this process that leaves it here, as many at a time; one that
+        a copy did not finish is made in this process.
+        """
+        stages = [partial(self.load_or_compute, f"{name}-{number:05}", one) for number, one in enumerate(computes)]
+        if min(processes, len(stages)) > 1:
+            in_copies(stages, processes)
+        return [stage() for stage in stages]
+
+    def load(self, name: str) -> Stage | None:
+        """A finished stage; None where there is none, or, with a notice, where a file of it is damaged."""
         stage = Stage(self.folder / name)
-        if stage.folder.is_dir():
-            if stage.intact():
-                return stage
-            notice(f"{stage.folder} does not read as it was written: that stage of the graph is done again")
-            shutil.rmtree(stage.folder)
-        partial = self.folder / f"{name}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+        if not stage.folder.is_dir():
+            return None
+        if stage.intact():
+            return stage
+        notice(f"{stage.folder} does not read as it was written: that stage of the graph is done again")
+        shutil.rmtree(stage.folder)
+        return None
+
+    def save(self, name: str, parts: Iterable[Part]) -> Stage:
+        """Write a stage, each part as it comes, in place of what it may have been."""
+        stage, unfinished = Stage(self.folder / name), self.folder / f"{name}.partial"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
         numbers: Counter[str] = Counter()
-        for table, part in compute():
-            part.to_parquet(partial / f"{table}-{numbers[table]:06}.parquet")
+        for table, part in parts:
+            part.to_parquet(unfinished / f"{table}-{numbers[table]:06}.parquet")
             numbers[table] += 1
-        (partial / SUMS).write_text(json.dumps(_sums(partial)), encoding="utf-8")
-        partial.rename(stage.folder)
+        (unfinished / SUMS).write_text(json.dumps(_sums(unfinished)), encoding="utf-8")
+        self.forget(name)
+        unfinished.rename(stage.folder)
         return stage
+
+    def forget(self, name: str) -> None:
+        """Remove a stage, if there is one."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def clear(self) -> None:
         """Forget all stages."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hopbench.retrieval.embedding.base import Embedder, Vectors
-from hopbench.retrieval.graph.build.blockwise import Stages
-from hopbench.retrieval.graph.build.staging import Stage
+from hopbench.retrieval.graph.build.staging import Stage, Stages
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
@@ -28,7 +27,7 @@ ROWS = 100_000  # chunks in a part
 
 @dataclass(frozen=True)
 class BuiltTables:
-    """The tables of chunks with vectors (n, d), of the stage that extracted and of the one that compared them.
+    """The tables of chunks with vectors (n, d), of the stages that extracted and of those that compared them.
 
     Names are embedded as their vectors are asked for: a large graph has more of them than chunks.
     """
@@ -36,7 +35,7 @@ class BuiltTables:
     chunks: Sequence[Chunk]
     vectors: Vectors
     extracted: Stage | Stages
-    similar: Stage
+    similar: Stages
     embedder: Embedder
 
     def names(self) -> tuple[Sequence[str], Sequence[str]]:

@@ -22,6 +22,7 @@ from hopbench.retrieval.graph.schema import CHUNK, Tables
 from hopbench.retrieval.graph.stores.arrays import whole
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
 from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
+from hopbench.retrieval.graph.stores.arrays.unfinished import UnfinishedGraph
 from hopbench.retrieval.graph.stores.arrays.write import VECTORS, write_tables
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.support.checksum import file_sum
@@ -96,18 +97,20 @@ class ArrayStore:
         return mapped_array(file)
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
-        """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept."""
-        partial_folder = self.path.with_name(f"{self.path.name}.partial")
+        """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept.
+
+        A killed write of the same content goes on with the table at which it was.
+        """
+        unfinished_folder = self.path.with_name(f"{self.path.name}.partial")
         try:
-            shutil.rmtree(partial_folder, ignore_errors=True)
-            write_tables(partial_folder, tables)
-            files = sorted(partial_folder.iterdir())
-            sizes = {file.name: file.stat().st_size for file in files}
-            sums = {file.name: file_sum(file) for file in files}
+            unfinished = UnfinishedGraph(unfinished_folder, _content_key(record))
+            write_tables(unfinished, tables)
+            sums = unfinished.finished()
+            sizes = {name: (unfinished_folder / name).stat().st_size for name in sums}
             about = {"format": FORMAT, "record": dict(record), "sizes": sizes, "sums": sums}
-            (partial_folder / ABOUT).write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
+            (unfinished_folder / ABOUT).write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
             self.drop()
-            partial_folder.rename(self.path)
+            unfinished_folder.rename(self.path)
         except OSError as error:
             if (lacking := exhausted(error, self.path)) is not None:
                 raise lacking from error
@@ -182,3 +185,9 @@ class ArrayStore:
         return DamagedGraphError(
             f"cannot read the graph {self.path}: {what}. Build it again: hopbench graph build --force"
         )
+
+
+def _content_key(record: Mapping[str, object]) -> str:
+    """What two writes of the same content share; "" where the record does not say what is written."""
+    key, fingerprint = record.get("build_key"), record.get("fingerprint")
+    return f"{FORMAT} {key} {fingerprint}" if key and fingerprint else ""

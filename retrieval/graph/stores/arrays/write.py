@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from numpy.lib.format import write_array_header_1_0
 from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Tables
 from hopbench.retrieval.graph.stores.arrays.graph import EndsWriter, edge_writer, node_writer, write_sides
 from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
+from hopbench.retrieval.graph.stores.arrays.unfinished import UnfinishedGraph
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.text_columns import Texts
 from hopbench.retrieval.support.text_index import write_index
@@ -22,31 +24,38 @@ if TYPE_CHECKING:
 VECTORS = ".vectors.npy"
 
 
-def write_tables(folder: Path, tables: Tables) -> None:
+def write_tables(unfinished: UnfinishedGraph, tables: Tables) -> None:
     """The tables as arrays, read part by part: nodes first, since edges are kept as rows of their ends.
 
     Of the vectors only the chunks' are kept, which every search reads.
     """
-    counts = {}
-    for label, names in NODE_COLUMNS.items():
-        with node_writer(folder, label) as nodes:
-            for part in tables.parts(label):
-                nodes.add(_columns(part, names))
-        counts[label] = nodes.rows
-        write_index(Texts(folder / f"{label}.id"), folder / label)
-    for kind, names in EDGE_COLUMNS.items():
-        ends = EndsWriter(folder, kind)
-        with edge_writer(folder, kind) as edges:
-            for part in tables.parts(kind):
-                known = ends.add(part["source"].tolist(), part["target"].tolist())
-                edges.add(_columns(part[known], names[2:]))
-        write_sides(folder, kind, *(counts[label] for label in EDGE_ENDS[kind]))
-    _write_vectors(folder, counts[CHUNK], tables)
+    for label in NODE_COLUMNS:
+        unfinished.once(label, partial(_write_nodes, unfinished.folder, label, tables))
+    for kind in EDGE_COLUMNS:
+        unfinished.once(kind, partial(_write_edges, unfinished.folder, kind, tables))
+    unfinished.once(VECTORS, partial(_write_vectors, unfinished.folder, tables))
 
 
-def _write_vectors(folder: Path, chunks: int, tables: Tables) -> None:
+def _write_nodes(folder: Path, label: str, tables: Tables) -> None:
+    with node_writer(folder, label) as nodes:
+        for part in tables.parts(label):
+            nodes.add(_columns(part, NODE_COLUMNS[label]))
+    write_index(Texts(folder / f"{label}.id"), folder / label)
+
+
+def _write_edges(folder: Path, kind: str, tables: Tables) -> None:
+    ends = EndsWriter(folder, kind)
+    with edge_writer(folder, kind) as edges:
+        for part in tables.parts(kind):
+            known = ends.add(part["source"].tolist(), part["target"].tolist())
+            edges.add(_columns(part[known], EDGE_COLUMNS[kind][2:]))
+    write_sides(folder, kind, *(len(Nodes(folder, label)) for label in EDGE_ENDS[kind]))
+
+
+def _write_vectors(folder: Path, tables: Tables) -> None:
     """The chunks' vectors, where they come in the order of the nodes; a mapped file would crash on a full disk."""
     nodes, place, written = Nodes(folder, CHUNK), folder / f"{CHUNK}{VECTORS}", 0
+    chunks = len(nodes)
     with place.open("wb") as file:
         for label, ids, vectors in tables.vector_parts():
             if label == CHUNK and np.array_equal(nodes.rows(ids), np.arange(written, written + len(ids))):

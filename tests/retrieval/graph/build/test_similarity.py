@@ -37,7 +37,12 @@ def as_dict(pairs: Pairs) -> dict[tuple[int, int], float]:
 
 
 def table_of(chunks: Sequence[Chunk], pairs: Pairs, tagger: Tagger) -> pd.DataFrame:
-    return pd.concat(similar_parts(chunks, pairs, tagger), ignore_index=True)
+    return pd.concat(parts_of(chunks, pairs, tagger), ignore_index=True)
+
+
+def parts_of(chunks: Sequence[Chunk], pairs: Pairs, tagger: Tagger) -> list[pd.DataFrame]:
+    ids = np.array([chunk.id for chunk in chunks], object)
+    return list(similar_parts(ids, pairs, SharedStems.of(chunks, tagger)))
 
 
 def brute(vectors: NDArray[np.float32], top_k: int, floor: float) -> dict[tuple[int, int], float]:
@@ -214,15 +219,15 @@ def test_a_table_in_parts_is_the_whole_table() -> None:
 
     whole = table_of(chunks, pairs, tagger)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(similarity, "PAIRS", 7)
-        assert len(list(similar_parts(chunks, pairs, tagger))) == -(-len(whole) // 7)
+        patch.setattr(similarity, "TAGGED", 7)
+        assert len(parts_of(chunks, pairs, tagger)) == -(-len(whole) // 7)
         assert whole.equals(table_of(chunks, pairs, tagger))
 
 
 def test_a_graph_without_pairs_has_no_part() -> None:
     chunk = Chunk("a", "a", 0, "", "")
 
-    assert [] == list(similar_parts([chunk], exact_pairs(unit((1, 0)), top_k=1, floor=0.0), Tagger()))
+    assert [] == parts_of([chunk], exact_pairs(unit((1, 0)), top_k=1, floor=0.0), Tagger())
 
 
 def test_copies_of_one_text_go_to_the_earliest_and_take_no_more_room_than_others() -> None:

@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from tests.support.graphs import WordEmbedder, built_index, graph_tables, plain, plan_of
@@ -22,7 +23,7 @@ from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.build.builder import build_graph
-from hopbench.retrieval.graph.schema import CHUNK, MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
+from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
 from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
@@ -315,6 +316,45 @@ def test_what_a_killed_write_leaves_is_no_graph_and_in_nobodys_way(tmp_path: Pat
 
     assert fingerprint(other) == fingerprint(StoredTables(store))
     assert not left.exists()
+
+
+def killed_at(table: str, asked: list[str]) -> GraphTables:
+    """Tables that are listed in `asked` as they are read, and a process that is killed when it asks for one of them."""
+
+    class Killed(GraphTables):
+        def parts(self, name: str) -> Iterator[pd.DataFrame]:
+            if name == table:
+                raise KeyboardInterrupt
+            asked.append(name)
+            return super().parts(name)
+
+    return Killed(SMALL.nodes, SMALL.edges)
+
+
+@pytest.mark.parametrize("killed", [CHUNK, MENTIONED_IN, SIMILAR_TO])
+@pytest.mark.parametrize("harm", ["nothing", "a damaged file", "a cut journal", "other content"])
+def test_a_killed_write_goes_on_with_the_table_at_which_it_was(tmp_path: Path, killed: str, harm: str) -> None:
+    store, left = ArrayStore(tmp_path, "one"), tmp_path / "one.arrays.partial"
+    before: list[str] = []
+    after: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        store.write(killed_at(killed, before), {"build_key": "k", "fingerprint": "f"})
+    (left / f"{killed}.half.bin").write_bytes(b"half")
+    journal = left / "written.jsonl"
+    match harm:
+        case "a damaged file":
+            (left / "Document.id.utf8.bin").write_bytes(b"damaged")
+        case "a cut journal":
+            journal.write_bytes(journal.read_bytes()[:-5])
+
+    store.write(killed_at("", after), {"build_key": "k", "fingerprint": "g" if harm == "other content" else "f"})
+
+    again = {"nothing": [], "a damaged file": [DOCUMENT], "a cut journal": before[-1:], "other content": before}[harm]
+    assert {*SMALL.nodes, *SMALL.edges} - {*before} | {*again} == {*after}
+    assert len(after) == len(set(after))
+    assert fingerprint(SMALL) == fingerprint(StoredTables(store))
+    store.check(content=True)
+    assert [] == [file.name for file in store.path.iterdir() if "half" in file.name or "written" in file.name]
 
 
 def test_an_edge_to_a_node_that_is_not_there_is_left_out(tmp_path: Path) -> None:
