@@ -112,7 +112,8 @@ class Candidates:
 
     def take_over(self, held: Held) -> None:
         """Go on with what another one has held, in place of beginning."""
-        self._parts, self._held, self.least = [held[:3]], len(held.rows), held.least.copy()
+        self._parts, self._held = [held[:3]], len(held.rows)
+        self.least = held.least.copy()  # it is raised in place, and what was read from a file may not be
 
     def _cosines(self, rows: Indices, candidates: Indices) -> NDArray[np.float64]:
         return exact_cosines(self._asking, rows, candidates, self._vectors)

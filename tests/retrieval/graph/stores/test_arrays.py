@@ -332,29 +332,39 @@ def killed_at(table: str, asked: list[str]) -> GraphTables:
 
 
 @pytest.mark.parametrize("killed", [CHUNK, MENTIONED_IN, SIMILAR_TO])
-@pytest.mark.parametrize("harm", ["nothing", "a damaged file", "a cut journal", "other content"])
-def test_a_killed_write_goes_on_with_the_table_at_which_it_was(tmp_path: Path, killed: str, harm: str) -> None:
+@pytest.mark.parametrize(
+    "harm", ["nothing", "a damaged file", "a cut journal", "a strange journal", "a deep journal", "other content"]
+)
+def test_a_killed_write_goes_on_with_the_table_at_which_it_was(
+    tmp_path: Path, killed: str, harm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     store, left = ArrayStore(tmp_path, "one"), tmp_path / "one.arrays.partial"
     before: list[str] = []
     after: list[str] = []
     with pytest.raises(KeyboardInterrupt):
         store.write(killed_at(killed, before), {"build_key": "k", "fingerprint": "f"})
     (left / f"{killed}.half.bin").write_bytes(b"half")
+    (left / "half a folder").mkdir()
     journal = left / "written.jsonl"
     match harm:
         case "a damaged file":
             (left / "Document.id.utf8.bin").write_bytes(b"damaged")
         case "a cut journal":
             journal.write_bytes(journal.read_bytes()[:-5])
+        case "a strange journal":
+            journal.write_text(journal.read_text().replace('["Document", {', '{"Document": {"x": 3}, "y": {'))
+        case "a deep journal":
+            journal.write_text("[" * 100_000)
 
     store.write(killed_at("", after), {"build_key": "k", "fingerprint": "g" if harm == "other content" else "f"})
 
-    again = {"nothing": [], "a damaged file": [DOCUMENT], "a cut journal": before[-1:], "other content": before}[harm]
+    again = {"nothing": [], "a damaged file": [DOCUMENT], "a cut journal": before[-1:]}.get(harm, before)
     assert {*SMALL.nodes, *SMALL.edges} - {*before} | {*again} == {*after}
     assert len(after) == len(set(after))
     assert fingerprint(SMALL) == fingerprint(StoredTables(store))
     store.check(content=True)
     assert [] == [file.name for file in store.path.iterdir() if "half" in file.name or "written" in file.name]
+    assert ("does not read as it was written" in capsys.readouterr().err) == (harm == "a damaged file")
 
 
 def test_an_edge_to_a_node_that_is_not_there_is_left_out(tmp_path: Path) -> None:
