@@ -1,12 +1,15 @@
 """Unit vectors in bytes, and their products: exact whole numbers, in less than half of float32's time with VNNI.
 
 A component is a whole number of steps, 127 of them at most. NumKong multiplies bytes by the instructions that the
-processor has for them, and adds the products as whole numbers of 32 bits. What is lost is lost in the rounding to steps
-(`spread`), the same on every processor.
+processor has for them (AMX's tiles take half the time of VNNI), and adds the products as whole numbers of 32 bits. What
+is lost is lost in the rounding to steps (`spread`), the same on every processor.
 """
 
 from __future__ import annotations
 
+import ctypes
+import sys
+from contextlib import suppress
 from functools import cache
 from types import ModuleType
 from typing import NamedTuple, Self
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.search.cells import Floats, blocks
 
 STEPS = 127  # of a byte, on each side of zero
+_ARCH_PRCTL, _GET_PERMITTED, _TILES = 158, 0x1022, 1 << 18  # arch_prctl(2) of Linux on x86-64: ARCH_GET_XCOMP_PERM
 
 
 class ByteVectors(NamedTuple):
@@ -54,13 +58,22 @@ def byte_products(rows: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[n
 
 @cache
 def _numkong() -> ModuleType:
-    """NumKong without its kernels for AMX, which each thread would have to be made ready for."""
+    """NumKong, without its kernels for AMX where the system does not permit them, for which it does not look."""
     import numkong
 
     for name, has in numkong.get_capabilities().items():
-        if has and name.endswith("amx"):
+        if has and name.endswith("amx") and not _tiles_permitted():
             numkong.disable_capability(name)
     return numkong
+
+
+def _tiles_permitted() -> bool:
+    """Whether Linux lets this process, all its threads and its forks, use AMX's tiles; False on other systems."""
+    permitted = ctypes.c_uint64()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # a C library without `syscall`
+            ctypes.CDLL(None).syscall(_ARCH_PRCTL, _GET_PERMITTED, ctypes.byref(permitted))
+    return bool(permitted.value & _TILES)
 
 
 def _step(largest: np.floating | Floats) -> Floats:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from hopbench.retrieval.search import byte_vectors
 from hopbench.retrieval.search.byte_vectors import ByteVectors, byte_products
 from hopbench.retrieval.support.arithmetic import on_grid
 
@@ -38,6 +39,22 @@ def test_products_are_exact_with_the_instructions_of_every_processor(kernels: No
     others = rng.choice(np.array([-127, 127], np.int8), (33, dimension))  # the largest sums
     assert np.array_equal(byte_products(rows, others), rows.astype(np.int64) @ others.astype(np.int64).T)
     assert np.array_equal(byte_products(others, others), others.astype(np.int64) @ others.astype(np.int64).T)
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_tiles_are_used_only_where_the_system_permits_them(permitted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    disabled: list[str] = []
+    has = {"haswell": True, "sapphireamx": True, "graniteamx": False}
+    monkeypatch.setattr(numkong, "get_capabilities", lambda: has)
+    monkeypatch.setattr(numkong, "disable_capability", disabled.append)
+    monkeypatch.setattr(byte_vectors, "_tiles_permitted", lambda: permitted)
+    byte_vectors._numkong.__wrapped__()
+    assert disabled == ([] if permitted else ["sapphireamx"])
+
+
+def test_a_process_that_has_asked_for_tiles_may_use_them() -> None:
+    if numkong.get_capabilities()["sapphireamx"]:  # it asked for them as it was imported
+        assert byte_vectors._tiles_permitted()
 
 
 def test_a_product_is_as_near_to_the_vectors_as_their_steps_say() -> None:
