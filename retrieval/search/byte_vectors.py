@@ -58,7 +58,7 @@ def byte_products(rows: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[n
 
 @cache
 def _numkong() -> ModuleType:
-    """NumKong, without its kernels for AMX where the system does not permit them, for which it does not look."""
+    """NumKong without its kernels for AMX where the system has not permitted them: it asks, but ignores the answer."""
     import numkong
 
     for name, has in numkong.get_capabilities().items():
@@ -68,7 +68,7 @@ def _numkong() -> ModuleType:
 
 
 def _tiles_permitted() -> bool:
-    """Whether Linux lets this process, all its threads and its forks, use AMX's tiles; False on other systems."""
+    """Whether Linux lets this process use AMX's tiles, in all its threads and its forks; False on other systems."""
     permitted = ctypes.c_uint64()
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # a C library without `syscall`

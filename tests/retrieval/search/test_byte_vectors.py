@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from textwrap import dedent
 
 import numkong
 import numpy as np
@@ -14,6 +17,8 @@ from hypothesis.extra.numpy import arrays
 from hopbench.retrieval.search import byte_vectors
 from hopbench.retrieval.search.byte_vectors import ByteVectors, byte_products
 from hopbench.retrieval.support.arithmetic import on_grid
+
+SMALL_STACK = 8192  # bytes: enough for AVX-512's registers, not for tiles
 
 
 def unit(count: int, dimension: int, seed: int = 0) -> np.ndarray:
@@ -53,8 +58,24 @@ def test_tiles_are_used_only_where_the_system_permits_them(permitted: bool, monk
 
 
 def test_a_process_that_has_asked_for_tiles_may_use_them() -> None:
-    if numkong.get_capabilities()["sapphireamx"]:  # it asked for them as it was imported
-        assert byte_vectors._tiles_permitted()
+    assert byte_vectors._tiles_permitted() == numkong.get_capabilities()["sapphireamx"]
+
+
+def test_products_are_exact_where_the_system_refuses_tiles() -> None:
+    # Linux refuses them to a process that handles signals on a stack too small for their state: to use one ends it.
+    refused = f"""
+        import ctypes, numpy as np
+        class Stack(ctypes.Structure):
+            _fields_ = [("at", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+        memory = ctypes.create_string_buffer({SMALL_STACK})
+        stack = Stack(ctypes.addressof(memory), 0, {SMALL_STACK})
+        assert not ctypes.CDLL(None).sigaltstack(ctypes.byref(stack), None)
+        from hopbench.retrieval.search import byte_vectors
+        ones = np.ones((40, 256), np.int8)
+        print(byte_vectors.byte_products(ones, ones).sum(), byte_vectors._tiles_permitted())
+    """
+    ended = subprocess.run([sys.executable, "-c", dedent(refused)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.split()) == (0, [str(40 * 40 * 256), "False"]), ended.stderr
 
 
 def test_a_product_is_as_near_to_the_vectors_as_their_steps_say() -> None:
