@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.strategies.hoprank.ranking import Found
 from hopbench.retrieval.strategies.hoprank.scoring import judged, of_each, passes
 from hopbench.retrieval.strategies.hoprank.weights import Weights, load, score_names
+from hopbench.retrieval.strategies.hoprank.word_vectors import word_vectors
 from hopbench.retrieval.support.blas import one_blas_thread
 from hopbench.retrieval.support.divided import divided
 from hopbench.retrieval.support.timing import done_once, stage
@@ -109,15 +110,21 @@ class HopRank(Strategy):
         find, numbers = partial(self._found, batch, corpus, reader, os.getpid()), range(len(batch.questions))
         processes = max(min(batch.processes, len(numbers) // LEAST), 1)
         long = [len(question.text) > LONG for question in batch.questions]
-        parts = [apart for part in _parts(numbers[1:], processes) for apart in _apart(part, long)]
+        parts = [apart for part in _parts(numbers, processes) for apart in _apart(part, long)]
         rankings: dict[int, list[Ranking]] = {}
-        # The first question by itself: with it all else is made that is made once, before there are forks.
-        with one_blas_thread(), closing(divided(find, parts, processes)) as others:
-            for part, (found, spent) in chain([(-1, find(numbers[:1]))], others):
+        if processes > 1:
+            self._make_once(corpus)
+        with one_blas_thread(), closing(divided(find, parts, processes)) as found_of_parts:
+            for part, (found, spent) in found_of_parts:
                 counters.add(spent)
                 with stage(counters, "ranking"):
                     rankings[part] = [one.ranking(self.learned, corpus.graph.entities) for one in found]
         return [one for part in sorted(rankings) for one in rankings[part]]
+
+    @done_once()
+    def _make_once(self, corpus: CorpusIndex) -> None:
+        """Make what all questions share and the first of them would make: before there are forks, which have it then."""
+        _ = self.learned, corpus.texts.word_weights, word_vectors(["any"])
 
     def _found(
         self, batch: Batch, corpus: CorpusIndex, reader: Linker, here: int, numbers: Sequence[int]
