@@ -123,7 +123,7 @@ class HopRank(Strategy):
 
     @done_once()
     def _make_once(self, corpus: CorpusIndex) -> None:
-        """Make what all questions share and the first of them would make: before there are forks, which have it then."""
+        """Make what all questions share, before there are forks: these have it then, and no question waits for it."""
         _ = self.learned, corpus.texts.word_weights, word_vectors(["any"])
 
     def _found(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, corpora, plan_of
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank, strategy
+from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
 from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
 from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk, _sums
@@ -40,6 +43,21 @@ def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.Monkey
 
     assert list(map(repr, alone)) == list(map(repr, shared))
     assert one == several
+
+
+def test_what_questions_share_is_made_before_there_are_forks(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategy, "LEAST", 2)
+    hoprank, batch, made = make("hoprank"), Batch(index, [*ASKED, *ASKED], processes=2), list[tuple[bool, bool]]()
+
+    def dividing(*of: Any) -> Any:
+        corpus, _ = corpus_index(batch, Counters())
+        made.append(("learned" in vars(hoprank), "word_weights" in vars(corpus.texts)))
+        return divided.divided(*of)
+
+    monkeypatch.setattr(strategy, "divided", dividing)
+    hoprank.rank(batch, Counters())
+
+    assert [(True, True)] == made
 
 
 QUESTIONS = (
