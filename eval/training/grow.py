@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
@@ -19,6 +16,7 @@ import numpy as np
 from numpy.lib.format import read_array, write_array
 
 from hopbench.eval.training.losses import Floats, RankedLists, ScoreLoss
+from hopbench.retrieval.support.forked import end_with
 
 LEAST_CURVATURE = 1e-6
 # LightGBM imports these where they are installed: all but .3 of its 1.5 s.
@@ -59,18 +57,7 @@ def _objective(lists: RankedLists) -> Callable[[Floats, Any], tuple[Floats, Floa
     return slopes
 
 
-def _end_with(parent: int) -> None:
-    """End this process when the one that started it has ended, killed perhaps: nobody would read its trees."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 if __name__ == "__main__":
-    _end_with(int(sys.argv[1]))
+    end_with(int(sys.argv[1]))
     trees = _grow(io.BytesIO(sys.stdin.buffer.read()))  # NumPy reads past the buffer of a real file
     sys.stdout.write("\n" + json.dumps(trees))

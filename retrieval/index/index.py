@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -158,7 +158,8 @@ class Index:
         # Two stores may hold the graph of one build: neither takes the place of what is kept of the other.
         folder = self.kept.folder
         mapped = isinstance(self.store, ArrayStore)
-        return self.kept if mapped else KeptSearch(folder.with_name(f"{folder.name}.{self.store.engine}")), stamp
+        own = folder if mapped else folder.with_name(f"{folder.name}.{self.store.engine}")
+        return replace(self.kept, folder=own), stamp
 
     def graph_arrays(self, name: str, version: str, compute: Callable[[], Arrays]) -> Arrays:
         """Arrays that are computed from the graph alone, memory-mapped where they are kept; `version` is the code's."""

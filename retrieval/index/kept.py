@@ -31,9 +31,13 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class KeptSearch:
-    """The folder of one corpus. It is safe to delete: what is missing or cut is computed again."""
+    """The folder of one corpus. It is safe to delete: what is missing or cut is computed again.
+
+    `elsewhere` is called before anything is: it may fill the folder in another process.
+    """
 
     folder: Path
+    elsewhere: Callable[[], None] | None = None
 
     def lexical(self, compute: Callable[[], LexicalIndex]) -> LexicalIndex:
         """BM25, memory-mapped."""
@@ -95,7 +99,7 @@ class KeptSearch:
     def _kept(
         self, name: str, write: Callable[[Path], None], read: Callable[[Path], T], of: str = "", content: bool = False
     ) -> T:
-        return kept(self.folder / name, of or _version(), write, read, content=content)
+        return kept(self.folder / name, of or _version(), write, read, content=content, elsewhere=self.elsewhere)
 
 
 def _version() -> str:

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from math import inf
@@ -63,6 +65,18 @@ def in_copies(works: Iterable[Callable[[], object]], copies: int) -> None:
     finally:
         for copy in running:
             copy.terminate()
+
+
+def end_with(parent: int) -> None:
+    """End this process, one that `parent` started, when that has ended, killed perhaps; Ctrl-C is for `parent`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _done(work: Callable[[], object], parent: int) -> None:

@@ -20,10 +20,19 @@ SUMS = "sums"  # SHA-256 of each file, beside its size: reading all is left to `
 T = TypeVar("T")
 
 
-def kept(place: Path, of: str, write: Callable[[Path], None], read: Callable[[Path], T], *, content: bool = False) -> T:
+def kept(
+    place: Path,
+    of: str,
+    write: Callable[[Path], None],
+    read: Callable[[Path], T],
+    *,
+    content: bool = False,
+    elsewhere: Callable[[], None] | None = None,
+) -> T:
     """What `read` makes of a folder that `write` has filled: now, where it is missing, damaged or of something else.
 
     `of` says of what, and of which version of the code, the files are. With `content` their checksums are compared too.
+    `elsewhere` is called before: what another process has filled by then is read.
     """
     if _intact(place, of, content=content):
         with suppress(OSError, ValueError, TypeError, KeyError):  # damaged, whatever its size
@@ -33,7 +42,10 @@ def kept(place: Path, of: str, write: Callable[[Path], None], read: Callable[[Pa
             notice(f"{place} does not read as it was written: it is made again")
         shutil.rmtree(place, ignore_errors=True)
     give_back_memory()  # making takes much of its own, and goes through whole files, of which searches read some rows
-    _make(place, of, write)
+    if elsewhere is not None:
+        elsewhere()
+    if not _intact(place, of):
+        _make(place, of, write)
     give_back_memory()
     read_whole_again()
     return read(place)

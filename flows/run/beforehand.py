@@ -1,0 +1,100 @@
+"""What a large corpus' strategies keep in files, made in a process of its own before a run ranks.
+
+    python -m hopbench.flows.run.beforehand PARENT
+
+Making it takes minutes and gigabytes of small objects, and a process that has done so ranks slower ever after: after
+linking a million passages `graph_expansion` takes a third longer (docs/scale.md). A `RunJob` is read from standard
+input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from hopbench.eval.trials.trial import prepare, run_trial
+from hopbench.eval.trials.version import plugin_code
+from hopbench.flows.graph.build import EMBEDDED_PASSAGES, open_index
+from hopbench.flows.run.worker import RunJob
+from hopbench.flows.settings.foreign import of_ours
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.foreign.base import Foreign
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.support.forked import end_with
+from hopbench.retrieval.support.mapped_pages import MANY
+from hopbench.retrieval.support.notice import notice
+
+if TYPE_CHECKING:
+    from hopbench.flows.settings.options import RunOptions
+    from hopbench.retrieval.graph.build.plan import GraphPlan
+    from hopbench.retrieval.index import Index
+
+LARGE = EMBEDDED_PASSAGES  # passages: of fewer, all is made in less time than a process takes to begin
+NO_GRAPH = 3  # exit code of a process that has made what the chunks alone decide: the graph is not built yet
+
+
+@dataclass
+class Beforehand:
+    """Has another process rank some of a run's questions, for what strategies keep on the way; once for each graph."""
+
+    job: RunJob
+    _lock: Lock = field(default_factory=Lock)
+    _done: bool = False
+
+    def __call__(self) -> None:
+        """Wait until all is made. Where the process fails, this one makes what is missing, with its own errors."""
+        with self._lock:
+            if self._done:
+                return
+            command = [sys.executable, "-P", "-m", "hopbench.flows.run.beforehand", str(os.getpid())]
+            environment = os.environ | {"HOPBENCH_HOME": str(self.job.home)}
+            given = json.dumps(self.job.as_json())
+            code = subprocess.run(command, input=given, text=True, env=environment, check=False).returncode
+            self._done = code != NO_GRAPH
+        if code not in (0, NO_GRAPH):
+            notice(
+                f"the process that makes what strategies keep ended early (exit code {code}): this one makes what is "
+                "missing"
+            )
+
+
+def make_beforehand(index: Index, options: RunOptions, graph: GraphPlan, home: Home) -> None:
+    """Let the index of a large corpus have what is missing made in a process of its own."""
+    if index.kept is None or len(graph.passages) <= LARGE:
+        return
+    foreign = [label for label, strategy in options.labels().items() if isinstance(strategy, Foreign)]
+    ours = replace(options, changes=of_ours(options.changes, foreign), runs=(), retrievers=(), functions={}, runner="")
+    job = RunJob("", ours.absolute(), home.root, graph.namespace, graph.build_key, code={})
+    index.kept = replace(index.kept, elsewhere=Beforehand(job))
+
+
+def _made(job: RunJob) -> bool:
+    """Open the index and, where its graph is built, rank questions with each label that is HopBench's own.
+
+    (What a plug-in does or costs is not known.) Returns whether the graph is.
+    """
+    options, home = job.options, Home(job.home)
+    home.apply_environment()
+    benchmark = options.benchmark(home)
+    index = open_index(options, options.graph_plan(benchmark, home), home)
+    if (index.store.record() or {}).get("build_key") != job.build_key:
+        return False
+    batch = Batch(index, [question.question for question in benchmark.questions[:MANY]])
+    prepare([batch])
+    for label, strategy in options.labels().items():
+        if not plugin_code([strategy]):
+            with suppress(Exception):  # the run meets it as well
+                run_trial(label, strategy, [batch], Budget())
+    return True
+
+
+if __name__ == "__main__":
+    end_with(int(sys.argv[1]))
+    sys.exit(0 if _made(RunJob.from_json(json.load(sys.stdin))) else NO_GRAPH)
