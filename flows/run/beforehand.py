@@ -13,28 +13,30 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from hopbench.eval.trials.trial import prepare, run_trial
+from hopbench.eval.trials.trial import prepare
 from hopbench.eval.trials.version import plugin_code
 from hopbench.flows.graph.build import EMBEDDED_PASSAGES, open_index
 from hopbench.flows.run.worker import RunJob
 from hopbench.flows.settings.foreign import of_ours
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.foreign.base import Foreign
 from hopbench.retrieval.index import Batch
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
 from hopbench.retrieval.support.forked import end_with
-from hopbench.retrieval.support.mapped_pages import MANY
+from hopbench.retrieval.support.mapped_pages import MANY, give_back_memory, reading_whole_files
 from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.types import Counters
 
 if TYPE_CHECKING:
     from hopbench.flows.settings.options import RunOptions
     from hopbench.retrieval.graph.build.plan import GraphPlan
     from hopbench.retrieval.index import Index
+    from hopbench.retrieval.strategies.base import Strategy
 
 LARGE = EMBEDDED_PASSAGES  # passages: of fewer, all is made in less time than a process takes to begin
 NO_GRAPH = 3  # exit code of a process that has made what the chunks alone decide: the graph is not built yet
@@ -49,20 +51,25 @@ class Beforehand:
     _done: bool = False
 
     def __call__(self) -> None:
-        """Wait until all is made. Where the process fails, this one makes what is missing, with its own errors."""
+        """Wait until all is made. Where the process fails, this one makes what is missing, with its own errors.
+
+        Raises IncompleteError where it lacks disk, memory or the store.
+        """
         with self._lock:
             if self._done:
                 return
             command = [sys.executable, "-P", "-m", "hopbench.flows.run.beforehand", str(os.getpid())]
             environment = os.environ | {"HOPBENCH_HOME": str(self.job.home)}
             given = json.dumps(self.job.as_json())
-            code = subprocess.run(command, input=given, text=True, env=environment, check=False).returncode
-            self._done = code != NO_GRAPH
-        if code not in (0, NO_GRAPH):
-            notice(
-                f"the process that makes what strategies keep ended early (exit code {code}): this one makes what is "
-                "missing"
+            ended = subprocess.run(
+                command, input=given, stdout=subprocess.PIPE, text=True, env=environment, check=False
             )
+            self._done = ended.returncode != NO_GRAPH
+        said = (ended.stdout.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
+        if ended.returncode == IncompleteError.exit_code:
+            raise IncompleteError(said)
+        if ended.returncode not in (0, NO_GRAPH):
+            notice(f"the process that makes what strategies keep ended early ({said}): this one makes what is missing")
 
 
 def make_beforehand(index: Index, options: RunOptions, graph: GraphPlan, home: Home) -> None:
@@ -88,13 +95,33 @@ def _made(job: RunJob) -> bool:
         return False
     batch = Batch(index, [question.question for question in benchmark.questions[:MANY]])
     prepare([batch])
-    for label, strategy in options.labels().items():
+    for strategy in options.labels().values():
         if not plugin_code([strategy]):
-            with suppress(Exception):  # the run meets it as well
-                run_trial(label, strategy, [batch], Budget())
+            _rank(strategy, batch)
     return True
+
+
+def _rank(strategy: Strategy, batch: Batch) -> None:
+    """Rank a batch for what that leaves behind. Raises IncompleteError; any other error is the run's to meet."""
+    try:
+        with reading_whole_files(len(batch.questions)):
+            strategy.rank(batch, Counters())
+    except Exception as error:
+        if (lacking := exhausted(error)) is not None:
+            raise lacking from error
+    give_back_memory()
+
+
+def _code_of(error: Exception) -> int:
+    """Say what is wrong, as the last line of the output, and return the exit code."""
+    plain = error if isinstance(error, HopBenchError) else exhausted(error)
+    sys.stdout.write(f"\n{' '.join(str(plain or repr(error)).split())}\n")
+    return HopBenchError.exit_code if plain is None else plain.exit_code
 
 
 if __name__ == "__main__":
     end_with(int(sys.argv[1]))
-    sys.exit(0 if _made(RunJob.from_json(json.load(sys.stdin))) else NO_GRAPH)
+    try:
+        sys.exit(0 if _made(RunJob.from_json(json.load(sys.stdin))) else NO_GRAPH)
+    except Exception as error:
+        sys.exit(_code_of(error))

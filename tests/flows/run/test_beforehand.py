@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import psutil
@@ -22,12 +24,10 @@ LABELS = "graph_expansion,pagerank,hoprank"
 
 @pytest.fixture
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
-    """A command that ranks a corpus that counts as large, whose graph is there."""
+    """A command that ranks a corpus that counts as large."""
     monkeypatch.setattr(beforehand, "LARGE", 0)
-    dataset, home = write_benchmark(tmp_path / "tiny"), tmp_path / "home"
-    graph = ("--dataset", str(dataset), "--store", "arrays", "--no-prefect")
-    assert call("graph", "build", *graph, home=home).code == 0
-    return ("run", *graph, "--strategies", LABELS)
+    dataset = write_benchmark(tmp_path / "tiny")
+    return ("run", "--dataset", str(dataset), "--store", "arrays", "--no-prefect", "--strategies", LABELS)
 
 
 def made_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -52,17 +52,32 @@ def ranked(out: Path) -> str:
 def test_another_process_makes_what_is_kept(
     given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, made = tmp_path / "home", made_here(monkeypatch)
-    done = call(*given, "--out", tmp_path / "first", home=home)
-    assert (done.code, "ended early" in done.err) == (0, False)
-    search = next(iter((home / "cache" / "search").iterdir()))
-    kept = {place.name for place in search.iterdir()}
-    assert {"adjacency", "linker", "hoprank", "mention-walk"} <= kept
-    assert not set(made) & kept
+    home, made, begun = tmp_path / "home", made_here(monkeypatch), []
+    begin = subprocess.run
 
-    monkeypatch.setattr(beforehand.Beforehand, "__call__", None)  # all is there: nobody asks for more
-    assert call(*given, "--out", tmp_path / "again", home=home).code == 0
-    assert ranked(tmp_path / "first") == ranked(tmp_path / "again")
+    def noted(command: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+        begun.extend(word for word in command if word == beforehand.__name__)
+        return begin(command, **options)
+
+    monkeypatch.setattr(beforehand.subprocess, "run", noted)
+
+    def run(name: str) -> int:
+        """How many processes it began."""
+        before = len(begun)
+        done = call(*given, "--out", tmp_path / name, home=home)
+        assert (done.code, "ended early" in done.err) == (0, False)
+        return len(begun) - before
+
+    assert run("before the graph is built, and after") == 2
+    (search,) = (home / "cache" / "search").iterdir()
+    kept = {place.name for place in search.iterdir()}
+    assert {"bm25", "tagger", "adjacency", "linker", "hoprank", "mention-walk"} <= kept
+    shutil.rmtree(search)
+    assert run("the graph is there") == 1
+    assert {place.name for place in search.iterdir()} == kept
+    assert not set(made) & kept
+    assert run("all is there") == 0
+    assert ranked(tmp_path / "the graph is there") == ranked(tmp_path / "all is there")
 
 
 def test_the_run_makes_what_a_process_that_failed_did_not(
@@ -71,8 +86,28 @@ def test_the_run_makes_what_a_process_that_failed_did_not(
     made = made_here(monkeypatch)
     monkeypatch.setattr(beforehand.RunJob, "as_json", lambda _: {"graph": {}})
     done = call(*given, "--out", tmp_path / "out", home=tmp_path / "home")
-    assert (done.code, done.err.count("ended early (exit code 1)")) == (0, 1)
+    assert (done.code, done.err.count("ended early (KeyError")) == (0, 1)
     assert {"adjacency", "linker", "hoprank"} <= set(made)
+
+
+def test_a_full_disk_there_ends_the_run(
+    given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found there, before minutes of the same work here."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "sitecustomize.py").write_text(
+        "import errno, sys\n"
+        "if 'hopbench.flows.run.beforehand' in sys.orig_argv:\n"
+        "    import numpy\n"
+        "    def save(place, *rest, **options):\n"
+        "        raise OSError(errno.ENOSPC, 'No space left on device', str(place))\n"
+        "    numpy.save = save\n",
+        encoding="utf-8",
+    )
+    done = call(*given, "--out", tmp_path / "out", home=tmp_path / "home")
+    assert done.code == 4
+    assert "the disk is full for" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_nothing_goes_on_when_the_run_is_killed(given: tuple[str, ...], tmp_path: Path) -> None:
