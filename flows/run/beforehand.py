@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 LARGE = EMBEDDED_PASSAGES  # passages: of fewer, all is made in less time than a process takes to begin
 NO_GRAPH = 3  # exit code of a process that has made what the chunks alone decide: the graph is not built yet
+# Its heap in pages of 2 MB, where Linux has them: 200,000 chunks are linked in a fifth less time. Ranking gains nothing.
+LARGE_PAGES = "glibc.malloc.hugetlb=1"
 
 
 @dataclass
@@ -59,7 +61,7 @@ class Beforehand:
             if self._done:
                 return
             command = [sys.executable, "-P", "-m", "hopbench.flows.run.beforehand", str(os.getpid())]
-            environment = os.environ | {"HOPBENCH_HOME": str(self.job.home)}
+            environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, "HOPBENCH_HOME": str(self.job.home)}
             given = json.dumps(self.job.as_json())
             ended = subprocess.run(
                 command, input=given, stdout=subprocess.PIPE, text=True, env=environment, check=False
