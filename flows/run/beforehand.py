@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LARGE = EMBEDDED_PASSAGES  # passages: of fewer, all is made in less time than a process takes to begin
 NO_GRAPH = 3  # exit code of a process that has made what the chunks alone decide: the graph is not built yet
-# Its heap in pages of 2 MB, where Linux has them: 200,000 chunks are linked in a fifth less time. Ranking gains nothing.
+# Its heap in pages of 2 MB, where Linux has them: 200,000 chunks are linked in a fifth less time; no ranking is faster.
 LARGE_PAGES = "glibc.malloc.hugetlb=1"
 
 
