@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from hopbench.flows.settings.foreign import of_ours
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.foreign.base import Foreign
 from hopbench.retrieval.index import Batch
+from hopbench.retrieval.support.collector import collector_paused
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
 from hopbench.retrieval.support.forked import end_with
 from hopbench.retrieval.support.mapped_pages import MANY, give_back_memory, reading_whole_files
@@ -74,11 +76,13 @@ class Beforehand:
             notice(f"the process that makes what strategies keep ended early ({said}): this one makes what is missing")
 
 
-def make_beforehand(index: Index, options: RunOptions, graph: GraphPlan, home: Home) -> None:
+def make_beforehand(
+    index: Index, options: RunOptions, strategies: Mapping[str, Strategy], graph: GraphPlan, home: Home
+) -> None:
     """Let the index of a large corpus have what is missing made in a process of its own."""
     if index.kept is None or len(graph.passages) <= LARGE:
         return
-    foreign = [label for label, strategy in options.labels().items() if isinstance(strategy, Foreign)]
+    foreign = [label for label, strategy in strategies.items() if isinstance(strategy, Foreign)]
     ours = replace(options, changes=of_ours(options.changes, foreign), runs=(), retrievers=(), functions={}, runner="")
     job = RunJob("", ours.absolute(), home.root, graph.namespace, graph.build_key, code={})
     index.kept = replace(index.kept, elsewhere=Beforehand(job))
@@ -106,7 +110,7 @@ def _made(job: RunJob) -> bool:
 def _rank(strategy: Strategy, batch: Batch) -> None:
     """Rank a batch for what that leaves behind. Raises IncompleteError; any other error is the run's to meet."""
     try:
-        with reading_whole_files(len(batch.questions)):
+        with reading_whole_files(len(batch.questions)), collector_paused():
             strategy.rank(batch, Counters())
     except Exception as error:
         if (lacking := exhausted(error)) is not None:

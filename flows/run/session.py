@@ -93,7 +93,7 @@ class RunSession:
         progress.begin("embed and index")
         graph = options.graph_plan(benchmark, home)
         index = open_index(options, graph, home, search=False)
-        make_beforehand(index, options, graph, home)
+        make_beforehand(index, options, strategies, graph, home)
         _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
         models = stack.enter_context(open_models(options.models, index.embedder, home))
         graph = options.with_reader(graph, models.reading.reader)
