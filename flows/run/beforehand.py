@@ -15,6 +15,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from subprocess import PIPE
+from tempfile import TemporaryFile
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -62,18 +64,34 @@ class Beforehand:
         with self._lock:
             if self._done:
                 return
-            command = [sys.executable, "-P", "-m", "hopbench.flows.run.beforehand", str(os.getpid())]
-            environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, "HOPBENCH_HOME": str(self.job.home)}
-            given = json.dumps(self.job.as_json())
-            ended = subprocess.run(
-                command, input=given, stdout=subprocess.PIPE, text=True, env=environment, check=False
-            )
-            self._done = ended.returncode != NO_GRAPH
-        said = (ended.stdout.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
-        if ended.returncode == IncompleteError.exit_code:
+            code, said = self._ran()
+            self._done = code != NO_GRAPH
+        if code == IncompleteError.exit_code:
             raise IncompleteError(said)
-        if ended.returncode not in (0, NO_GRAPH):
+        if code not in (0, NO_GRAPH):
             notice(f"the process that makes what strategies keep ended early ({said}): this one makes what is missing")
+
+    def _ran(self) -> tuple[int, str]:
+        """The process' exit code and the last line that it wrote; its notices are told as they come."""
+        command = [sys.executable, "-P", "-m", "hopbench.flows.run.beforehand", str(os.getpid())]
+        environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, "HOPBENCH_HOME": str(self.job.home)}
+        with TemporaryFile("w+", encoding="utf-8") as given:
+            json.dump(self.job.as_json(), given)
+            given.seek(0)
+            process = subprocess.Popen(
+                command, stdin=given, stdout=PIPE, stderr=PIPE, text=True, encoding="utf-8", env=environment
+            )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process:
+            try:
+                for line in process.stderr:  # by this process, which may show a bar on the same terminal
+                    sys.stderr.write(line)
+                said = process.stdout.read().strip().splitlines()
+            except BaseException:
+                process.kill()
+                raise
+        return process.returncode, said[-1] if said else f"exit code {process.returncode}"
 
 
 def make_beforehand(

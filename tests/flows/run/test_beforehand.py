@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import psutil
@@ -53,13 +52,13 @@ def test_another_process_makes_what_is_kept(
     given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, made, begun = tmp_path / "home", made_here(monkeypatch), []
-    begin = subprocess.run
+    ran = beforehand.Beforehand._ran
 
-    def noted(command: Any, **options: Any) -> subprocess.CompletedProcess[str]:
-        begun.extend(word for word in command if word == beforehand.__name__)
-        return begin(command, **options)
+    def noted(self: beforehand.Beforehand) -> tuple[int, str]:
+        begun.append(self)
+        return ran(self)
 
-    monkeypatch.setattr(beforehand.subprocess, "run", noted)
+    monkeypatch.setattr(beforehand.Beforehand, "_ran", noted)
 
     def run(name: str) -> int:
         """How many processes it began."""
@@ -98,6 +97,7 @@ def test_a_full_disk_there_ends_the_run(
     (tmp_path / "sitecustomize.py").write_text(
         "import errno, sys\n"
         "if 'hopbench.flows.run.beforehand' in sys.orig_argv:\n"
+        "    sys.stderr.write('so far so good\\n')\n"
         "    import numpy\n"
         "    def save(place, *rest, **options):\n"
         "        raise OSError(errno.ENOSPC, 'No space left on device', str(place))\n"
@@ -107,6 +107,7 @@ def test_a_full_disk_there_ends_the_run(
     done = call(*given, "--out", tmp_path / "out", home=tmp_path / "home")
     assert done.code == 4
     assert "the disk is full for" in done.err
+    assert "so far so good\n" in done.err
     assert "Traceback" not in done.err
 
 
