@@ -1,4 +1,4 @@
-"""What a large corpus' strategies keep in files, made in a process of its own before a run ranks.
+"""What strategies keep of a large corpus in files, made by a process of its own before a run ranks.
 
     python -m hopbench.flows.run.beforehand PARENT
 
@@ -39,7 +39,6 @@ from hopbench.retrieval.types import Counters
 if TYPE_CHECKING:
     from hopbench.flows.settings.options import RunOptions
     from hopbench.retrieval.graph.build.plan import GraphPlan
-    from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 
 LARGE = EMBEDDED_PASSAGES  # passages: of fewer, all is made in less time than a process takes to begin
@@ -75,35 +74,33 @@ class Beforehand:
         """The process' exit code and the last line that it wrote; its notices are told as they come."""
         command = [sys.executable, "-P", "-m", "hopbench.flows.run.beforehand", str(os.getpid())]
         environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, "HOPBENCH_HOME": str(self.job.home)}
-        with TemporaryFile("w+", encoding="utf-8") as given:
+        with TemporaryFile("w+", encoding="utf-8") as given, TemporaryFile("w+", encoding="utf-8") as written:
             json.dump(self.job.as_json(), given)
             given.seek(0)
-            process = subprocess.Popen(
-                command, stdin=given, stdout=PIPE, stderr=PIPE, text=True, encoding="utf-8", env=environment
-            )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        with process:
-            try:
-                for line in process.stderr:  # by this process, which may show a bar on the same terminal
-                    sys.stderr.write(line)
-                said = process.stdout.read().strip().splitlines()
-            except BaseException:
-                process.kill()
-                raise
+            with subprocess.Popen(
+                command, stdin=given, stdout=written, stderr=PIPE, text=True, encoding="utf-8", env=environment
+            ) as process:
+                assert process.stderr is not None
+                try:
+                    for line in process.stderr:  # by this process, which may show a bar on the same terminal
+                        sys.stderr.write(line)
+                except BaseException:
+                    process.kill()
+                    raise
+            written.seek(0)
+            said = written.read().strip().splitlines()
         return process.returncode, said[-1] if said else f"exit code {process.returncode}"
 
 
-def make_beforehand(
-    index: Index, options: RunOptions, strategies: Mapping[str, Strategy], graph: GraphPlan, home: Home
-) -> None:
-    """Let the index of a large corpus have what is missing made in a process of its own."""
-    if index.kept is None or len(graph.passages) <= LARGE:
-        return
+def beforehand(
+    options: RunOptions, strategies: Mapping[str, Strategy], graph: GraphPlan, home: Home
+) -> Beforehand | None:
+    """What makes in another process all that a run's strategies will keep; None for a corpus that is not large."""
+    if len(graph.passages) <= LARGE:
+        return None
     foreign = [label for label, strategy in strategies.items() if isinstance(strategy, Foreign)]
-    ours = replace(options, changes=of_ours(options.changes, foreign), runs=(), retrievers=(), functions={}, runner="")
-    job = RunJob("", ours.absolute(), home.root, graph.namespace, graph.build_key, code={})
-    index.kept = replace(index.kept, elsewhere=Beforehand(job))
+    ours = replace(options, changes=of_ours(options.changes, foreign), runs=(), retrievers=(), functions={})
+    return Beforehand(RunJob("", ours.absolute(), home.root, graph.namespace, graph.build_key, code={}))
 
 
 def _made(job: RunJob) -> bool:
@@ -126,13 +123,14 @@ def _made(job: RunJob) -> bool:
 
 
 def _rank(strategy: Strategy, batch: Batch) -> None:
-    """Rank a batch for what that leaves behind. Raises IncompleteError; any other error is the run's to meet."""
+    """Rank a batch for what that leaves behind. Raises IncompleteError; other failures are told and left to the run."""
     try:
         with reading_whole_files(len(batch.questions)), collector_paused():
             strategy.rank(batch, Counters())
     except Exception as error:
         if (lacking := exhausted(error)) is not None:
             raise lacking from error
+        notice(f"what {strategy.name} keeps is left to the run, since here it failed: {error!r}")
     give_back_memory()
 
 

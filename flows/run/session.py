@@ -85,16 +85,14 @@ class RunSession:
         """Embed and index, and open the models; `stack` closes them. The tracker reads files in `tables` later."""
         from hopbench.eval.trials.unfinished import Unfinished
         from hopbench.flows.graph.build import open_index
-        from hopbench.flows.run.beforehand import make_beforehand
+        from hopbench.flows.run.beforehand import beforehand
         from hopbench.flows.settings.models import open_models
 
         started_at = time.time()
         progress.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
         progress.begin("embed and index")
         graph = options.graph_plan(benchmark, home)
-        index = open_index(options, graph, home, search=False)
-        make_beforehand(index, options, strategies, graph, home)
-        _ = index.lexical, index.tagger  # computed here, where it overlaps with the start of servers
+        index = open_index(options, graph, home, elsewhere=beforehand(options, strategies, graph, home))
         models = stack.enter_context(open_models(options.models, index.embedder, home))
         graph = options.with_reader(graph, models.reading.reader)
         models.serve(index)

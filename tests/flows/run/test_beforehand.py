@@ -113,7 +113,6 @@ def test_a_full_disk_there_ends_the_run(
 
 def test_nothing_goes_on_when_the_run_is_killed(given: tuple[str, ...], tmp_path: Path) -> None:
     script = (
-        "import sys, time\n"
         "from hopbench.flows.run import beforehand\n"
         "beforehand.LARGE = 0\n"
         "from hopbench.flows.cli.main import main\n"
