@@ -90,15 +90,26 @@ settings.register_profile("soak", deadline=None, max_examples=400, print_blob=Tr
 settings.load_profile("hopbench")
 
 
-@pytest.fixture(scope="session")
-def benchmarks_dir() -> Path:
-    """The folder of real benchmarks; skips where it is absent, fails where CI insists on it."""
-    folder = Path(os.environ.get("HOPBENCH_BENCHMARKS", ROOT.parent / "shared" / "benchmarks"))
+def _shared_folder(variable: str, name: str) -> Path:
+    """The folder of real inputs that a variable names; skips where it is absent, fails where CI insists on it."""
+    folder = Path(os.environ.get(variable, ROOT.parent / "shared" / name))
     if not folder.is_dir():
         if os.environ.get("HOPBENCH_REQUIRE_ALL"):
-            pytest.fail(f"the real benchmarks are not at {folder}: set HOPBENCH_BENCHMARKS")
-        pytest.skip(f"no real benchmarks at {folder}: set HOPBENCH_BENCHMARKS to run this test")
+            pytest.fail(f"the {name} are not at {folder}: set {variable}")
+        pytest.skip(f"no {name} at {folder}: set {variable} to run this test")
     return folder
+
+
+@pytest.fixture(scope="session")
+def benchmarks_dir() -> Path:
+    """The folder of real benchmarks."""
+    return _shared_folder("HOPBENCH_BENCHMARKS", "benchmarks")
+
+
+@pytest.fixture(scope="session")
+def cases_dir() -> Path:
+    """The folder of inputs from the field that once failed, with their right values."""
+    return _shared_folder("HOPBENCH_CASES", "cases")
 
 
 @pytest.fixture(scope="session")
