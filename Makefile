@@ -43,15 +43,15 @@ lint: setup
 HOPBENCH_BENCHMARKS ?= ../shared/benchmarks
 DEV := $(wildcard $(HOPBENCH_BENCHMARKS)/hotpotqa-dev500)
 bench: setup
-	$(BIN)/hopbench bench --trials-on $(or $(DEV),hopworld)
+	$(BIN)/python -m tools.costs --trials-on $(or $(DEV),hopworld)
 
 # A real Neo4j without Docker (Java 17, Maven), for this checkout alone. It ends with the calling terminal, with the
 # process PARENT=PID, or by neo4j-stop.
 neo4j: setup
-	$(BIN)/python -m hopbench.flows.neo4j_server start $(PARENT)
+	$(BIN)/python -m tools.neo4j_server start $(PARENT)
 
 neo4j-stop: setup
-	$(BIN)/python -m hopbench.flows.neo4j_server stop
+	$(BIN)/python -m tools.neo4j_server stop
 
 # Neo4j, MLflow and Prefect in containers; their credentials stand in .env.
 .env:

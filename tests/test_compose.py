@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.support.places import ROOT
-
-from hopbench.flows.neo4j_server.jars import PACKAGE
+from tools.neo4j_server.jars import PACKAGE
 
 FILE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import bench, export, judge_check, lists, metrics, nightly, recommend, run, serve, train
+from hopbench.flows.cli import export, judge_check, lists, metrics, nightly, recommend, run, serve, train
 from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
@@ -55,7 +55,6 @@ app.command("history")(history_command)
 app.command("strategies")(lists.strategies_command)
 app.command("benchmarks")(lists.benchmarks_command)
 app.command("metrics")(metrics.metrics_command)
-app.command("bench")(bench.bench_command)
 app.command("check-data")(check_data_command)
 app.command("synthesize")(synthesize_command)
 app.command("doctor")(doctor_command)

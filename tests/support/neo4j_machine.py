@@ -21,9 +21,9 @@ from tests.flows.cli.conftest import call
 from tests.support.build_to_kill import WORDS, corpus
 from tests.support.graphs import graph_tables
 from tests.support.places import ROOT
+from tools.neo4j_server.__main__ import announce
+from tools.neo4j_server.server import start
 
-from hopbench.flows.neo4j_server.__main__ import announce
-from hopbench.flows.neo4j_server.server import start
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 from tests.support.graphs import built_index, plan_of
+from tools.hopworld.write import write_benchmark
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.hopworld.write import write_benchmark
 from hopbench.eval.synthesize.generate import Generator
 from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.synthesize.recipe import Recipe

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests.flows.cli.conftest import Done, call, lines
 from tests.support.llm_servers.scripted import Body, ScriptedServer, polite
+from tools.docs.synthesize import main as write_table
+from tools.hopworld.write import write_benchmark
 
 import hopbench
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.docs.synthesize import main as write_table
-from hopbench.eval.hopworld.write import write_benchmark
 from hopbench.eval.synthesize.card import STATEMENT, Origin, statements_of
 from hopbench.flows.studies.synthesize.written import UNFINISHED, ToWrite, write_sets
 

@@ -24,8 +24,8 @@ from tests.support.neo4j_machine import (
     wait_for,
     write_benchmark,
 )
+from tools.neo4j_server.jars import neo4j_jars
 
-from hopbench.flows.neo4j_server.jars import neo4j_jars
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
@@ -52,7 +52,7 @@ def home(neo4j_connection: Connection, tmp_path_factory: pytest.TempPathFactory)
 
 def server_command(home: Home, *words: str) -> str:
     """What `make neo4j` and `make neo4j-stop` run."""
-    line = [sys.executable, "-m", "hopbench.flows.neo4j_server", *words]
+    line = [sys.executable, "-m", "tools.neo4j_server", *words]
     environment = {**os.environ, "HOPBENCH_HOME": str(home.root)}
     return subprocess.run(line, env=environment, check=True, capture_output=True, text=True).stdout
 

@@ -1,0 +1,197 @@
+"""`python -m tools.costs`: what is measured, on small worlds."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tools.costs.__main__ import _sizes, app
+from tools.costs.growth import STEPS, Found, Step, growth
+from tools.costs.growth_tables import BEGIN, END, markdown, write_table
+from tools.costs.label_cost import Cost
+from tools.costs.shared_cost import Processes, SharedCost, _prepare
+from tools.hopworld.write import write_benchmark
+from typer.testing import CliRunner
+
+from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.strategies.registry import resolve
+from hopbench.retrieval.support.errors import IncompleteError, InputError
+
+LABELS, SIMILAR = "bm25,graph_expansion", "SIMILAR_TO"
+
+
+def test_each_size_is_built_and_each_label_measured(tmp_path: Path) -> None:
+    reports: list[str] = []
+    found = list(growth([400, 300], resolve(LABELS), 20, tmp_path, reports.append, "arrays"))
+
+    names = [(one.passages, one.name if isinstance(one, Step) else one.label) for one in found]
+    assert [(size, name) for size in (300, 400) for name in (*STEPS, *LABELS.split(","))] == names
+    costs = {(one.passages, one.label): one for one in found if isinstance(one, Cost)}
+    assert (0, 0.0) == (costs[300, "bm25"].round_trips, costs[300, "bm25"].rows)
+    expansion = costs[400, "graph_expansion"]
+    assert expansion.round_trips == 1  # documented: one hop, so one round trip for all 20 questions
+    assert expansion.edges > 0
+    assert 0 < expansion.alone <= expansion.alone_p95
+    steps = [one for one in found if isinstance(one, Step)]
+    assert all(step.cpu > 0 and step.peak > 10**7 and not step.resumed for step in steps)
+
+    reports.clear()
+    assert found == list(growth([300, 400], resolve(LABELS), 20, tmp_path, reports.append, "arrays"))
+    assert [] == reports, "what is known is measured again"
+    with pytest.raises(InputError, match="name another --out"):
+        list(growth([300], resolve(LABELS), 30, tmp_path, reports.append, "arrays"))
+
+    document = tmp_path / "scale.md"
+    document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    write_table(document, markdown(found))
+    text = document.read_text(encoding="utf-8")
+    assert text.startswith(
+        f"before\n{BEGIN}\n\n| step | 300: CPU | memory | 400: CPU | memory |\n|---|---|---|---|---|\n"
+    )
+    assert "old" not in text
+    cost = costs[300, "graph_expansion"]
+    assert (
+        f"| `graph_expansion` | {cost.ms:.2f} ({cost.clock_ms:.2f}) | {cost.alone:.1f} ({cost.alone_p95:.1f}) |" in text
+    )
+    assert 0 < cost.clock_ms < 1000
+    assert text.endswith(f"{END}\nafter\n")
+
+
+def test_what_a_version_before_measured_has_neither_the_clock_nor_a_question_asked_alone(tmp_path: Path) -> None:
+    before = Cost(300, "bm25", 1.5, 0.1, 0, 0.0, 12.0, 0, 10**7)
+
+    assert "| `bm25` | 1.50 | – | 12 | 0.1 s | 0 |" in markdown([before])
+
+
+def test_processes_share_the_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> list[Found]:
+        return list(growth([300], resolve(LABELS), 20, tmp_path, lambda _: None, "arrays", processes=2))
+
+    found = asked()
+    beside = [one for one in found if isinstance(one, SharedCost)]
+    assert [(300, label, 2) for label in LABELS.split(",")] == [(x.passages, x.label, x.processes) for x in beside]
+    assert all(0 < one.ms < 1000 for one in beside)
+    assert f"| {beside[0].ms:.2f} |" in markdown(found)
+    assert "| label | 300: ms | in 2 processes | alone | edges | once | failed |" in markdown(found)
+
+    monkeypatch.delattr("tools.costs.growth.Processes")  # what is known is not measured again
+    assert found == asked()
+
+
+def test_a_process_that_the_system_ends_is_told(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "world", 1, 300, 20)
+    options = GraphOptions(dataset=str(tmp_path / "world"))
+    home = Home(tmp_path / "home")
+    home.prepare()
+    with Processes(1, options, home.root) as opened:
+        assert 20 == opened._all(_prepare, "bm25")[0][0]
+        (child,) = multiprocessing.active_children()
+        child.kill()
+        with pytest.raises(IncompleteError, match=r"one of 1 processes .* with --processes 1 without them"):
+            opened.measured("bm25")
+
+
+def test_a_process_that_cannot_open_the_data_set_says_why(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"), Processes(2, GraphOptions(dataset="/nowhere"), tmp_path):
+        pass
+
+
+def test_a_graph_that_is_gone_is_built_again_for_the_processes(tmp_path: Path) -> None:
+    list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None, "arrays"))
+    shutil.rmtree(tmp_path / "graphs")
+    shutil.rmtree(tmp_path / "world-300")
+
+    found = list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None, "arrays", processes=2))
+
+    assert [0] == [one.failures for one in found if isinstance(one, SharedCost)]
+
+
+def test_a_killed_measurement_goes_on_and_says_what_it_did_not_see(tmp_path: Path) -> None:
+    def killed(report: str) -> None:
+        if SIMILAR in report:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(growth([300], resolve("bm25"), 20, tmp_path, killed))
+    journal = tmp_path / "growth.jsonl"
+    journal.write_text(f'{journal.read_text()}\n{{"passages": 300, "begun": "{SIMILAR}"}}\n{{"passages": 300, "na')
+    found = list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None))
+
+    assert [SIMILAR] == [one.name for one in found if isinstance(one, Step) and one.resumed]
+    assert {*STEPS, "bm25"} == {one.name if isinstance(one, Step) else one.label for one in found}
+    assert "| SIMILAR_TO | ≥ " in markdown(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *[
+            '{"passages": 300, "name": [1], "begun": [1]}',
+            "[[[[" * 5000,
+            "\udcff",
+            '{"passages": 300, "label": "bm25"}',
+        ],
+        '{"passages": 300, "name": "SIMILAR_TO", "cpu": "abc", "clock": 1.0, "peak": 1}',
+        '{"passages": 300, "name": "SIMILAR_TO", "cpu": NaN, "clock": 1.0, "peak": 1}',
+        '{"passages": 300, "name": "SIMILAR_TO", "cpu": 1.0, "clock": 1.0, "peak": 1, "more": 1}',
+    ],
+)
+def test_a_line_that_says_nothing_is_passed_over(line: str, tmp_path: Path) -> None:
+    assert 11 == len(list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None)))
+    journal = tmp_path / "growth.jsonl"
+    known = [one for one in journal.read_text().splitlines() if SIMILAR not in one]
+    journal.write_text("\n".join([*known, line]), encoding="utf-8", errors="surrogateescape")
+    shutil.rmtree(tmp_path / "world-300")
+
+    found = {
+        one.name: one for one in growth([300], resolve("bm25"), 20, tmp_path, lambda _: None) if isinstance(one, Step)
+    }
+    assert found[SIMILAR].resumed  # its graph is there: nothing is left to do
+
+
+def test_a_journal_that_does_not_begin_with_its_settings_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "growth.jsonl").write_text('{"passages": 300}')
+
+    with pytest.raises(InputError, match=r"growth\.jsonl does not begin with what it was measured with: remove it"):
+        list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--table", "nowhere.md"), "--table nowhere.md"),
+        (("--table", "page.md"), "--table page.md: it lacks the lines"),
+        (("--out", "page.md"), "cannot write page.md/growth.jsonl: File exists: a file stands where a folder belongs"),
+        (("--sizes", "none"), "--sizes none leaves nothing to measure without --trials-on"),
+    ],
+)
+def test_what_could_not_be_kept_is_refused_before_anything_is_measured(
+    given: tuple[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("page.md").write_text("")
+    result = CliRunner().invoke(app, [*given], env={"HOPBENCH_HOME": str(tmp_path / "home")})
+
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
+    assert ["page.md"] == [one.name for one in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("text", ["no marks", f"only {BEGIN}", None])
+def test_a_document_without_the_marks_is_refused(text: str | None, tmp_path: Path) -> None:
+    document = tmp_path / "doc.md"
+    if text is not None:
+        document.write_text(text)
+
+    with pytest.raises(InputError, match=r"--table .*doc\.md"):
+        write_table(document, "table")
+
+
+@pytest.mark.parametrize("text", ["", "10", "1000,x", "2000000"])
+def test_sizes_that_cannot_be_made_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=f"--sizes {re.escape(text)}: give whole numbers from 1000 to 1000000"):
+        _sizes(text)

@@ -1,0 +1,194 @@
+"""Measure what each strategy costs, and how that grows with the corpus: `python -m tools.costs --help`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopbench.flows.cli.flags import complete
+from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, option
+from hopbench.retrieval.support.errors import InputError
+
+if TYPE_CHECKING:
+    from hopbench.flows.settings.home import Home
+    from hopbench.retrieval.strategies.base import Strategy
+    from tools.costs.growth import Found
+    from tools.costs.label_cost import Cost
+    from tools.costs.shared_cost import SharedCost
+
+_COLUMNS: Mapping[str, Callable[[Cost], float]] = {
+    "milliseconds a question (CPU)": lambda cost: cost.ms,
+    "milliseconds of a question asked alone, median": lambda cost: cost.alone,
+    "milliseconds of a question asked alone, 95th percentile": lambda cost: cost.alone_p95,
+    "edges touched a question": lambda cost: cost.edges,
+    "rows read a question": lambda cost: cost.rows,
+}
+SIZES = "1000,10000,100000"
+LEAST = 1000  # the smallest world with enough questions
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def costs(
+    strategies: Annotated[
+        str, option(STRATEGIES, help="Labels, comma-separated; all; all:tuned.", complete=complete.labels)
+    ] = "all,all:tuned",
+    sizes: Annotated[str, option(DATA, help="Passages of each world, separated by commas, or none.")] = SIZES,
+    questions: Annotated[int, option(DATA, min=10, max=200, help="Questions put to each world.")] = 100,
+    store: Annotated[
+        str, option(DATA, help="The graphs' store: kglite, arrays or neo4j.", complete=complete.stores)
+    ] = "kglite",
+    processes: Annotated[
+        int | None,
+        option(DATA, min=1, max=64, help="Processes that share questions, too (default: one a processor, 4 at most)."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, metavar="DIR", help="Keep worlds, graphs and figures here; the same command goes on here."),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        option(OUTPUT, metavar="FILE", help="Write the tables into this Markdown file, between its two marks."),
+    ] = None,
+    trials_on: Annotated[
+        str | None,
+        option(
+            DATA,
+            metavar="DATASET",
+            help="Also measure one more trial of a sweep there, over 200.",
+            complete=complete.datasets,
+        ),
+    ] = None,
+) -> None:
+    """Measure the time, memory and edges of builds and strategies on worlds of growing size (hopworld's generator)."""
+    from hopbench.flows.settings.graph_options import GraphOptions
+    from hopbench.flows.settings.home import Home
+    from hopbench.flows.settings.stores import check_store
+    from hopbench.retrieval.strategies.registry import resolve
+
+    wanted, labels = _sizes(sizes), resolve(strategies)
+    if not wanted and trials_on is None:
+        raise InputError("--sizes none leaves nothing to measure without --trials-on: give sizes, or a data set")
+    home = Home.resolve()
+    check_store(store, home)
+    home.apply_environment()
+    _refuse_unwritable(out, table)
+    if trials_on is not None:
+        GraphOptions(dataset=trials_on).benchmark()  # refused before anything is measured
+    if wanted and out is not None:
+        _growth(wanted, labels, questions, store, processes, out.absolute(), table)
+    elif wanted:
+        with tempfile.TemporaryDirectory(prefix="hopbench-bench-") as folder:
+            _growth(wanted, labels, questions, store, processes, Path(folder), table)
+    if trials_on is not None:
+        _trials(trials_on, home)
+
+
+def _refuse_unwritable(out: Path | None, table: Path | None) -> None:
+    """Refuse where nothing could be kept: what is measured may take hours."""
+    from hopbench.eval.files import refuse_unwritable
+    from tools.costs.growth import JOURNAL
+    from tools.costs.growth_tables import check_document
+
+    if table is not None:
+        check_document(table)
+    if out is not None:
+        refuse_unwritable(out / JOURNAL)
+
+
+def _growth(
+    wanted: Sequence[int],
+    labels: Mapping[str, Strategy],
+    questions: int,
+    store: str,
+    processes: int | None,
+    folder: Path,
+    table: Path | None,
+) -> None:
+    from hopbench.flows.cli.printing.output import console
+    from tools.costs.growth import Step, growth
+    from tools.costs.growth_tables import markdown, write_table
+    from tools.costs.label_cost import Cost
+    from tools.costs.shared_cost import SharedCost, usual_processes
+
+    screen = console()
+    found: list[Found] = []
+    processes = processes or usual_processes()
+    with screen.status("") as status:
+        for one in growth(wanted, labels, questions, folder, status.update, store, processes):
+            found.append(one)
+            if isinstance(one, Step):
+                part = " (what an earlier run had left)" if one.resumed else ""
+                screen.print(
+                    f"{one.passages:,} passages: {one.name}: {one.cpu:.1f} s of CPU{part}, {one.peak / 1e9:.2f} GB"
+                )
+    _print_costs([item for item in found if isinstance(item, Cost)], wanted)
+    _print_shared([item for item in found if isinstance(item, SharedCost)], wanted)
+    if table is not None:
+        write_table(table, markdown(found))
+        screen.print(f"the tables are in {table}")
+
+
+def _trials(dataset: str, home: Home) -> None:
+    from hopbench.flows.cli.printing.output import add_row, console, table
+    from tools.costs.marginal_cost import GRIDS, marginal_cost
+
+    heads = ("first", "one more", "longest")
+    rows = table("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))
+    for strategy in GRIDS:
+        cost = marginal_cost(dataset, strategy, home)
+        spent = (f"{seconds:.2f}" for seconds in (cost.first, cost.mean, cost.longest))
+        add_row(rows, strategy, str(cost.questions), str(cost.trials + 1), *spent)
+    console().print(rows)
+
+
+def _sizes(text: str) -> list[int]:
+    if text == "none":
+        return []
+    try:
+        sizes = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        sizes = []
+    if not sizes or sizes[0] < LEAST or sizes[-1] > 1_000_000:
+        raise InputError(f"--sizes {text}: give whole numbers from {LEAST} to 1000000, such as {SIZES}, or none")
+    return sizes
+
+
+def _print_shared(found: Sequence[SharedCost], sizes: Sequence[int]) -> None:
+    from hopbench.flows.cli.printing.output import add_row, console, table
+
+    if not found:
+        return
+    heads = [f"{size:,}" for size in sizes]
+    rows = table(f"milliseconds a question, {found[0].processes} processes (clock)", *heads, right=heads)
+    for label in dict.fromkeys(one.label for one in found):
+        add_row(rows, label, *(f"{one.ms:,.2f}" for one in found if one.label == label))
+    console().print(rows)
+
+
+def _print_costs(costs: Sequence[Cost], sizes: Sequence[int]) -> None:
+    from hopbench.flows.cli.printing.output import add_row, console, table
+
+    screen = console()
+    heads = [f"{size:,}" for size in sizes]
+    labels = {cost.label: [one for one in costs if one.label == cost.label] for cost in costs}
+    once = table("once per index", "round trips", "seconds at most", right=("round trips", "seconds at most"))
+    for label, own in labels.items():
+        add_row(once, label, str(own[-1].round_trips), f"{max(cost.once_seconds for cost in own):.1f}")
+    screen.print(once)
+    for title, of in _COLUMNS.items():
+        rows = table(title, *heads, "growth", right=(*heads, "growth"))
+        for label, own in labels.items():
+            values = [of(cost) for cost in own]
+            growth = f"× {values[-1] / values[-2]:.1f}" if len(values) > 1 and values[-2] else "–"
+            add_row(rows, label, *(f"{value:,.2f}" for value in values), growth)
+        screen.print(rows)
+    screen.print("round trips: for all questions together; growth: from the last size but one to the last")
+
+
+if __name__ == "__main__":
+    app()
