@@ -63,7 +63,7 @@ LONGEST = (
     "tests/retrieval/strategies/test_dual_level_properties.py",
     "tests/retrieval/strategies/test_activation.py",
     "tests/retrieval/embedding/test_cache.py",
-    "tests/eval/hopworld/test_shipped.py",
+    "tests/tools/hopworld/test_shipped.py",
     "tests/test_extending.py",
 )
 
