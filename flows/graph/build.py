@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -38,17 +38,16 @@ def open_index(
     home: Home,
     *,
     search: bool = True,
-    elsewhere: Callable[[], None] | None = None,
 ) -> Index:
     """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built.
 
-    Without `search`, BM25 waits until it is asked for: building a graph needs none. `elsewhere` is `KeptSearch`'s.
+    Without `search`, BM25 waits until it is asked for: building a graph needs none.
     """
     if (advice := store_advice(options.store, len(plan.passages))) is not None:
         notice(advice)
     store = options.open_store(plan, home)
     keeps = options.store == "arrays" or (options.store == "neo4j" and len(plan.passages) > EMBEDDED_PASSAGES)
-    kept = KeptSearch(home.cache / "search" / plan.namespace, elsewhere) if keeps else None
+    kept = KeptSearch(home.cache / "search" / plan.namespace) if keeps else None
     index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder, kept)
     if options.neo4j_vector_index:
         from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense

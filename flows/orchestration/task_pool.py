@@ -11,11 +11,9 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from hopbench.flows.orchestration.failed import Failed
-from hopbench.flows.orchestration.spool import Portable
-from hopbench.flows.orchestration.work_pool import WorkPool
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import runner_parts
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, MissingExtraError
@@ -75,10 +73,6 @@ class TaskPool:
 
         Raises IncompleteError after three pools in a row that finished nothing.
         """
-        kind, name = runner_parts(self.runner)
-        if kind == "pool":
-            WorkPool(name, self.size, self.home).run(cast("Portable", job), units, keep)
-            return
         left, idle = list(units), 0
 
         def kept(unit: U, done: Any) -> None:
@@ -126,12 +120,10 @@ class TaskPool:
         flow(name="trials", task_runner=runner, validate_parameters=False, persist_result=False, retries=0)(trials)()
 
     def check_address(self) -> None:
-        """Raise InputError where the runner is a cluster or a work pool, and there is none of that name."""
-        kind, name = runner_parts(self.runner)
-        if kind == "pool":
-            WorkPool(name, self.size, self.home).check()
-        elif name:
-            _reachable(name)
+        """Raise InputError where the runner is a Dask cluster by address that does not answer."""
+        _, address = runner_parts(self.runner)
+        if address:
+            _reachable(address)
 
     def make(self) -> Any:
         """Prefect's task runner of that name. Workers' own servers listen on loopback only."""
@@ -178,7 +170,7 @@ def _reachable(address: str) -> None:
             pass
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
-            f"--runner dask:{address}: no Dask scheduler answers there ({type(error).__name__}): start one with "
+            f"--runner dask={address}: no Dask scheduler answers there ({type(error).__name__}): start one with "
             "`dask scheduler`, name it as HOST:PORT, or write --runner dask for workers on this machine"
         ) from error
 

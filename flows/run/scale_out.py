@@ -1,4 +1,4 @@
-"""`--runner threads|processes|dask[:ADDRESS]`: a run's trials × question batches on Prefect's task runners.
+"""`--runner threads|processes|dask[=ADDRESS]`: a run's trials × question batches on Prefect's task runners.
 
 Each unit is stored as it comes back, and results are merged in the order of the questions, so they are the same on
 every runner. Latency is measured afterwards, one call at a time, in this process.

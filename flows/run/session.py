@@ -85,14 +85,13 @@ class RunSession:
         """Embed and index, and open the models; `stack` closes them. The tracker reads files in `tables` later."""
         from hopbench.eval.trials.unfinished import Unfinished
         from hopbench.flows.graph.build import open_index
-        from hopbench.flows.run.beforehand import beforehand
         from hopbench.flows.settings.models import open_models
 
         started_at = time.time()
         progress.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
         progress.begin("embed and index")
         graph = options.graph_plan(benchmark, home)
-        index = open_index(options, graph, home, elsewhere=beforehand(options, strategies, graph, home))
+        index = open_index(options, graph, home)
         models = stack.enter_context(open_models(options.models, index.embedder, home))
         graph = options.with_reader(graph, models.reading.reader)
         models.serve(index)

@@ -9,15 +9,14 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from hopbench.eval.trials.batch_work import Unit, UnitOutcome, run_unit
-from hopbench.eval.trials.outcome_codec import decoded, encoded
-from hopbench.flows.settings.graph_options import GraphOptions, graph_fields
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.support.errors import InputError
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from hopbench.retrieval.index import Batch, Index
     from hopbench.retrieval.strategies.base import Strategy
 
-LISTS = ("changes", "runs", "retrievers", "tuned_on", "metrics")
 MAX_BATCHES = 4  # held at a time, each with what strategies computed for its questions
 
 
@@ -41,42 +39,6 @@ class RunJob:
     namespace: str
     build_key: str
     code: Mapping[str, str]
-
-    kind: ClassVar[str] = "run"
-
-    def as_json(self) -> dict[str, Any]:
-        """See `spool.Portable`."""
-        options = self.options
-        lists = {name: list(getattr(options, name)) for name in LISTS}
-        given = {"strategies": options.strategies, "batch": options.batch, "seed": options.seed, **lists}
-        return {"graph": options.graph_settings(), "options": given, "place": self._place(), "code": dict(self.code)}
-
-    def _place(self) -> dict[str, str]:
-        return {"token": self.token, "namespace": self.namespace, "build_key": self.build_key}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> RunJob:
-        """The job again; the home is that of this machine."""
-        graph = GraphOptions.from_settings(content["graph"], content["graph"]["dataset"])
-        same = {name: getattr(graph, name) for name in graph_fields()}
-        options = RunOptions(**{**same, **content["options"]}, out=Path())
-        return cls(options=options, home=Home.resolve().root, code=content["code"], **content["place"])
-
-    def unit_as_json(self, unit: Unit) -> dict[str, Any]:
-        """See `spool.Portable`."""
-        return asdict(unit)
-
-    def unit_from_json(self, content: Mapping[str, Any]) -> Unit:
-        """The unit again."""
-        return Unit(**content)
-
-    def outcome_as_json(self, outcome: UnitOutcome) -> Any:
-        """What came of a unit, equal to the bit."""
-        return encoded(outcome)
-
-    def outcome_from_json(self, content: Any) -> Any:
-        """See `spool.Portable`."""
-        return decoded(content)
 
     def open(self) -> RunContext:
         """Open the run in this process."""

@@ -98,8 +98,7 @@ def _judge_on() -> Offer:
 def _runners() -> Offer:
     from hopbench.flows.settings.options import RUNNERS
 
-    here = [name for name in RUNNERS if name != "pool"]
-    return Offer(["", *here], "here", {"dask:HOST:PORT": r"^dask:.+:[0-9]+$", "pool:NAME": r"^pool:.+$"})
+    return Offer(["", *RUNNERS], "here", {"dask=HOST:PORT": r"^dask=.+:[0-9]+$"})
 
 
 def _sweep_files() -> Offer:

@@ -19,21 +19,16 @@ if TYPE_CHECKING:
     from hopbench.retrieval.foreign.function import Function
     from hopbench.retrieval.strategies.base import Strategy
 
-RUNNERS = ("threads", "processes", "dask", "pool")
+RUNNERS = ("threads", "processes", "dask")
 
 
 def runner_parts(runner: str) -> tuple[str, str]:
-    """`dask:HOST:PORT` → (`dask`, `HOST:PORT`), `pool:NAME` → (`pool`, `NAME`), `threads` → (`threads`, ``).
-
-    Refuses unknown runners.
-    """
-    kind, _, address = runner.partition(":")
+    """Split a runner into its kind and address: `dask=HOST:PORT` → (`dask`, `HOST:PORT`)."""
+    kind, _, address = runner.partition("=")
     if kind not in RUNNERS:
         raise UnknownNameError("runner", kind, RUNNERS)
-    if kind == "pool" and not address:
-        raise InputError("--runner pool: of which name? Write pool:NAME, a work pool of Prefect's")
-    if address and kind not in ("dask", "pool"):
-        raise InputError(f"--runner {runner}: only dask takes an address, such as dask:127.0.0.1:8786, and pool a name")
+    if address and kind != "dask":
+        raise InputError(f"--runner {runner}: only dask takes an address, such as dask=127.0.0.1:8786")
     return kind, address
 
 

@@ -123,7 +123,7 @@ class RunSettings:
     runner: Annotated[
         str,
         Setting(
-            "Where trials run: threads, processes, dask, dask:HOST:PORT, pool:NAME (default: one after another).",
+            "Where trials run: threads, processes, dask, dask=HOST:PORT (default: one after another).",
             values="runners",
             group=EXECUTION,
         ),

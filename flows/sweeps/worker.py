@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from hopbench.eval.trials.batch_work import Unit, UnitOutcome, merged, run_unit
-from hopbench.eval.trials.outcome_codec import decoded, encoded
 from hopbench.flows.orchestration.task_pool import TaskPool, drop_context, share_context
 from hopbench.flows.run.worker import check_same_code, code_here, open_benchmark
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import WorkerOptions
-from hopbench.retrieval.strategies.registry import remade
 from hopbench.retrieval.support.collector import collector_paused
 
 if TYPE_CHECKING:
@@ -63,52 +61,6 @@ class SweepJob:
     strategies: Sequence[Strategy]
     code: Mapping[str, str]
 
-    kind: ClassVar[str] = "sweep"
-
-    def as_json(self) -> dict[str, Any]:
-        """See `spool.Portable`."""
-        return {
-            "graph": self.options.graph_settings(),
-            "place": {"token": self.token, "namespace": self.namespace, "build_key": self.build_key},
-            "questions": list(self.questions),
-            "batch": self.batch,
-            "floors": [[*place, floor] for place, floor in self.floors.items()],
-            "strategies": [_spec(strategy) for strategy in self.strategies],
-            "code": dict(self.code),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> SweepJob:
-        """The job again; the home is that of this machine."""
-        return cls(
-            options=GraphOptions.from_settings(content["graph"], content["graph"]["dataset"]),
-            home=Home.resolve().root,
-            questions=content["questions"],
-            batch=content["batch"],
-            floors={(name, parameter): floor for name, parameter, floor in content["floors"]},
-            strategies=[remade(*spec) for spec in content["strategies"]],
-            code=content["code"],
-            **content["place"],
-        )
-
-    def unit_as_json(self, unit: TrialUnit) -> dict[str, Any]:
-        """See `spool.Portable`."""
-        return {"part": unit.part, "strategies": {number: _spec(one) for number, one in unit.strategies.items()}}
-
-    def unit_from_json(self, content: Mapping[str, Any]) -> TrialUnit:
-        """The unit again."""
-        return TrialUnit(
-            content["part"], {int(number): remade(*spec) for number, spec in content["strategies"].items()}
-        )
-
-    def outcome_as_json(self, outcome: Mapping[int, UnitOutcome]) -> Any:
-        """What came of a unit, equal to the bit."""
-        return {number: encoded(one) for number, one in outcome.items()}
-
-    def outcome_from_json(self, content: Any) -> Any:
-        """See `spool.Portable`."""
-        return {int(number): decoded(one) for number, one in content.items()}
-
     def open(self) -> SweepContext:
         """Read data set and graph."""
         from hopbench.eval.trials.trial import batches
@@ -118,11 +70,6 @@ class SweepJob:
         index.floors.update(self.floors)
         asked = {question.id: question.question for question in benchmark.questions}
         return SweepContext(batches(index, [asked[name] for name in self.questions], self.batch))
-
-
-def _spec(strategy: Strategy) -> list[Any]:
-    """Name and parameters, from which `remade` makes it again."""
-    return [strategy.name, strategy.spec()]
 
 
 @dataclass(frozen=True)

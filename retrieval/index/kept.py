@@ -31,13 +31,9 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class KeptSearch:
-    """The folder of one corpus. It is safe to delete: what is missing or cut is computed again.
-
-    `elsewhere` is called before anything is: it may fill the folder in another process.
-    """
+    """The folder of one corpus. It is safe to delete: what is missing or cut is computed again."""
 
     folder: Path
-    elsewhere: Callable[[], None] | None = None
 
     def lexical(self, compute: Callable[[], LexicalIndex]) -> LexicalIndex:
         """BM25, memory-mapped."""
@@ -99,7 +95,7 @@ class KeptSearch:
     def _kept(
         self, name: str, write: Callable[[Path], None], read: Callable[[Path], T], of: str = "", content: bool = False
     ) -> T:
-        return kept(self.folder / name, of or _version(), write, read, content=content, elsewhere=self.elsewhere)
+        return kept(self.folder / name, of or _version(), write, read, content=content)
 
 
 def _version() -> str:

@@ -27,12 +27,10 @@ def kept(
     read: Callable[[Path], T],
     *,
     content: bool = False,
-    elsewhere: Callable[[], None] | None = None,
 ) -> T:
     """What `read` makes of a folder that `write` has filled: now, where it is missing, damaged or of something else.
 
     `of` says of what, and of which version of the code, the files are. With `content` their checksums are compared too.
-    `elsewhere` is called before: what another process has filled by then is read.
     """
     if _intact(place, of, content=content):
         with suppress(OSError, ValueError, TypeError, KeyError):  # damaged, whatever its size
@@ -42,8 +40,6 @@ def kept(
             notice(f"{place} does not read as it was written: it is made again")
         shutil.rmtree(place, ignore_errors=True)
     give_back_memory()  # making takes much of its own, and goes through whole files, of which searches read some rows
-    if elsewhere is not None:
-        elsewhere()
     if not _intact(place, of):
         _make(place, of, write)
     give_back_memory()

@@ -105,6 +105,6 @@ def judge_metrics(incomplete: str) -> list[str]:
 
 judge_on = one_of("all", "finalists")
 judge_profiles = one_of("full", "compact")
-runners = one_of("threads", "processes", "dask", "pool:")
+runners = one_of("threads", "processes", "dask")
 set_roles = one_of("tune", "report", "halves")
 question_writers = one_of("rules", "ragas")

@@ -110,7 +110,7 @@ def test_the_server_refuses_nonsense_before_a_run(wrong: dict[str, Any]) -> None
         {"dataset": "hotpotqa/hotpot_qa:distractor"},
         {"strategies": ["pagerank[restart=.3,hops=2]", "bm25:tuned+mine[depth=20]"]},
         {"changes": ["pagerank.restart=.3"]},
-        {"runner": "dask:10.0.0.1:8786"},
+        {"runner": "dask=10.0.0.1:8786"},
         {"judge_on": "finalists:3"},
         {"limit": None, "keep": 7, "budget": 2.5},
     ],

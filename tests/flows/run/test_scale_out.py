@@ -60,8 +60,7 @@ def test_a_failure_keeps_its_kind() -> None:
     ("given", "error", "word"),
     [
         ({"runner": "dusk"}, UnknownNameError, "Did you mean 'dask'"),
-        ({"runner": "threads:host:1"}, InputError, "only dask takes an address"),
-        ({"runner": "pool"}, InputError, "Write pool:NAME"),
+        ({"runner": "threads=2"}, InputError, "only dask takes an address"),
         ({"runner": "threads", "prefect": False}, InputError, "leave out --no-prefect"),
         ({"workers": 3}, InputError, "of which runner"),
     ],
@@ -177,5 +176,5 @@ def test_pools_that_always_break_end_with_what_to_do(
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hopbench.flows.orchestration.task_pool.CONNECT_SECONDS", 1)
-    with pytest.raises(InputError, match=r"--runner dask:tcp://127.0.0.1:9: no Dask scheduler answers there"):
-        TaskPool("dask:tcp://127.0.0.1:9", None, Home(Path("nowhere"))).check_address()
+    with pytest.raises(InputError, match=r"--runner dask=tcp://127.0.0.1:9: no Dask scheduler answers there"):
+        TaskPool("dask=tcp://127.0.0.1:9", None, Home(Path("nowhere"))).check_address()

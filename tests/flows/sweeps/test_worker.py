@@ -178,7 +178,7 @@ def test_a_cluster_is_taken_by_its_address(processes: int, stage: Stage, prefect
     prefect_runtime.wait()
     cluster = in_processes(processes, stage.home.scratch) if processes else in_this_process()
     with cluster as address, prefect_runtime.flow_settings():
-        spread = stage.on(f"dask:{address}")
+        spread = stage.on(f"dask={address}")
     same(stage.alone(), spread)
 
 
@@ -224,6 +224,6 @@ def test_a_cluster_that_is_not_there_is_refused_before_a_sweep_begins(
     monkeypatch.setattr("hopbench.flows.orchestration.task_pool.CONNECT_SECONDS", 1)
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
     with pytest.raises(InputError, match="no Dask scheduler answers there"):
-        sweep(read_sweep(folder / "sweep.yaml"), tmp_path / "out", spread=WorkerOptions("dask:tcp://127.0.0.1:9"))
+        sweep(read_sweep(folder / "sweep.yaml"), tmp_path / "out", spread=WorkerOptions("dask=tcp://127.0.0.1:9"))
     assert not (tmp_path / "home" / "mlflow.db").exists()
     assert not (tmp_path / "out").exists()
