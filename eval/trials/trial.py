@@ -14,12 +14,10 @@ from hopbench.retrieval.hits import DETAILED, scored
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.mapped_pages import give_back_pages, reading_whole_files
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 BATCH = 1000  # questions
-MAPPED = 1 << 30  # bytes of mapped files, from which on a trial gives back the pages that its strategy has read
 
 
 @dataclass
@@ -68,8 +66,7 @@ def prepare(parts: Sequence[Batch]) -> float:
     """Compute what all trials share (question vectors, BM25 and dense candidates); returns the seconds it took."""
     begun = time.perf_counter()
     for batch in parts:
-        with reading_whole_files(len(batch.questions)):
-            _ = batch.dense, batch.lexical
+        _ = batch.dense, batch.lexical
     return time.perf_counter() - begun
 
 
@@ -97,7 +94,7 @@ class Trial:
         for batch in self.parts:
             begun, spent = time.perf_counter(), Counters()
             # As `rank_batch` does, which would be one more frame in every traceback from a strategy.
-            with once_apart() as once, reading_whole_files(len(batch.questions)):
+            with once_apart() as once:
                 try:
                     with collector_paused():
                         rankings = self.strategy.rank(batch, spent)
@@ -111,7 +108,6 @@ class Trial:
                 self.outcome.add(ranking, batch.index, self.budget)
         if self.time_calls is not None:
             self.outcome.latency_ms, self.outcome.pace = self.time_calls(self.outcome)
-        give_back_pages(least=MAPPED)
 
 
 def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Budget) -> TrialOutcome:

@@ -22,7 +22,6 @@ from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.cell_search import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.support.mapped_arrays import LARGE, read_whole
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
@@ -30,7 +29,6 @@ from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk, Source
 
 EXACT = "exact"
-GRID = "grid-1"  # of the check whether vectors stand on the grid
 APPROXIMATE = f"{GRAPH_VERSION} {CELLS_VERSION}"  # by a graph of near chunks, and by cells of names
 LINKED_A_MINUTE = 120_000  # chunks, at a million: for what is said of it
 INDEX_VALUES = 64  # of `Index.memo`: matrices as large as the graph, several for each setting of a sweep
@@ -94,7 +92,6 @@ class Index:
             notice(str(found))
             return found
 
-        read_whole(self.vectors)  # all strategies score what they find by these
         return computed() if self.kept is None else self.kept.approximate(computed)
 
     @cached_property
@@ -188,18 +185,7 @@ class Index:
 
     def __post_init__(self) -> None:
         """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""
-        if not self._known_on_grid():
-            self.vectors = on_grid(self.vectors)
-
-    def _known_on_grid(self) -> bool:
-        """Whether a large graph's mapped vectors stand on the grid, which is kept: no process has to read them all."""
-        if self.graph_ids is None or self.vectors.nbytes < LARGE:
-            return False
-
-        def checked() -> Arrays:
-            return {"all": np.array([on_grid(self.vectors) is self.vectors])}
-
-        return bool(self.graph_arrays("vectors-on-grid", GRID, checked)["all"].all())
+        self.vectors = on_grid(self.vectors)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors of texts, on the grid."""

@@ -18,7 +18,7 @@ from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.kept_files import kept
-from hopbench.retrieval.support.mapped_arrays import WHOLE, mapped_array, read_whole
+from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.text import Tagger
 
 FORMAT = 1  # of the files: it grows with each change of what BM25 or tagger compute, and they are made again
@@ -85,10 +85,7 @@ class KeptSearch:
                 np.save(place / f"{array}.npy", values)
 
         def read(place: Path) -> Arrays:
-            arrays = {file.stem: mapped_array(file) for file in place.glob("*.npy")}
-            # Of larger ones some rows are asked for, or whoever needs all of one says so.
-            read_whole(*(array for array in arrays.values() if array.nbytes < WHOLE))
-            return arrays
+            return {file.stem: mapped_array(file) for file in place.glob("*.npy")}
 
         return self._kept(name, write, read, of=of)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT
 from hopbench.retrieval.graph.extract.names import NAME_LABELS, PHRASE_WEIGHT
-from hopbench.retrieval.support.mapped_arrays import mapped_array, read_whole
+from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.text_columns import Texts, TextsWriter
 from hopbench.retrieval.support.text_index import RowValues, TextIndex, write_index
 from hopbench.retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
@@ -110,9 +110,6 @@ class Linker:
         linker = cls((), (), Uncapitalised(*map(frozenset, held["uncapitalised"])))
         linker.read, linker._aliases = held["read"], held["aliases"]
         by_id = TextIndex(entities, folder / "entity")
-        for part in (by_key, by_id, names):  # every question looks up names of its own, anywhere in them
-            part.read_whole()
-        read_whole(rows, weights)
         linker.entities, linker.names, linker.row_of = entities, names, RowValues(by_id, int)
         linker.name_of = RowValues(by_id, names.__getitem__)
         linker._entity = RowValues(by_key, lambda row: entities[int(rows[row])])

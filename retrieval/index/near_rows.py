@@ -13,7 +13,6 @@ from hopbench.retrieval.index.index import APPROXIMATE, Index
 from hopbench.retrieval.search.cell_recall import Asked
 from hopbench.retrieval.search.cell_search import LEAST_ROWS, SAMPLE, VERSION, CellSearch
 from hopbench.retrieval.search.exact import TopRows, dense_top
-from hopbench.retrieval.support.mapped_arrays import read_whole_for_now
 from hopbench.retrieval.support.notice import notice
 
 T = TypeVar("T", bound=np.generic)
@@ -30,7 +29,6 @@ def nearest_rows(
     if index.search != APPROXIMATE or len(vectors) < LEAST_ROWS:
         return dense_top(questions.vectors, vectors, depth)
     cells = index.memo.get(("cells", what), lambda: _cells(index, what, vectors, asking))
-    read_whole_for_now(cells.codes.codes, vectors)  # a batch looks into every cell, and scores rows from everywhere
     return cells.top(questions, depth)
 
 

@@ -16,7 +16,6 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.index import Asked, Batch, Index, Keywords, Linker, nearest_rows, spread
 from hopbench.retrieval.search.cell_search import SAMPLE
 from hopbench.retrieval.search.exact import cosines
-from hopbench.retrieval.support.mapped_arrays import read_whole_for_now
 from hopbench.retrieval.support.text_columns import Texts
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters
@@ -108,6 +107,4 @@ def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVector
             vectors = computed() if place is None else place[0].names(place[1], computed)
             return NameVectors(linker.entities, linker.names, linker.row_of, vectors)
 
-    found = index.memo.get("name vectors", embedded)
-    read_whole_for_now(found.vectors)  # the names of a batch lie everywhere in it
-    return found
+    return index.memo.get("name vectors", embedded)

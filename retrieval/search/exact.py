@@ -15,7 +15,7 @@ from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.search.neighbours import Candidates
 from hopbench.retrieval.search.topk import kth_at_least, set_cells, top_columns
 from hopbench.retrieval.support.csr import Lists, expand_ranges
-from hopbench.retrieval.support.mapped_arrays import plain_array, rows_of
+from hopbench.retrieval.support.mapped_arrays import rows_of
 
 DEPTH = 100
 TOGETHER = 1024  # questions that pass over the vectors together
@@ -63,10 +63,7 @@ class LexicalIndex:
         if any(folder.glob("*.npy")):
             found._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
             # Plain arrays over the same maps: each slice of an np.memmap takes as long as ten of theirs.
-            found._index.scores = {
-                name: plain_array(part) if isinstance(part, np.memmap) else part
-                for name, part in found._index.scores.items()
-            }
+            found._index.scores = {name: np.asarray(part) for name, part in found._index.scores.items()}
         return found
 
     def _tokens(self, text: str) -> list[str]:

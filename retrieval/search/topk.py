@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support.arithmetic import product_error
-from hopbench.retrieval.support.mapped_arrays import ask_for_rows
 
 GROUPS = 1024
 PAIRS = 512  # of vectors multiplied at a time: 2 MB, within the cache
@@ -63,8 +62,6 @@ def exact_cosines(
     `second` are rows of `others`, or of `vectors` as well.
     """
     others = vectors if others is None else others
-    ask_for_rows(vectors, first)
-    ask_for_rows(others, second)
     cosines = np.empty(len(first))
     for begin in range(0, len(first), PAIRS):
         part = slice(begin, begin + PAIRS)

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from hopbench.retrieval.support.checksum import file_sum
-from hopbench.retrieval.support.mapped_pages import forget_written, give_back_memory, read_whole_again
 from hopbench.retrieval.support.notice import notice
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again
@@ -39,11 +38,8 @@ def kept(
         if not _of_other(place, of):
             notice(f"{place} does not read as it was written: it is made again")
         shutil.rmtree(place, ignore_errors=True)
-    give_back_memory()  # making takes much of its own, and goes through whole files, of which searches read some rows
     if not _intact(place, of):
         _make(place, of, write)
-    give_back_memory()
-    read_whole_again()
     return read(place)
 
 
@@ -61,8 +57,6 @@ def _make(place: Path, of: str, write: Callable[[Path], None]) -> None:
         write(made)
         files = sorted(made.iterdir())
         sizes, sums = ({file.name: of_file(file) for file in files} for of_file in (_size, file_sum))
-        for file in files:
-            forget_written(file)
         (made / SIZES).write_text(json.dumps({"version": of, "sizes": sizes, SUMS: sums}), encoding="utf-8")
         if not _intact(place, of):
             shutil.rmtree(place, ignore_errors=True)

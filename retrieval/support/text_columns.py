@@ -16,21 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.support.distinct import distinct
-from hopbench.retrieval.support.mapped_arrays import plain_array, read_whole
-from hopbench.retrieval.support.mapped_pages import ask_for_bytes
 
 OFFSET = "<i8"
 ENCODING, ERRORS = "utf-8", "surrogatepass"
 PARTS = ("utf8", "ends", "none")
 TOGETHER = 8192  # rows decoded at a time by those who read all
-ASKED_FOR = 32  # rows far apart that the system is asked for together; what lies together it reads ahead by itself
 
 
 def mapped(file: Path, dtype: str) -> NDArray[Any]:
     """The values of a file, mapped for reading; an empty file has none (and cannot be mapped)."""
     if not file.stat().st_size:
         return np.zeros(0, dtype)
-    return plain_array(np.memmap(file, dtype, mode="r"))
+    return np.asarray(np.memmap(file, dtype, mode="r"))
 
 
 class Texts:
@@ -47,10 +44,6 @@ class Texts:
 
     def __len__(self) -> int:
         return len(self._ends)
-
-    def read_whole(self) -> None:
-        """Have the system read the files as a whole where a batch does so (`mapped_arrays.read_whole`)."""
-        read_whole(self._ends, np.frombuffer(self._bytes, np.uint8))
 
     def encoded(self, row: int) -> bytes:
         """The UTF-8 of a row."""
@@ -70,8 +63,6 @@ class Texts:
         """The UTF-8 of some rows: their places are looked up together, which takes longer than to read them."""
         begins, ends = np.where(rows > 0, self._ends[rows - 1], 0), self._ends[rows]
         content = self._bytes
-        if isinstance(content, mmap.mmap) and len(rows) >= ASKED_FOR and rows.max() - rows.min() >= len(rows):
-            ask_for_bytes(content, begins, ends)
         return [content[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
     def __iter__(self) -> Iterator[Any]:

@@ -10,7 +10,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.text_columns import ENCODING, ERRORS, Texts, mapped
 
 ROW = "<i4"
@@ -25,11 +24,6 @@ class TextIndex:
         self.texts = texts
         self._begins = mapped(stem.with_name(f"{stem.name}.buckets.bin"), ROW)
         self._rows = mapped(stem.with_name(f"{stem.name}.rows.bin"), ROW)
-
-    def read_whole(self) -> None:
-        """Have the system read the index and its texts as a whole where a batch does so."""
-        self.texts.read_whole()
-        read_whole(self._begins, self._rows)
 
     def row(self, text: str) -> int | None:
         """The row of a text, None for an unknown one."""

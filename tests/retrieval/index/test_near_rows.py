@@ -11,8 +11,6 @@ from tests.support.graphs import graph_tables, hand_index
 
 from hopbench.retrieval.index import APPROXIMATE, EXACT, Asked, Index, near_rows, nearest_rows, spread
 from hopbench.retrieval.search.exact import dense_top
-from hopbench.retrieval.support import mapped_arrays, mapped_pages
-from hopbench.retrieval.support.mapped_arrays import mapped_array
 
 
 @pytest.fixture
@@ -49,25 +47,6 @@ def test_many_rows_are_put_into_cells_once(
     assert "search of names is approximate (cells): recall" in capsys.readouterr().err
     exact = dense_top(QUESTIONS, VECTORS, 20)
     assert 0.95 < np.mean([np.isin(b.rows, a.rows).mean() for a, b in zip(first, exact, strict=True)])
-
-
-@pytest.mark.parametrize(("questions", "times"), [(99, 0), (100, 2)])
-def test_for_many_questions_the_vectors_are_read_as_a_whole_again_after_their_pages_were_given_back(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: int, times: int
-) -> None:
-    monkeypatch.setattr(near_rows, "LEAST_ROWS", 1)
-    index.search = APPROXIMATE
-    np.save(tmp_path / "vectors.npy", VECTORS)
-    vectors, read = mapped_array(tmp_path / "vectors.npy"), list[object]()
-    monkeypatch.setattr(mapped_pages, "_read_now", read.append)
-
-    with mapped_pages.reading_whole_files(questions):
-        for _ in range(2):
-            nearest_rows(index, "names", vectors, lambda: Asked(clustered(400, seed=2)), Asked(QUESTIONS), 20)
-            nearest_rows(index, "names", vectors, never, Asked(QUESTIONS), 20)
-            mapped_pages.give_back_pages()
-
-    assert [mapped_arrays._map_of(vectors)] * times == read
 
 
 def test_a_sample_is_spread_over_the_rows() -> None:

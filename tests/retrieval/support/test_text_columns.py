@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopbench.retrieval.support import mapped_pages
-from hopbench.retrieval.support.text_columns import ASKED_FOR, Texts, TextsOfRows, TextsWriter, numbered
+from hopbench.retrieval.support.text_columns import Texts, TextsOfRows, TextsWriter, numbered
 
 NAMES = ["b", "a", "", "b", "é", "z\udce9"]  # two rows may hold one text
 
@@ -55,40 +54,10 @@ def test_a_text_of_a_column_is_read_once(column: Texts, monkeypatch: pytest.Monk
     assert [0, 1, 4] == sorted(read)
 
 
-@pytest.mark.parametrize(
-    ("rows", "pages"),
-    [
-        (range(0, 96, 2), {0, 1, 2}),
-        (range(95, -1, -3), {0, 1, 2}),
-        (range(ASKED_FOR), set()),  # side by side: the system reads ahead
-        (range(0, 2 * (ASKED_FOR - 1), 2), set()),  # few
-        ([*range(ASKED_FOR - 1), 96], {0, 2}),  # an empty text where the last page ends
-    ],
-)
-def test_rows_far_apart_are_asked_for_together(
-    rows: Sequence[int], pages: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page, asked = mapped_pages._PAGE, list[int]()
-    texts = [*(f"{row:0{page // 32}d}" for row in range(96)), ""]  # 32 on a page
+@pytest.mark.parametrize("rows", [range(0, 96, 2), range(95, -1, -3), [*range(31), 96], []])
+def test_texts_of_some_rows_come_in_their_order(rows: Sequence[int], tmp_path: Path) -> None:
+    texts = [*(f"{row:0128d}" for row in range(96)), ""]
     with TextsWriter(tmp_path / "texts") as writer:
         writer.add(texts)
-    monkeypatch.setattr(mapped_pages, "_need", lambda _, begins, length: asked.extend(one // length for one in begins))
 
     assert [texts[row] for row in rows] == Texts(tmp_path / "texts").many(np.array(rows, np.int64))
-
-    assert pages == set(asked)
-    assert len(pages) == len(asked)
-
-
-def test_rows_of_a_column_that_was_read_as_a_whole_are_not_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = [str(row) for row in range(100)]
-    with TextsWriter(tmp_path / "texts") as writer:
-        writer.add(texts)
-    column, rows = Texts(tmp_path / "texts"), np.arange(0, 100, 2)
-    with mapped_pages.reading_whole_files(100):
-        column.read_whole()
-    monkeypatch.setattr(mapped_pages, "_need", lambda *_: pytest.fail("asked for"))
-
-    assert texts[::2] == column.many(rows)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph.schema import LIST_COLUMNS, WEIGHT_OF
 from hopbench.retrieval.support.csr import expand_ranges
 from hopbench.retrieval.support.distinct import distinct
-from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.text_columns import OFFSET, Texts, TextsWriter, mapped
 
 INTEGERS = frozenset({"index", "count"})
@@ -49,11 +48,9 @@ class Lists:
         self._codes = mapped(stem.with_name(f"{stem.name}.codes.bin"), CODE)
         self._pool = Texts(stem.with_name(f"{stem.name}.pool"))
         self._known = _TextsRead(self._pool)
-        self._whole = False
 
     def many(self, rows: NDArray[np.int64]) -> list[Any]:
         """The lists of some rows."""
-        self._whole = self._whole or read_whole(self._ends, self._codes)
         begins, ends = np.where(rows > 0, self._ends[rows - 1], 0), self._ends[rows]
         places, _ = expand_ranges(begins, ends)
         texts = list(map(self._known.__getitem__, self._codes[places].tolist()))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, WEIGHT_OF
 from hopbench.retrieval.graph.stores.arrays.columns import Column, Numbers, open_column
-from hopbench.retrieval.support.mapped_arrays import read_whole
 from hopbench.retrieval.support.text_columns import OFFSET, mapped
 from hopbench.retrieval.support.text_index import ROW
 
@@ -44,16 +43,13 @@ class Edges:
             name: open_column(folder, kind, name) for name in EDGE_COLUMNS[kind] if name not in ("source", "target")
         }
         self._sides = {name: _side(folder, kind, name) for name in (OUT, IN)}
-        self._whole = dict.fromkeys(self._sides, False)
 
     def __len__(self) -> int:
         return len(self.source)
 
     def side(self, name: str) -> Side:
         """The edges by source or by target."""
-        found = self._sides[name]
-        self._whole[name] = self._whole[name] or read_whole(*found)
-        return found
+        return self._sides[name]
 
     @property
     def weights(self) -> NDArray[np.float64]:

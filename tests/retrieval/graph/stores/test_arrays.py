@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from tests.support.graphs import WordEmbedder, built_index, graph_tables, plain, plan_of
 
 from hopbench.eval.benchmarks import load_benchmark
@@ -29,8 +28,6 @@ from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.fingerprint import StoredTables, export, fingerprint
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.index import index as index_module
-from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.arithmetic import on_grid
@@ -449,29 +446,17 @@ def test_mentions_of_a_few_entities_are_counted_as_in_the_whole_adjacency(
     assert [counted, counted] == [mentioning(batch, entities) for batch in batches]
 
 
-@pytest.mark.parametrize("scale", [1.0, 1.00001])
-def test_whether_the_vectors_of_a_large_graph_stand_on_the_grid_is_read_once(
-    tmp_path: Path, scale: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_of_a_graph_are_put_on_the_grid_where_they_do_not_stand_there(tmp_path: Path) -> None:
     plan = plan_of(PASSAGES, name="grid")
     store = ArrayStore(tmp_path / "graphs", plan.namespace)
     build_graph(plan, store, tmp_path / "staging", plain)
     file, chunks = store.path / "Chunk.vectors.npy", chunk_passages(plan.passages)
-    np.save(file, (on_grid(np.load(file)) / np.float32(scale)).astype(np.float32))
-    asked: list[object] = []
+    np.save(file, (np.load(file) / np.float32(1.00001)).astype(np.float32))
 
-    def asking(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        asked.append(vectors)
-        return on_grid(vectors)
+    index = Index.build(chunks, ArrayStore(tmp_path / "graphs", plan.namespace), plan.embedder)
 
-    monkeypatch.setattr(index_module, "LARGE", 0)
-    monkeypatch.setattr(index_module, "on_grid", asking)
-    kept = KeptSearch(tmp_path / "search")
-    found = [Index.build(chunks, ArrayStore(tmp_path / "graphs", plan.namespace), plan.embedder, kept) for _ in "ab"]
-
-    assert [1, 3][scale != 1.0] == len(asked)  # to know, and for each index what does not stand there
-    for index in found:
-        assert np.array_equal(on_grid(np.load(file)), index.vectors)
+    assert np.array_equal(on_grid(np.load(file)), index.vectors)
+    assert not np.array_equal(np.load(file), index.vectors)
 
 
 def test_what_an_index_forgets_of_a_mapped_graph_is_computed_again(tmp_path: Path) -> None:
