@@ -18,6 +18,7 @@ _SPEC = re.compile(r"(?P<model>\S+?)(?:@(?P<url>https?://\S+))?")
 # "@cf/llama" is a model's name; these are addresses that lack their beginning, or a name.
 _BARE = re.compile(r"@(https?:|[^\s/]*:[^\s/]*@|localhost\b|[\w.\[\]-]+:\d+\b|\S+/v\d+/?$)")
 _KEYS = {"llm": ("OPENAI_API_KEY",), "judge": ("JUDGE_API_KEY", "OPENAI_API_KEY")}
+_WORD = re.compile(r"[a-z]+")
 CONNECT_SECONDS = 3.0
 Role = Literal["llm", "judge"]
 
@@ -53,7 +54,13 @@ class Endpoint:
     completion_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an address that carries credentials: it is logged and kept, a key is not."""
+        """Refuse an address that carries credentials (it is logged and kept, a key is not), and unusable settings."""
+        if self.reasoning_effort is not None and not _WORD.fullmatch(self.reasoning_effort):
+            raise InputError(
+                f"--reasoning-effort {self.reasoning_effort!r}: a word such as none, minimal, low, medium or high is wanted"
+            )
+        if self.completion_tokens is not None and self.completion_tokens < 1:
+            raise InputError(f"--completion-tokens {self.completion_tokens}: a reply needs at least 1")
         try:
             address = urlsplit(self.base_url)
             _ = address.port

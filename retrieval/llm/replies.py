@@ -63,15 +63,14 @@ def read(completion: ChatCompletion, request: Mapping[str, Any]) -> ChatCompleti
         raise LLMError("empty choice", "the reply has no content")
     if message.refusal:
         raise LLMError("bad request", f"the model refused: {message.refusal[:200]}")
+    schema, cut = schema_of(request), choice.finish_reason in _CUT
     thinking, text = _parts(message)
-    _count_usage(completion, request, thinking, text)
-    if not text and message.tool_calls:
-        return completion
-    schema = schema_of(request)
-    cut = choice.finish_reason in _CUT
     if not text and thinking and not cut and (schema is not None or not message.content):
         # A server whose parser takes the whole reply for thinking: it ended, so it has the answer.
         thinking, text = "", thinking
+    _count_usage(completion, request, thinking, text)
+    if not text and message.tool_calls:
+        return completion
     if not text:
         raise _empty(choice, completion, request, thinking)
     if schema is None and cut:  # a model whose thinking begins in the prompt's template shows no mark before it ends

@@ -103,8 +103,10 @@ class Sender:
                 break
         if tried is None:
             self._remember(form)
-        usage.add(completion)  # that it was paid for does not depend on its worth
-        completion = read(completion, wire)
+        try:
+            completion = read(completion, wire)
+        finally:
+            usage.add(completion)  # it was paid for, whatever it is worth
         if "response_format" in wire:
             self._remember(replace(form, proven=True))
         return completion
