@@ -57,7 +57,7 @@ class Endpoint:
         """Refuse an address that carries credentials (it is logged and kept, a key is not), and unusable settings."""
         if self.reasoning_effort is not None and not _WORD.fullmatch(self.reasoning_effort):
             raise InputError(
-                f"--reasoning-effort {self.reasoning_effort!r}: a word such as none, minimal, low, medium or high is wanted"
+                f"--reasoning-effort {self.reasoning_effort!r}: a word such as none, low, medium or high is wanted"
             )
         if self.completion_tokens is not None and self.completion_tokens < 1:
             raise InputError(f"--completion-tokens {self.completion_tokens}: a reply needs at least 1")
