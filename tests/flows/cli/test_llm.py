@@ -205,6 +205,7 @@ def test_a_model_behind_any_endpoint_of_the_field_reads_the_graph(
     assert 0 == done.code, done.err
     assert ("refuses or ignores" in done.err) == (mode == "gpt5")
     assert re.search(r"extract: \d+ calls \(0 from the cache, 0 failed\), [1-9]\d* \+ [1-9]\d* tokens", done.out)
+    assert ("of thinking)" in done.out) == (mode in ("think", "thinkend"))
 
 
 @pytest.mark.parametrize("mode", ["think", "nojson"])
