@@ -22,7 +22,7 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors, embed_with
 from hopbench.retrieval.llm.endpoint import refusal
-from hopbench.retrieval.llm.faults import masked
+from hopbench.retrieval.llm.faults import masked, reason_of
 from hopbench.retrieval.support.errors import InputError
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -97,6 +97,8 @@ class OpenAIEmbedder:
 
         try:
             reply = client.embeddings.create(model=self.model, input=texts, encoding_format="float")
+            if error := getattr(reply, "error", None):  # a gateway's, with status 200
+                raise self._bad(f"failed: {masked(reason_of(error), os.environ.get('OPENAI_API_KEY', ''))}")
             with np.errstate(over="ignore"):  # becomes infinity, which `_checked` refuses
                 items = sorted(reply.data, key=_index)
                 rows = [np.asarray(item.embedding, dtype=np.float32).ravel() for item in items]

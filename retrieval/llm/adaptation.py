@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -29,6 +29,8 @@ _UNSUPPORTED = re.compile(
     r"unknown|unrecogni|unexpected|deprecated|extra (input|field)|instead|invalid.*(parameter|argument|field)",
     re.IGNORECASE,
 )
+SYSTEM = "the system role"
+_SYSTEM_REFUSED = re.compile(r"\bsystem\b.{0,20}\b(role|message|prompt)|\brole\b.{0,30}\bsystem\b", re.IGNORECASE)
 _SIZE = re.compile(
     r"too (large|big|high|long|many)|at most|maximum|exceed|context|less than|limit was reached", re.IGNORECASE
 )
@@ -57,10 +59,12 @@ class Adaptation:
             if name in sent:
                 value = sent.pop(name)
                 sent |= {other: value} if other else {}
+        if SYSTEM in self.instead:
+            sent["messages"] = _without_system(sent["messages"])
         schema = schema_of(request)
         if schema is None or not self.form:
             return sent
-        *earlier, last = request["messages"]
+        *earlier, last = sent["messages"]
         shown = f"{last['content']}\n\n{SCHEMA_PROMPT}{json.dumps(schema, ensure_ascii=False)}"
         sent["messages"] = [*earlier, {**last, "content": shown}]
         del sent["response_format"]
@@ -93,11 +97,24 @@ class Adaptation:
     @property
     def description(self) -> str:
         """The changes in words; empty where requests are sent as they are."""
-        parts = [f"{name} ({f'{other} in its place' if other else 'left out'})" for name, other in self.instead.items()]
+        parts = [f"{name} ({_fate(name, other)})" for name, other in self.instead.items()]
         if self.form:
             forms = ("json_object and the schema in the prompt", "the schema in the prompt")
             parts.append(f"json_schema ({forms[self.form - 1]} in its place)")
         return f"refuses or ignores {', '.join(parts)}" if parts else ""
+
+
+def _fate(name: str, other: str | None) -> str:
+    if name == SYSTEM:
+        return "its text begins the user's message"
+    return f"{other} in its place" if other else "left out"
+
+
+def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The messages with the system's text at the beginning of the first of the others."""
+    system = [one["content"] for one in messages if one["role"] == "system"]
+    first, *others = [one for one in messages if one["role"] != "system"]
+    return [{**first, "content": "\n\n".join([*system, first["content"]])}, *others]
 
 
 def _replacement(name: str, instead: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -115,6 +132,9 @@ def _refused(fault: LLMError, sent: Mapping[str, Any]) -> list[str]:
     if fault.kind not in ("bad request", "server error", "refused") or fault.status in (401, 403):
         return []
     message = str(fault)
+    roles = {one["role"] for one in sent["messages"]}
+    if "system" in roles and len(roles) > 1 and _SYSTEM_REFUSED.search(message):
+        return [SYSTEM]
     known = [name for name in sent if name not in _FIXED]
     names = [name for name in known if any(one == name or one.startswith(f"{name}.") for one in fault.named)]
     names = names or [name for name in known if _mentions(message, name)]

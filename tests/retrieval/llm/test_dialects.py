@@ -80,6 +80,14 @@ def test_what_is_refused_is_replaced_once_and_reported_in_one_line(
     assert all(reply.from_cache for reply in asked(server, tmp_path, [call("question 1"), call("question 2")], mode))
 
 
+def test_a_model_without_a_system_role_gets_its_text_from_the_user(server: ScriptedServer, tmp_path: Path) -> None:
+    talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
+    (reply,) = asked(server, tmp_path, [call("", messages=talk)], "no-system")
+    assert {"answer": "text"} == reply.value
+    assert [{"role": "user", "content": "Be brief.\n\nhello"}] == server.requests[-1]["messages"]
+    assert 2 == len(server.requests)
+
+
 def test_an_old_server_gets_the_limit_by_its_old_name(server: ScriptedServer, tmp_path: Path) -> None:
     import asyncio
 

@@ -135,4 +135,7 @@ REFUSALS: Mapping[str, Callable[[Body], Refused | None]] = {
     ),
     "no-effort": _without("reasoning_effort", 400, {"error": ["Unrecognized request argument: reasoning_effort"]}),
     "upstream": _upstream,
+    "no-system": lambda body: (
+        (500, _openai("System role not supported")) if body["messages"][0]["role"] == "system" else None
+    ),
 }
