@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from hopbench.retrieval.llm.faults import LLMError
-from hopbench.retrieval.llm.replies import LIMITS, schema_of
+from hopbench.retrieval.llm.replies import LIMIT_FLAG, LIMITS, schema_of
 
 FORMS = ("json_schema", "json_object", "the prompt")
 """Ways to ask for JSON, the strictest first; all but the first show the schema in the prompt."""
@@ -74,8 +74,8 @@ class Adaptation:
         """What to try after a refusal of a request; None where it refuses no parameter."""
         sent = self.applied(request)
         names = _refused(fault, sent)
-        if not names and not self.proven and fault.status in (400, 422) and not fault.named:
-            names = ["response_format"]  # no reason is given: likeliest
+        if not (names or self.proven or fault.named or _SIZE.search(str(fault))) and fault.status in (400, 422):
+            names = ["response_format"]  # the endpoint names nothing: the likeliest
         changed = self
         for name in names:
             if name == "response_format":
@@ -140,6 +140,14 @@ def _refused(fault: LLMError, sent: Mapping[str, Any]) -> list[str]:
     names = names or [name for name in known if _mentions(message, name)]
     too_large = _SIZE.search(message) and not _UNSUPPORTED.search(message)
     return [name for name in names if not (name in LIMITS and too_large)]
+
+
+def with_remedy(fault: LLMError) -> LLMError:
+    """The fault; where it is about the size of the limit of completion tokens, with the flag that sets that."""
+    message = str(fault)
+    if _SIZE.search(message) and any(_mentions(message, name) for name in LIMITS):
+        fault.args = (f"{message}; {LIMIT_FLAG} sets that limit",)
+    return fault
 
 
 def _mentions(message: str, name: str) -> bool:

@@ -32,6 +32,7 @@ CONTENT: frozenset[str] = frozenset({"empty choice", "truncated", "wrong schema"
 LASTING: frozenset[str] = CONTENT | {"bad request"}  # what a later run would meet again
 PASSING: frozenset[str] = frozenset({"server error", "timeout", "disconnected", *CONTENT})
 MASKED_LENGTH = 8  # a shorter key is a placeholder, and masking its letters would spoil the message
+MAX_DEPTH = 12  # of an error's body
 _REASONS = ("message", "msg", "error", "errors", "detail", "reason", "title")  # where a body has its reason
 
 
@@ -98,38 +99,40 @@ def from_body(body: Any, key: str) -> LLMError:
     return LLMError(kind, f"an error in a reply of status 200: {reason}", status=status, named=named_in(body))
 
 
-def reason_of(body: Any) -> str:
+def reason_of(body: Any, depth: int = MAX_DEPTH) -> str:
     """The reason in an error's body, in any form that servers use: text, object, or list of either."""
     if isinstance(body, str):
         return body
-    if isinstance(body, Sequence):
-        return "; ".join(filter(None, map(reason_of, body)))
-    if not isinstance(body, Mapping):
+    if isinstance(body, Sequence) and depth:
+        return "; ".join(filter(None, (reason_of(one, depth - 1) for one in body)))
+    if not isinstance(body, Mapping) or not depth:
         return ""
-    reason = next(filter(None, (reason_of(body[name]) for name in _REASONS if body.get(name))), "")
+    reason = next(filter(None, (reason_of(body[name], depth - 1) for name in _REASONS if body.get(name))), "")
     place = ".".join(map(str, body["loc"])) if isinstance(body.get("loc"), Sequence) else ""
     details = body.get("metadata")  # a gateway's: what the provider behind it said
     raw = details.get("raw") if isinstance(details, Mapping) else None
-    return ": ".join(filter(None, (place, reason, reason_of(_read(raw)))))
+    return ": ".join(filter(None, (place, reason, reason_of(_read(raw), depth - 1))))
 
 
-def named_in(body: Any) -> list[str]:
+def named_in(body: Any, depth: int = MAX_DEPTH) -> list[str]:
     """The parameters that an error's body names: `param` of OpenAI's errors, `loc` of FastAPI's."""
+    if not depth:
+        return []
     if isinstance(body, Mapping):
         own = [body["param"]] if isinstance(body.get("param"), str) else []
         places = body["loc"] if isinstance(body.get("loc"), list) else []
         own += [place for place in places if isinstance(place, str) and place != "body"][:1]
         details = body.get("metadata")
         inner = [_read(details.get("raw"))] if isinstance(details, Mapping) else []
-        return own + [name for one in (*map(body.get, _REASONS), *inner) for name in named_in(one)]
-    return [name for one in body for name in named_in(one)] if isinstance(body, list) else []
+        return own + named_in([*map(body.get, _REASONS), *inner], depth - 1)
+    return [name for one in body for name in named_in(one, depth - 1)] if isinstance(body, list) else []
 
 
 def _read(raw: Any) -> Any:
     """A body within a body, which a gateway sends as text."""
     try:
         return json.loads(raw) if isinstance(raw, str) else raw
-    except ValueError:
+    except (ValueError, RecursionError):
         return raw
 
 

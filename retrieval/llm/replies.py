@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openai.types.chat.chat_completion import Choice
 
 LIMITS = ("max_tokens", "max_completion_tokens")
-BUDGET_REMEDY = "set a higher limit with --completion-tokens"
+LIMIT_FLAG = "--completion-tokens"
 _CUT = frozenset({"length", "max_tokens", "MAX_TOKENS", "model_length"})
 _THINKING = ("reasoning_content", "reasoning", "thinking")  # a message's fields, by server
 _THINKING_PARTS = frozenset({"thinking", "reasoning"})
@@ -139,7 +139,7 @@ def _cut(what: str, completion: ChatCompletion, request: Mapping[str, Any]) -> L
     limit, cut = limit_of(request), completion.choices[0].finish_reason in _CUT
     used = completion.usage.completion_tokens if completion.usage else 0
     spent = cut and limit is not None and used >= limit
-    end = f" at the limit of {limit:,} completion tokens: {BUDGET_REMEDY}" if cut and limit else ""
+    end = f" at the limit of {limit:,} completion tokens: set a higher limit with {LIMIT_FLAG}" if cut and limit else ""
     return LLMError("truncated", f"{what}{end}", lasting=spent)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hopbench.retrieval.llm.adaptation import Adaptation, known, remember
+from hopbench.retrieval.llm.adaptation import Adaptation, known, remember, with_remedy
 from hopbench.retrieval.llm.endpoint import Endpoint
 from hopbench.retrieval.llm.faults import LLMError, from_openai
 from hopbench.retrieval.llm.ledger import CallUsage
@@ -97,7 +97,7 @@ class Sender:
             except LLMError as fault:
                 changed = form.after(fault, wire)
                 if changed is None:
-                    raise
+                    raise with_remedy(fault) from None
                 form = changed
             else:
                 break

@@ -245,6 +245,18 @@ def test_a_prompt_that_is_too_long_changes_nothing_for_others(tmp_path: Path) ->
     assert {"max_tokens": "max_completion_tokens"} == changed.instead
 
 
+def test_a_limit_that_is_too_large_names_the_flag(server: ScriptedServer, tmp_path: Path) -> None:
+    (reply,) = asked(server, tmp_path, [call("hello")], "small")
+    assert str(reply.failure).startswith("bad request: status 400: max_tokens is too large: 100.")
+    assert str(reply.failure).endswith("; --completion-tokens sets that limit")
+    assert 1 == len(server.requests)
+
+
+def test_an_error_of_any_depth_is_a_failure(server: ScriptedServer, tmp_path: Path) -> None:
+    (reply,) = asked(server, tmp_path, [call("hello")], "deep")
+    assert ["bad request"] == kinds([reply])
+
+
 def test_a_ledger_of_an_older_version_is_extended(tmp_path: Path) -> None:
     from hopbench.retrieval.llm.ledger import CallRecord
 

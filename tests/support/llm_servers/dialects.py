@@ -111,6 +111,10 @@ def _fastapi(name: str) -> Body:
     }
 
 
+def _nested(depth: int) -> Any:
+    return [_nested(depth - 1)] if depth else "so deep"
+
+
 def _upstream(body: Body) -> Refused | None:
     """As OpenRouter passes on what a provider refused."""
     raw = json.dumps(_openai("temperature is deprecated for this model."))
@@ -135,6 +139,8 @@ REFUSALS: Mapping[str, Callable[[Body], Refused | None]] = {
     ),
     "no-effort": _without("reasoning_effort", 400, {"error": ["Unrecognized request argument: reasoning_effort"]}),
     "upstream": _upstream,
+    "small": _without("max_tokens", 400, _openai("max_tokens is too large: 100. This model supports at most 50.")),
+    "deep": _without("max_tokens", 400, {"error": _nested(400)}),
     "no-system": lambda body: (
         (500, _openai("System role not supported")) if body["messages"][0]["role"] == "system" else None
     ),
