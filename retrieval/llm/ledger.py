@@ -104,8 +104,8 @@ class CallUsage:
         usage = completion.usage
         if usage is not None:
             details = usage.prompt_tokens_details
-            self.tokens_in += usage.prompt_tokens
-            self.tokens_out += usage.completion_tokens
+            self.tokens_in += usage.prompt_tokens or 0  # some endpoints leave them out
+            self.tokens_out += usage.completion_tokens or 0
             cached = getattr(details, "cached_tokens", None)
             self.tokens_cached += cached if isinstance(cached, int) else 0
             self.tokens_thinking += thinking_tokens(completion)

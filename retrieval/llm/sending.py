@@ -105,6 +105,8 @@ class Sender:
             self._remember(form)
         try:
             completion = read(completion, wire)
+        except RecursionError:
+            raise LLMError("wrong schema", "the reply is nested too deeply") from None
         finally:
             usage.add(completion)  # it was paid for, whatever it is worth
         if "response_format" in wire:

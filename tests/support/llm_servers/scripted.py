@@ -37,6 +37,9 @@ BODIES = {
     '"usage": {"prompt_tokens": 1, "completion_tokens": 100}}',
     "cutreasoning": '{"choices": [{"message": {"content": null, "reasoning_content": "Long ago, in a"}, '
     '"finish_reason": "length"}], "usage": {"prompt_tokens": 1, "completion_tokens": 100}}',
+    "noanything": '{"choices": [], "usage": {}}',
+    "deepcontent": '{"choices": [{"message": {"content": ' + "[" * 700 + "]" * 700 + "}}]}",
+    "deepjson": '{"choices": [{"message": {"content": "' + '{\\"a\\": ' * 700 + "1" + "}" * 700 + '"}}]}',
     "refusal": '{"choices": [{"message": {"content": null, "refusal": "I cannot help"}, "finish_reason": "stop"}]}',
     "filter": '{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}',
     "html": "<!doctype html><html><body>Welcome to the gateway</body></html>",
