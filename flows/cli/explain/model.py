@@ -20,6 +20,9 @@ def with_model(target: Target, asked: GraphOptions) -> Iterator[str]:
 
     A run's model is not called: its replies come from the cache, and a missing one raises an error with the remedy.
     """
+    models = ModelOptions(**asked.model_settings())
+    if models.asked:
+        models.check()  # effort or budget without a model
     named, recorded = asked.llm, target.run.results.get("reader") if target.run is not None else None
     if named is None and recorded is None:
         yield ""
@@ -30,7 +33,6 @@ def with_model(target: Target, asked: GraphOptions) -> Iterator[str]:
 
     home = Home.resolve()
     if named is not None:
-        models = ModelOptions(**asked.model_settings())
         models.reach(home)
         endpoint = models.endpoints()["llm"]
     else:

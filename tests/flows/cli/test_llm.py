@@ -102,6 +102,8 @@ def _assert_explained_as_run(server: ScriptedServer, home: Path, out: Path) -> N
     refused = call(*new, home=home)
     assert (4, before) == (refused.code, len(server.requests))
     assert f"not kept: the cache has no reply to it; --llm m@{server.url} asks the model" in refused.err
+    unasked = call(*new, "--completion-tokens", 9, home=home)
+    assert (2, True) == (unasked.code, "--completion-tokens: no language model is asked" in unasked.err)
     asked = call(*new, "--llm", f"m@{server.url}", home=home)
     assert (0, "") == (asked.code, asked.err)
     assert len(server.requests) > before
