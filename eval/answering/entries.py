@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
+from hopbench.retrieval.llm.adaptation import Adapted
+from hopbench.retrieval.llm.endpoint import Asked
+
 
 class AnsweringCosts(TypedDict):
     """The cost of a label's answers."""
@@ -42,14 +45,18 @@ class ModelCosts(TypedDict, total=False):
     judge_tokens: int
 
 
-class ReaderEntry(TypedDict):
+class ModelEntry(Asked, Adapted):
+    """How a model was asked, where that was set, and what its endpoint refused of the requests."""
+
+
+class ReaderEntry(ModelEntry):
     """Who answered: the model and the version of the prompt."""
 
     llm: str
     prompt: str
 
 
-class JudgeEntry(TypedDict):
+class JudgeEntry(ModelEntry):
     """Who judged, with the version of each metric's prompt, and which labels."""
 
     llm: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hopbench.eval.answering.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
 from hopbench.eval.answering.answers import VERSION as READER_VERSION
-from hopbench.eval.answering.entries import JudgedMetric, ModelCosts
+from hopbench.eval.answering.entries import JudgedMetric, ModelCosts, ReaderEntry
 from hopbench.eval.answering.judge.sample import INPUTS, make_sample
 from hopbench.eval.metrics import primary_metric, rank_key, summarise
 from hopbench.eval.trials.trial import TrialOutcome
@@ -45,7 +45,8 @@ class Reading:
         """The part of a trial's key that names the models which read it; empty without any."""
         settings: ReadingSettings = {}
         if self.reader is not None:
-            settings["reader"] = {"llm": self.reader.endpoint.name, "prompt": READER_VERSION}
+            endpoint = self.reader.endpoint
+            settings["reader"] = {"llm": endpoint.name, "prompt": READER_VERSION, **endpoint.asked}
         if self.judging is not None:
             metrics = applicable(self.metrics, "", self.reader is not None)
             settings["judge"] = {**self.judging.settings(metrics), "repeats": self.repeats}
@@ -54,9 +55,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Read:
-    """The answers, by label and question id, and the judge's scores; `reader` names the model."""
+    """The answers, by label and question id, and the judge's scores; `reader` is who answered."""
 
-    reader: str | None = None
+    reader: ReaderEntry | None = None
     answers: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
     judged: Judged | None = None
 
@@ -79,14 +80,19 @@ def read(
             columns = answer_columns(benchmark, own)
             rows[label] = rows[label].join(columns) if label in rows else columns.assign(failure=None)
             answers[label] = own
-    name = None if reading.reader is None else reading.reader.endpoint.name
+    entry = None if reading.reader is None else _entry(reading.reader)
     if reading.judging is None:
-        return Read(name, answers)
+        return Read(entry, answers)
     labels = finalists(reading.finalists, benchmark, rows)
     judged = steps("judge", lambda: _judged(reading, benchmark, {label: trials[label] for label in labels}, answers))
     for label in judged.labels:
         rows[label] = rows[label].join(judged.columns(label)).join(judged.failures(label).rename("judge_failure"))
-    return Read(name, answers, judged)
+    return Read(entry, answers, judged)
+
+
+def _entry(reader: LLM) -> ReaderEntry:
+    endpoint = reader.endpoint
+    return {"llm": endpoint.name, "prompt": READER_VERSION, **endpoint.asked, **reader.adapted()}
 
 
 def _judged(

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hopbench.eval.answering.entries import JudgeEntry
+from hopbench.eval.answering.entries import JudgeEntry, ReaderEntry
 from hopbench.eval.report.data import ReportData
 from hopbench.eval.runs.schema import StrategyEntry
+from hopbench.retrieval.llm.endpoint import asked_of
 
 ANSWERS = ("answer_em", "answer_f1")
 
@@ -28,6 +29,7 @@ class Models:
 
     reader: str
     judge: JudgeEntry | None
+    judged_by: str
     columns: Sequence[str]
     rows: Mapping[str, Mapping[str, Cell]]
     failures: Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -43,13 +45,20 @@ def models(data: ReportData) -> Models | None:
     named = list(dict.fromkeys(name for row in rows.values() for name in row))
     failures = {label: _failures(data.strategies[label]) for label in data.labels}
     return Models(
-        reader["llm"] if reader else "",
+        _named(reader) if reader else "",
         judge,
+        _named(judge) if judge else "",
         [*(name for name in ANSWERS if name in named), *(name for name in named if name not in ANSWERS)],
         {label: row for label, row in rows.items() if row},
         {label: reasons for label, reasons in failures.items() if reasons},
         data.run.get("calls") or {},
     )
+
+
+def _named(entry: ReaderEntry | JudgeEntry) -> str:
+    """A model, how it was asked where that was set, and what its endpoint refused."""
+    asked = [f"{name.replace('_', ' ')} {value}" for name, value in asked_of(entry).items()]
+    return ", ".join([entry["llm"], *asked, *([f"its endpoint {entry['adapted']}"] if "adapted" in entry else [])])
 
 
 def _row(entry: StrategyEntry) -> dict[str, Cell]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopbench.eval.answering.answers import VERSION as READER_VERSION
 from hopbench.eval.answering.entries import ModelEntries
 from hopbench.eval.answering.reading import costs
 from hopbench.eval.compare import PairResult
@@ -73,7 +72,7 @@ def _models(evaluation: Evaluation) -> ModelEntries:
     """Who read and who judged."""
     entries: ModelEntries = {}
     if evaluation.read.reader is not None:
-        entries["reader"] = {"llm": evaluation.read.reader, "prompt": READER_VERSION}
+        entries["reader"] = evaluation.read.reader
     if evaluation.read.judged is not None:
         entries["judge"] = evaluation.read.judged.judge
     return entries

@@ -10,6 +10,7 @@ from hopbench.eval.answering.judge.sample import INPUTS
 from hopbench.eval.answering.reading import applicable, finalists_named
 from hopbench.eval.metrics import Metric, all_metrics
 from hopbench.eval.sweep.values import Section
+from hopbench.retrieval.llm.endpoint import Asked, asked_of
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 
@@ -17,6 +18,10 @@ class ModelFields(Section):
     """Reader and judge as `hopbench run` takes them; `repeats` of a judge is `judge_repeats` here."""
 
     llm: str | None = Field(default=None, description="as --llm of run: the strategies' model, and the reader")
+    reasoning_effort: str | None = Field(default=None, description="as --reasoning-effort of run, of llm and judge")
+    completion_tokens: int | None = Field(
+        default=None, ge=1, description="as --completion-tokens of run, of llm and judge"
+    )
     answers: bool | None = Field(
         default=None, description="whether llm also answers the questions from each trial's contexts; if judged, yes"
     )
@@ -55,9 +60,16 @@ class ModelFields(Section):
             raise ValueError("judge_metrics and judge_repeats need a judge: name one with judge")
         if not self.read and self.judge_on != "all":
             raise ValueError("judge_on needs a judge or answers: name a judge, or set answers with llm")
+        if self.llm is None and self.judge is None and self.asked:
+            raise ValueError(f"{', '.join(self.asked)}: no language model is asked: name one with llm or judge")
         if self.budget is not None and self.llm is None and self.judge is None:
             raise ValueError("budget: no language model is asked: name one with llm or judge, or leave it out")
         return self
+
+    @property
+    def asked(self) -> Asked:
+        """Effort and completion budget, where they are set."""
+        return asked_of(vars(self))
 
     @property
     def answered(self) -> bool:

@@ -78,4 +78,4 @@ def _models(content: SweepFile) -> dict[str, object]:
         "judge_metrics": ",".join(content.judge_metrics) or "all",
         "repeats": content.judge_repeats,
     }
-    return {**({"llm": content.llm} if content.llm else {}), **(judge if content.judge else {})}
+    return {**({"llm": content.llm} if content.llm else {}), **content.asked, **(judge if content.judge else {})}

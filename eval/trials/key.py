@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 from hopbench.eval.trials.version import code_version, plugin_settings
+from hopbench.retrieval.llm.endpoint import Asked
 
 if TYPE_CHECKING:
     from hopbench.retrieval.budget import Budget
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 ID_LENGTH = 16
 
 
-class ReaderSettings(TypedDict):
+class ReaderSettings(Asked):
     """Who answers the questions: the model and the version of the prompt."""
 
     llm: str
     prompt: str
 
 
-class JudgeModel(TypedDict):
+class JudgeModel(Asked):
     """The judge's model: endpoint, sampling limits, and profile."""
 
     url: str

@@ -89,7 +89,12 @@ class Corpus:
         from hopbench.flows.studies.synthesize.make import MakeOptions, synthesize_opened
 
         recipe = Recipe(questions=questions, types=tuple(types) or TYPES, seed=seed)
-        options = MakeOptions(graph=replace(self.options, llm=None), recipe=recipe, out=Path(out), role=role)
+        options = MakeOptions(
+            graph=replace(self.options, llm=None, reasoning_effort=None, completion_tokens=None),
+            recipe=recipe,
+            out=Path(out),
+            role=role,
+        )
         options.check()
         return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, NoProgress())]
 

@@ -17,6 +17,7 @@ from hopbench.flows.settings.models import ModelOptions
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.bundle import read_bundle
 from hopbench.retrieval.foreign.function import Function, Retrieve
+from hopbench.retrieval.llm.endpoint import asked_of
 from hopbench.retrieval.retriever import Retriever
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
@@ -38,6 +39,8 @@ class GraphSettings(TypedDict, total=False):
     limit: int | None
     mapping: PathLike | None
     llm: str | None
+    reasoning_effort: str | None
+    completion_tokens: int | None
     gleaning: int
     neo4j_vector_index: bool
     dense: str | None
@@ -119,7 +122,7 @@ def run(
         retrievers=[f"{label}={value}" for label, value in given.items() if isinstance(value, str)],
         functions={label: Function(retrieve=value) for label, value in given.items() if not isinstance(value, str)},
         runs=[f"{label}={os.fspath(file)}" for label, file in (runs or {}).items()],
-        models=ModelOptions(llm=graph.get("llm"), judge=judge),
+        models=ModelOptions(judge=judge, llm=graph.get("llm"), **asked_of(graph)),
         prefect=prefect,
         command="hopbench run (Python)",
         **settings,

@@ -9,7 +9,14 @@ import typer
 
 from hopbench.flows.cli.flags import complete
 from hopbench.flows.cli.flags.declare import DATA, EXECUTION, MODELS, OUTPUT, Config, option
-from hopbench.flows.cli.flags.shared import BudgetUsd, Embedder, JudgeMetrics, Llm
+from hopbench.flows.cli.flags.shared import (
+    BudgetUsd,
+    CompletionTokens,
+    Embedder,
+    JudgeMetrics,
+    Llm,
+    ReasoningEffort,
+)
 from hopbench.flows.settings.run_settings import metric_names
 
 if TYPE_CHECKING:
@@ -25,6 +32,8 @@ def judge_check_command(
     ] = "hopworld-tune",
     samples: Annotated[int, option(DATA, min=1, help="How many questions.")] = 20,
     llm: Llm = None,
+    reasoning_effort: ReasoningEffort = None,
+    completion_tokens: CompletionTokens = None,
     judge_metrics: JudgeMetrics = "all",
     embedder: Embedder = "wordllama",
     budget: BudgetUsd = None,
@@ -36,7 +45,14 @@ def judge_check_command(
     from hopbench.flows.settings.models import ModelOptions
     from hopbench.flows.studies.judge_check import judge_check
 
-    models = ModelOptions(llm=llm, judge=judge, judge_metrics=metric_names(judge_metrics), budget=budget)
+    models = ModelOptions(
+        llm=llm,
+        reasoning_effort=reasoning_effort,
+        completion_tokens=completion_tokens,
+        judge=judge,
+        judge_metrics=metric_names(judge_metrics),
+        budget=budget,
+    )
     _print(judge_check(GraphOptions(dataset=dataset, embedder=embedder), models, samples, out, seed))
     for warning in models.warnings(answered=True):
         typer.echo(f"warning: {warning}")

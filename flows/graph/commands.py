@@ -67,7 +67,8 @@ def build(
 ) -> Built:
     """Build a benchmark's graph, and compare it with the triples in `reference`."""
     home.apply_environment()
-    models_named = ModelOptions(llm=options.llm)
+    options.refuse_unread_model("graph build")
+    models_named = ModelOptions(**options.model_settings())
     notes = models_named.reach(home)
     benchmark = options.benchmark(home, need_questions=False)
     wanted = load_triples(reference, benchmark.titles) if reference else ()

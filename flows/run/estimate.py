@@ -26,7 +26,6 @@ ASSUMED_SECONDS = 0.02  # to write a token, for an endpoint without earlier call
 
 SUMMING = "dual_level"
 NOT_COUNTED = f"not counted: {SUMMING} also has each community of the graph summed up once"
-REMEDY = "build the graph (hopbench graph build with the same flags), and they are"
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def summary_lines(
     except StoreError as error:
         return [], [f"{NOT_COUNTED} ({error})"]
     if index is None:
-        return [], [f"{NOT_COUNTED}: {REMEDY}"]
+        return [], [f"{NOT_COUNTED}: build the graph ({options.build_command()}), and they are"]
     question = benchmark.questions[0].question
     lines = [summary_line(label, strategy, index, question) for label, strategy in summing.items()]
     return [line for line in lines if line.calls], []

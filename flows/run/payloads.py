@@ -14,8 +14,10 @@ from hopbench.flows.run.descriptions import parent_name, run_note, source_tags
 from hopbench.flows.run.tags import common_tags, targets_tag
 from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload
 from hopbench.flows.tracking.names import Param, Tag
+from hopbench.retrieval.llm.endpoint import asked_of
 
 if TYPE_CHECKING:
+    from hopbench.eval.answering.entries import ModelEntry
     from hopbench.eval.runs.evaluate import Evaluation
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.options import RunOptions
@@ -106,15 +108,21 @@ def data_params(evaluation: Evaluation) -> dict[str, str | int]:
 def _model_params(evaluation: Evaluation) -> dict[str, str]:
     """Reader and judge: scores of different models cannot be compared."""
     read = evaluation.read
-    params: dict[str, str] = {} if read.reader is None else {Param.LLM: read.reader}
+    params: dict[str, str] = {} if read.reader is None else {Param.LLM: read.reader["llm"], **_asked(read.reader)}
     if read.judged is not None:
         about = read.judged.judge
         params |= {
             Param.JUDGE: str(about["llm"]),
             Param.JUDGE_PROFILE: str(about["profile"]),
             Param.REPEATS: str(about["repeats"]),
+            **_asked(about),
         }
     return params
+
+
+def _asked(entry: ModelEntry) -> dict[str, str]:
+    """Effort and completion budget, which a run's models share."""
+    return {name: str(value) for name, value in asked_of(entry).items()}
 
 
 def call_metrics(calls: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.llm import LLM
 
 BUILD_NUMBERS = build_numbers()
+MODEL_FIELDS = ("llm", "reasoning_effort", "completion_tokens", "gleaning")
 
 
 def build_setting(name: str) -> Setting:
@@ -83,6 +84,22 @@ class GraphOptions:
     llm: Annotated[str | None, Setting("Model of reader, strategies and extractor llm: MODEL[@URL].", group=MODELS)] = (
         None
     )
+    reasoning_effort: Annotated[
+        str | None,
+        Setting(
+            "How much the models think, where they take it: none, minimal, low, medium, high (default: theirs).",
+            values="efforts",
+            group=MODELS,
+        ),
+    ] = None
+    completion_tokens: Annotated[
+        int | None,
+        Setting(
+            "Completion tokens of each call to a model, thinking included (default: by purpose, 256 for an answer).",
+            low=1,
+            group=MODELS,
+        ),
+    ] = None
     gleaning: Annotated[
         int, Setting("Extractor llm: how often it is asked what it missed.", low=0, high=3, group=MODELS)
     ] = 0
@@ -113,7 +130,7 @@ class GraphOptions:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
         values = {name: getattr(self, name) for name in graph_fields()}
         plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
-        unset = {*BUILD_NUMBERS, "similar", "dense"}
+        unset = {*BUILD_NUMBERS, "similar", "dense", "reasoning_effort", "completion_tokens"}
         return {name: value for name, value in plain.items() if value is not None or name not in unset}
 
     @classmethod
@@ -131,10 +148,35 @@ class GraphOptions:
         place = Path(self.dataset)
         return replace(self, **paths, dataset=str(place.absolute()) if place.exists() else self.dataset)
 
+    @property
+    def read_by_model(self) -> bool:
+        """Whether a language model reads the graph from the passages."""
+        return self.extractor == "llm" and not self.triples
+
+    def refuse_unread_model(self, command: str) -> None:
+        """Raise InputError for a model, or how it is asked, where no model reads the passages."""
+        plain = GraphOptions(dataset=self.dataset)
+        given = [name for name in MODEL_FIELDS if getattr(self, name) != getattr(plain, name)]
+        if self.read_by_model or not given:
+            return
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        asked, remedy = f"extractor {self.extractor}", "add --extractor llm"
+        if self.triples:
+            asked, remedy = f"a graph of --triples {self.triples}", "name --extractor llm without --triples"
+        raise InputError(
+            f"{command} {flags}: {asked} asks no language model: {remedy} to have one read the passages, or leave "
+            f"{flags} out (run gives a model to strategies, reader and judge)"
+        )
+
+    def model_settings(self) -> dict[str, Any]:
+        """The model and how it is asked, as `ModelOptions` takes them."""
+        return {name: getattr(self, name) for name in ("llm", "reasoning_effort", "completion_tokens")}
+
     def build_command(self) -> str:
         """The command that builds the graph, to be pasted into a shell."""
         plain = GraphOptions(dataset=self.dataset)
-        names = [name for name, setting in graph_fields().items() if setting.builds and name != "dataset"]
+        unread = () if self.read_by_model else MODEL_FIELDS
+        names = [name for name, one in graph_fields().items() if one.builds and name not in ("dataset", *unread)]
         changed = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(plain, name)}
         flags = [word for name, value in changed.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         return join(["hopbench", "graph", "build", "--dataset", self.dataset, *flags])
@@ -201,8 +243,9 @@ class GraphOptions:
             raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
         from hopbench.retrieval.graph.extract.model import recogniser
         from hopbench.retrieval.llm import Endpoint
+        from hopbench.retrieval.llm.endpoint import asked_of
 
-        return recogniser(Endpoint.parse(self.llm), self.gleaning)
+        return recogniser(Endpoint.parse(self.llm, **asked_of(self.model_settings())), self.gleaning)
 
     def _check_neo4j_flags(self) -> None:
         for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hopbench.retrieval.embedding import Embedder
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.llm import LLM, CallLedger, Endpoint
+    from hopbench.retrieval.llm.endpoint import Asked
 
 PROFILES = ("full", "compact")
 
@@ -25,6 +26,8 @@ class ModelOptions:
     """Reader and judge as a user named them; `budget` in US dollars."""
 
     llm: str | None = None
+    reasoning_effort: str | None = None
+    completion_tokens: int | None = None
     judge: str | None = None
     judge_on: str = "all"
     judge_profile: str = "full"
@@ -46,6 +49,9 @@ class ModelOptions:
             raise InputError(
                 "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
             )
+        if self.llm is None and self.judge is None and (asked := self.asked):
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
+            raise InputError(f"{flags}: no language model is asked: name one with --llm or --judge MODEL[@URL]")
         if not (self.llm is not None if answered is None else answered) and (unheard := self._of_answers()):
             raise InputError(
                 f"--judge-metrics {', '.join(unheard)}: they judge answers: name a reader with --llm MODEL[@URL]"
@@ -59,6 +65,13 @@ class ModelOptions:
 
         return [name for name in self.metrics if "response" in INPUTS[name]]
 
+    @property
+    def asked(self) -> Asked:
+        """Effort and completion budget, where they are set."""
+        from hopbench.retrieval.llm.endpoint import asked_of
+
+        return asked_of(vars(self))
+
     def endpoints(self) -> dict[str, Endpoint]:
         """`llm` and `judge`, those that are named."""
         if self.llm is None and self.judge is None:
@@ -67,9 +80,9 @@ class ModelOptions:
 
         result = {}
         if self.llm is not None:
-            result["llm"] = Endpoint.parse(self.llm, "llm")
+            result["llm"] = Endpoint.parse(self.llm, "llm", **self.asked)
         if self.judge is not None:
-            result["judge"] = Endpoint.parse(self.judge, "judge")
+            result["judge"] = Endpoint.parse(self.judge, "judge", **self.asked)
         return result
 
     def reach(self, home: Home) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -91,6 +93,10 @@ def _judge_profiles() -> Offer:
     return Offer(PROFILES)
 
 
+def _efforts() -> Offer:
+    return Offer(EFFORTS, "known", {"a provider's own": r"^[a-z]+$"})
+
+
 def _judge_on() -> Offer:
     return Offer(("all", "finalists"), "labels", {"finalists:N": r"^finalists:[1-9][0-9]*$"})
 
@@ -125,6 +131,7 @@ OFFERS: Mapping[str, Callable[[], Offer]] = {
     "metrics": _metrics,
     "judge_metrics": _judge_metrics,
     "judge_profiles": _judge_profiles,
+    "efforts": _efforts,
     "judge_on": _judge_on,
     "runners": _runners,
     "sweep_files": _sweep_files,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.flows.tracking.names import Param, Tag
+from hopbench.retrieval.llm.endpoint import asked_of
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.candidate import Candidate
@@ -69,4 +70,4 @@ def _readers(record: TrialRecord) -> dict[str, str]:
     params: dict[str, str] = {Param.LLM: str(reader["llm"])} if reader else {}
     if judge:
         params |= {Param.JUDGE: f"{judge['model']}@{judge['url']}", Param.JUDGE_PROFILE: judge["profile"]}
-    return params
+    return params | {name: str(value) for name, value in asked_of(judge or reader or {}).items()}

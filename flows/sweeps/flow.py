@@ -218,9 +218,11 @@ class _SweepSession:
 
 def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, Any]:
     """What identifies the sweep: the file's settings, the strategies' parameters, the data and the code."""
+    unset = {"reasoning_effort", "completion_tokens"} - set(plan.content.asked)
+    unidentifying = {"datasets", "report_on", "write_preset", "budget", *unset}
     return {
         "name": plan.file.stem,
-        **plan.content.model_dump(mode="json", exclude={"datasets", "report_on", "write_preset", "budget"}),
+        **plan.content.model_dump(mode="json", exclude=unidentifying),
         "start": [space.start.spec() for space in plan.spaces],
         "data": {benchmarks[name].name: benchmarks[name].digest for name in plan.datasets},
         "report_on": {benchmarks[name].name: benchmarks[name].digest for name in (plan.report_on,) if name},

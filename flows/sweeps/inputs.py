@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def graph_options(plan: SweepPlan, dataset: str, build: Build) -> GraphOptions:
     """The options of the graph that a configuration is tried on; fields of the same name are the sweep file's."""
-    return GraphOptions(dataset=dataset, store=plan.content.store, llm=plan.content.llm, **asdict(build))
+    content = plan.content
+    asked = content.asked if content.llm else {}
+    return GraphOptions(dataset=dataset, store=content.store, llm=content.llm, **asked, **asdict(build))
 
 
 def open_embedders(plan: SweepPlan, home: Home) -> list[Embedder]:

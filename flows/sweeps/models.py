@@ -24,6 +24,8 @@ def model_options(content: SweepFile) -> ModelOptions:
     """The file's models as those of a run."""
     return ModelOptions(
         llm=content.llm,
+        reasoning_effort=content.reasoning_effort,
+        completion_tokens=content.completion_tokens,
         judge=content.judge,
         judge_on=content.judge_on if content.judge else "all",
         judge_profile=content.judge_profile,

@@ -112,6 +112,8 @@ class Param(StrEnum):
     SEARCH = "search"
     SEED = "seed"
     LLM = "llm"
+    REASONING_EFFORT = "reasoning_effort"
+    COMPLETION_TOKENS = "completion_tokens"
     JUDGE = "judge"
     JUDGE_PROFILE = "judge_profile"
     REPEATS = "repeats"

@@ -22,6 +22,7 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors, embed_with
 from hopbench.retrieval.llm.endpoint import refusal
+from hopbench.retrieval.llm.faults import masked, reason_of
 from hopbench.retrieval.support.errors import InputError
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -96,6 +97,8 @@ class OpenAIEmbedder:
 
         try:
             reply = client.embeddings.create(model=self.model, input=texts, encoding_format="float")
+            if error := getattr(reply, "error", None):  # a gateway's, with status 200
+                raise self._bad(f"failed: {masked(reason_of(error), os.environ.get('OPENAI_API_KEY', ''))}")
             with np.errstate(over="ignore"):  # becomes infinity, which `_checked` refuses
                 items = sorted(reply.data, key=_index)
                 rows = [np.asarray(item.embedding, dtype=np.float32).ravel() for item in items]
@@ -104,8 +107,9 @@ class OpenAIEmbedder:
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise self._bad(f"refused the key (status {error.status_code}): set OPENAI_API_KEY") from error
         except openai.OpenAIError as error:
+            reason = masked(str(error), os.environ.get("OPENAI_API_KEY", ""))
             raise self._bad(
-                f"failed: {error} Check the model's name, OPENAI_BASE_URL ({self.base_url}) and OPENAI_API_KEY"
+                f"failed: {reason} Check the model's name, OPENAI_BASE_URL ({self.base_url}) and OPENAI_API_KEY"
             ) from error
         except (AttributeError, TypeError, ValueError, RecursionError) as error:
             raise self._bad(

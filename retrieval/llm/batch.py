@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hopbench.retrieval.llm.client import LLM
-from hopbench.retrieval.llm.faults import LLMError, parsed
-from hopbench.retrieval.llm.ledger import BudgetReached
+from hopbench.retrieval.llm.endpoint import Endpoint
+from hopbench.retrieval.llm.faults import LLMError
+from hopbench.retrieval.llm.json_text import parsed
+from hopbench.retrieval.llm.ledger import BudgetReached, thinking_tokens
 from hopbench.retrieval.llm.scope import Scope
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
-
-# OpenAI's reasoning models name the limit otherwise and take no temperature.
-_REASONING = re.compile(r"(o\d|gpt-5)([-_.]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,8 @@ class Reply:
     """The outcome of a call: `text`, `value` (the parsed JSON if a schema was given) and its cost, or a `failure`.
 
     Tokens are those of the reply, also where it comes from the cache; `tokens_cached` is the part of the prompt that
-    the endpoint had cached. `failure` begins with its kind (see `LLMError`).
+    the endpoint had cached, `tokens_thinking` the part of `tokens_out` that was thinking, which `text` does not have.
+    `failure` begins with its kind (see `LLMError`).
     """
 
     text: str = ""
@@ -48,6 +48,7 @@ class Reply:
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    tokens_thinking: int = 0
     seconds: float = 0.0
     from_cache: bool = False
     failure: str | None = None
@@ -62,7 +63,7 @@ def ask(llm: LLM, calls: Sequence[Call]) -> list[Reply]:
     for call in calls:
         whose = (call.purpose, call.sample, call.repeat, call.version)
         scope = scopes.setdefault(whose, Scope(*whose))
-        chat = chat_arguments(llm.endpoint.model, call)
+        chat = chat_arguments(llm.endpoint, call)
         work.append((chat, scope, llm.key_of(chat, scope)))
 
     async def together() -> list[Reply]:
@@ -76,13 +77,12 @@ def ask(llm: LLM, calls: Sequence[Call]) -> list[Reply]:
         raise
 
 
-def chat_arguments(model: str, call: Call) -> dict[str, Any]:
-    """The arguments of `create` for a call."""
-    chat: dict[str, Any] = {"messages": list(call.messages)}
-    if _REASONING.match(model):
-        chat["max_completion_tokens"] = call.max_tokens
-    else:
-        chat |= {"max_tokens": call.max_tokens, "temperature": call.temperature}
+def chat_arguments(endpoint: Endpoint, call: Call) -> dict[str, Any]:
+    """The arguments of `create` for a call. What an endpoint refuses of them, the gate replaces."""
+    limit = endpoint.completion_tokens or call.max_tokens
+    chat: dict[str, Any] = {"messages": list(call.messages), "max_tokens": limit, "temperature": call.temperature}
+    if endpoint.reasoning_effort:
+        chat["reasoning_effort"] = endpoint.reasoning_effort
     if call.schema is not None:
         form = {"name": re.sub(r"\W+", "_", call.purpose), "schema": call.schema, "strict": True}
         chat["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -109,6 +109,7 @@ def _reply_of(completion: ChatCompletion, structured: bool, seconds: float) -> R
         usage.prompt_tokens if usage else 0,
         usage.completion_tokens if usage else 0,
         (details.cached_tokens or 0) if details else 0,
+        thinking_tokens(completion),
         seconds,
         bool(completion.__dict__.get("from_cache")),
     )

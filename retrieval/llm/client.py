@@ -7,6 +7,7 @@ loop, or libraries (instructor, RAGAS) that hold what they take for openai's cli
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Coroutine, Mapping
@@ -15,11 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hopbench.retrieval.llm.adaptation import Adapted, known
 from hopbench.retrieval.llm.cache import InFlightCalls, ReplyCache, request_key
 from hopbench.retrieval.llm.endpoint import Endpoint
 from hopbench.retrieval.llm.faults import LLMError
 from hopbench.retrieval.llm.ledger import CallLedger, CallRecord, CallUsage
 from hopbench.retrieval.llm.patience import Settings
+from hopbench.retrieval.llm.replies import limit_of, read
 from hopbench.retrieval.llm.scope import Scope, current_scope
 from hopbench.retrieval.llm.sending import Sender, openai_client
 
@@ -90,6 +93,11 @@ class LLM:
         assert self._cache is not None
         return InFlightCalls(self._cache.file.parent, self.settings.max_concurrency)
 
+    def adapted(self) -> Adapted:
+        """What the endpoint refuses of requests, for records of a run."""
+        found = known(self.endpoint.base_url, self.endpoint.model)
+        return {"adapted": found.description} if found and found.description else {}
+
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the gate's loop."""
         return self._thread.submit(work)
@@ -111,10 +119,11 @@ class LLM:
 
     def key_of(self, chat: Mapping[str, Any], scope: Scope) -> str:
         """The call's name in the cache; counts its occurrence."""
-        request = request_key(
-            url=self.endpoint.base_url, version=scope.version, repeat=scope.repeat, **self._wire(chat)
-        )
+        request = self._request_key(self._wire(chat), scope)
         return f"{request}-{scope.occurrence(request)}"
+
+    def _request_key(self, wire: Mapping[str, Any], scope: Scope) -> str:
+        return request_key(url=self.endpoint.base_url, version=scope.version, repeat=scope.repeat, **wire)
 
     def _wire(self, chat: Mapping[str, Any]) -> dict[str, Any]:
         return {**{name: value for name, value in chat.items() if name != "timeout"}, "model": self.endpoint.model}
@@ -123,7 +132,7 @@ class LLM:
         """The reply to one call, on the gate's loop: from the cache, an equal call in flight, or the model."""
         while key in self._flying:
             await asyncio.wait([self._flying[key]])
-        known = self._from_cache(key, scope)
+        known = self._from_cache(chat, scope, key)
         if known is not None:
             return _charged(known, scope)
         if not self.settings.send:
@@ -141,24 +150,34 @@ class LLM:
         if self._cache is None:
             return await self._sent(self._wire(chat), scope)
         async with self._in_flight.exclusive(key):
-            known = self._from_cache(key, scope)
+            known = self._from_cache(chat, scope, key)
             if known is not None:
                 return known
             completion = await self._sent(self._wire(chat), scope)
-            self._cache.put(key, completion.model_dump_json())
+            # What servers send does not always have the types that openai declares.
+            self._cache.put(key, json.dumps(completion.to_dict(mode="json", exclude_unset=False, warnings=False)))
         return completion
 
-    def _from_cache(self, key: str, scope: Scope) -> ChatCompletion | None:
+    def _from_cache(self, chat: Mapping[str, Any], scope: Scope, key: str) -> ChatCompletion | None:
         """The reply in the cache, with its row in the ledger."""
-        reply = None if self._cache is None else self._cache.get(key)
+        if self._cache is None:
+            return None
+        reply = self._cache.get(key) or self._cache.get(self._earlier_key(chat, scope, key))
         if reply is None:
             return None
         from openai.types.chat import ChatCompletion
 
         self.ledger.record(CallRecord(*self._account(scope), usd=0.0, outcome="cached"))
-        completion = ChatCompletion.model_validate(reply)
+        completion = read(ChatCompletion.construct(**reply), chat)
         completion.__dict__["from_cache"] = True
         return completion
+
+    def _earlier_key(self, chat: Mapping[str, Any], scope: Scope, key: str) -> str:
+        """The key under which versions up to 2026-11 stored replies of models that are sent max_completion_tokens."""
+        wire = self._wire(chat)
+        limit = {"max_completion_tokens": wire.pop("max_tokens", None)}
+        wire.pop("temperature", None)
+        return f"{self._request_key(wire | limit, scope)}-{key.rpartition('-')[2]}"
 
     def _account(self, scope: Scope) -> tuple[str, str, str, str]:
         return scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
@@ -166,7 +185,7 @@ class LLM:
     async def _sent(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
         """Send the call if the budget allows, and write its outcome into the ledger."""
         guess = len(str(wire.get("messages"))) // CHARS_PER_TOKEN
-        limit = wire.get("max_tokens") or wire.get("max_completion_tokens") or DEFAULT_MAX_TOKENS
+        limit = limit_of(wire) or DEFAULT_MAX_TOKENS
         async with self.ledger.reserve(self.endpoint.model, guess, limit):
             begun, usage, outcome = time.perf_counter(), CallUsage(), "unfinished"
             try:

@@ -7,7 +7,7 @@ import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -18,20 +18,49 @@ _SPEC = re.compile(r"(?P<model>\S+?)(?:@(?P<url>https?://\S+))?")
 # "@cf/llama" is a model's name; these are addresses that lack their beginning, or a name.
 _BARE = re.compile(r"@(https?:|[^\s/]*:[^\s/]*@|localhost\b|[\w.\[\]-]+:\d+\b|\S+/v\d+/?$)")
 _KEYS = {"llm": ("OPENAI_API_KEY",), "judge": ("JUDGE_API_KEY", "OPENAI_API_KEY")}
+_WORD = re.compile(r"[a-z]+")
 CONNECT_SECONDS = 3.0
 Role = Literal["llm", "judge"]
 
 
+class Asked(TypedDict, total=False):
+    """How a model is asked, where a user says so."""
+
+    reasoning_effort: str
+    completion_tokens: int
+
+
+def asked_of(record: Mapping[str, Any]) -> Asked:
+    """How a model was asked, from a record or settings of it; what is not set there is left out."""
+    asked: Asked = {}
+    if (effort := record.get("reasoning_effort")) is not None:
+        asked["reasoning_effort"] = effort
+    if (tokens := record.get("completion_tokens")) is not None:
+        asked["completion_tokens"] = tokens
+    return asked
+
+
 @dataclass(frozen=True)
 class Endpoint:
-    """A model behind an OpenAI-compatible address. The key never shows in `repr` and is no part of `name`."""
+    """A model behind an OpenAI-compatible address. The key never shows in `repr` and is no part of `name`.
+
+    `reasoning_effort` is sent with every call where it is set; `completion_tokens` then replaces each call's own limit.
+    """
 
     model: str
     base_url: str = DEFAULT_URL
     api_key: str = field(default="", repr=False)
+    reasoning_effort: str | None = None
+    completion_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an address that carries credentials: it is logged and kept, a key is not."""
+        """Refuse an address that carries credentials (it is logged and kept, a key is not), and unusable settings."""
+        if self.reasoning_effort is not None and not _WORD.fullmatch(self.reasoning_effort):
+            raise InputError(
+                f"--reasoning-effort {self.reasoning_effort!r}: a word such as none, low, medium or high is wanted"
+            )
+        if self.completion_tokens is not None and self.completion_tokens < 1:
+            raise InputError(f"--completion-tokens {self.completion_tokens}: a reply needs at least 1")
         try:
             address = urlsplit(self.base_url)
             _ = address.port
@@ -56,8 +85,20 @@ class Endpoint:
         """`MODEL@URL`: its name in results, caches and reports."""
         return f"{self.model}@{self.base_url}"
 
+    @property
+    def asked(self) -> Asked:
+        """What is set of effort and budget: part of whatever identifies the model's replies."""
+        return asked_of(vars(self))
+
+    @property
+    def identity(self) -> str:
+        """`name` with effort and budget where they are set."""
+        return " ".join([self.name, *(f"{name} {value}" for name, value in self.asked.items())])
+
     @classmethod
-    def parse(cls, text: str, role: Role = "llm", environment: Mapping[str, str] | None = None) -> Endpoint:
+    def parse(
+        cls, text: str, role: Role = "llm", environment: Mapping[str, str] | None = None, **asked: Unpack[Asked]
+    ) -> Endpoint:
         """The endpoint that `--llm` or `--judge` names: `MODEL` (at OPENAI_BASE_URL, else OpenAI's own) or `MODEL@URL`.
 
         The key is OPENAI_API_KEY's, for the judge JUDGE_API_KEY's if that is set. Raises InputError for a text that
@@ -76,7 +117,7 @@ class Endpoint:
             )
         url = match["url"] or known.get("OPENAI_BASE_URL") or DEFAULT_URL
         key = next((known[name] for name in _KEYS[role] if known.get(name)), "")
-        endpoint = cls(match["model"], url, key)
+        endpoint = cls(match["model"], url, key, **asked)
         if not key and urlsplit(endpoint.base_url).hostname == "api.openai.com":
             raise InputError(
                 f"--{role} {endpoint.model}: {endpoint.base_url} needs a key: set {' or '.join(_KEYS[role])}, or name "

@@ -1,25 +1,22 @@
-"""Failures of calls and faults of replies: each has a kind, and a message without secrets."""
+"""Failures of calls: each has a kind, and a message with the endpoint's reason and without secrets."""
 
 from __future__ import annotations
 
 import json
-import re
 import socket
 import time
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from hopbench.retrieval.support.errors import HopBenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from openai import APIStatusError
-    from openai.types.chat import ChatCompletion
 
 Kind = Literal[
     "rate limited",  # 429, and 503 with Retry-After
-    "server error",  # another status of 500 and above
+    "server error",  # another status of 500 and above, and an error in the body of a 200
     "timeout",
     "disconnected",
     "empty choice",
@@ -34,7 +31,9 @@ Kind = Literal[
 CONTENT: frozenset[str] = frozenset({"empty choice", "truncated", "wrong schema"})
 LASTING: frozenset[str] = CONTENT | {"bad request"}  # what a later run would meet again
 PASSING: frozenset[str] = frozenset({"server error", "timeout", "disconnected", *CONTENT})
-_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+MASKED_LENGTH = 8  # a shorter key is a placeholder, and masking its letters would spoil the message
+MAX_DEPTH = 12  # of an error's body
+_REASONS = ("message", "msg", "error", "errors", "detail", "reason", "title")  # where a body has its reason
 
 
 class LLMError(HopBenchError):
@@ -50,9 +49,12 @@ class LLMError(HopBenchError):
         retry_after: float | None = None,
         lasting: bool = False,
         unreachable: bool = False,
+        status: int | None = None,
+        named: Sequence[str] = (),
     ) -> None:
         super().__init__(f"{kind}: {message}" if message else kind)
         self.kind = kind
+        self.status, self.named = status, tuple(named)  # HTTP's status, and the parameters that the endpoint names
         self.unreachable = unreachable  # no connection could be made at all
         self.retry_after = retry_after
         self.lasting = lasting or kind in ("refused", "bad request", "breaker open", "budget reached")
@@ -62,18 +64,76 @@ def from_openai(error: Exception, key: str) -> LLMError:
     """The client's exception as an LLMError; `key` is masked in an answer that repeats it."""
     import openai
 
-    message = " ".join(str(error).split())
-    message = (message.replace(key, "***") if key else message)[:300]
     if isinstance(error, openai.APITimeoutError):
         return LLMError("timeout", "no answer in time")
     if isinstance(error, openai.APIStatusError):
-        return _from_status(error, message)
+        return _from_status(error, key)
+    message = shown(str(error), key)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
         refused = _refused(error)
         reason = f"{message} ({refused or type(cause).__name__})" if cause else message
         return LLMError("disconnected", reason, unreachable=refused is not None)
     return LLMError("truncated", f"the answer is no completion ({type(error).__name__}: {message})")
+
+
+def shown(message: str, key: str) -> str:
+    """The beginning of a message in one line, the key masked."""
+    return masked(" ".join(message.split()), key)[:300]
+
+
+def masked(message: str, key: str) -> str:
+    """`message` without the key; a key under `MASKED_LENGTH` characters is masked in an Authorization header only."""
+    if not key:
+        return message
+    return message.replace(f"Bearer {key}" if len(key) < MASKED_LENGTH else key, "***")
+
+
+def from_body(body: Any, key: str) -> LLMError:
+    """An error that an endpoint sends with status 200."""
+    inner = body.get("error") if isinstance(body, Mapping) else None
+    code = next((one.get("code") for one in (inner, body) if isinstance(one, Mapping) and "code" in one), None)
+    status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else None
+    kind: Kind = "rate limited" if status == 429 else "server error"
+    reason = shown(reason_of(body), key) or "without a reason"
+    return LLMError(kind, f"an error in a reply of status 200: {reason}", status=status, named=named_in(body))
+
+
+def reason_of(body: Any, depth: int = MAX_DEPTH) -> str:
+    """The reason in an error's body, in any form that servers use: text, object, or list of either."""
+    if isinstance(body, str):
+        return body
+    if isinstance(body, Sequence) and depth:
+        return "; ".join(filter(None, (reason_of(one, depth - 1) for one in body)))
+    if not isinstance(body, Mapping) or not depth:
+        return ""
+    reason = next(filter(None, (reason_of(body[name], depth - 1) for name in _REASONS if body.get(name))), "")
+    place = ".".join(map(str, body["loc"])) if isinstance(body.get("loc"), Sequence) else ""
+    details = body.get("metadata")  # a gateway's: what the provider behind it said
+    raw = details.get("raw") if isinstance(details, Mapping) else None
+    return ": ".join(filter(None, (place, reason, reason_of(_read(raw), depth - 1))))
+
+
+def named_in(body: Any, depth: int = MAX_DEPTH) -> list[str]:
+    """The parameters that an error's body names: `param` of OpenAI's errors, `loc` of FastAPI's."""
+    if not depth:
+        return []
+    if isinstance(body, Mapping):
+        own = [body["param"]] if isinstance(body.get("param"), str) else []
+        places = body["loc"] if isinstance(body.get("loc"), list) else []
+        own += [place for place in places if isinstance(place, str) and place != "body"][:1]
+        details = body.get("metadata")
+        inner = [_read(details.get("raw"))] if isinstance(details, Mapping) else []
+        return own + named_in([*map(body.get, _REASONS), *inner], depth - 1)
+    return [name for one in body for name in named_in(one, depth - 1)] if isinstance(body, list) else []
+
+
+def _read(raw: Any) -> Any:
+    """A body within a body, which a gateway sends as text."""
+    try:
+        return json.loads(raw) if isinstance(raw, str) else raw
+    except (ValueError, RecursionError):
+        return raw
 
 
 def _refused(error: BaseException | None) -> str | None:
@@ -85,14 +145,16 @@ def _refused(error: BaseException | None) -> str | None:
     return None
 
 
-def _from_status(error: APIStatusError, message: str) -> LLMError:
-    status = error.status_code
+def _from_status(error: APIStatusError, key: str) -> LLMError:
+    status, reason = error.status_code, shown(reason_of(error.body) or str(error), key)
+    message, named = f"status {status}: {reason}", named_in(error.body)
     wait = retry_after(error.response.headers)
     if status == 429 or (status == 503 and wait is not None):
         return LLMError("rate limited", message, retry_after=wait, lasting=error.code == "insufficient_quota")
     if status >= 500:
-        return LLMError("server error", message)
-    return LLMError("refused" if status in (401, 403, 404) else "bad request", message)
+        return LLMError("server error", message, status=status, named=named)
+    kind: Kind = "refused" if status in (401, 403, 404) else "bad request"
+    return LLMError(kind, message, status=status, named=named)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -110,81 +172,3 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         except (TypeError, ValueError, OverflowError):
             continue
     return None
-
-
-def well_formed(completion: object) -> ChatCompletion:
-    """The answer, if it has a completion's form: openai's client checks no types. Raises LLMError."""
-    from openai.types.chat import ChatCompletion
-
-    if not isinstance(completion, ChatCompletion):
-        shown = " ".join(str(completion).split())[:60]
-        raise LLMError("server error", f"the answer is no completion but {shown!r}: {_ADDRESS}")
-    if problem := _form_error(completion):
-        raise LLMError("wrong schema", f"the answer is no completion ({problem}): {_ADDRESS}")
-    return completion
-
-
-_ADDRESS = "check the address (does it end with /v1?) and what answers there"
-
-
-def _form_error(completion: Any) -> str | None:
-    """The part of an answer that has the wrong type, if any."""
-    choices, usage = completion.choices, completion.usage
-    if choices is not None and not isinstance(choices, list):
-        return "choices is no list"
-    for choice in choices or ():
-        message: Any = getattr(choice, "message", None)
-        if not all(hasattr(message, name) for name in ("content", "refusal", "tool_calls")):
-            return "a choice has no message"
-        if not all(isinstance(text, str | None) for text in (message.content, message.refusal)):
-            return "a message's content is no text"
-        if not isinstance(message.tool_calls, list | None):
-            return "a message's tool_calls is no list"
-    counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")] if usage else []
-    if not all(isinstance(count, int) and count >= 0 for count in counts):
-        return "usage has no counts of tokens"
-    return None
-
-
-def content_of(completion: ChatCompletion, schema: Mapping[str, Any] | None, max_tokens: int | None) -> str:
-    """The text of a reply, checked against the schema where one was asked for; raises LLMError.
-
-    A reply that spent all of `max_tokens` would do so again.
-    """
-    choices = getattr(completion, "choices", None)
-    if completion is None or isinstance(completion, str):
-        raise LLMError("truncated", "the answer is no completion")
-    choice = choices[0] if choices else None
-    message = choice.message if choice else None
-    if message is not None and message.refusal:
-        raise LLMError("bad request", f"the model refused: {message.refusal[:200]}")
-    if message is None or (not message.content and not message.tool_calls):
-        raise LLMError("empty choice", "the reply has no content")
-    text = message.content or ""
-    if schema is not None:
-        used = completion.usage.completion_tokens if completion.usage else None
-        cut = choice is not None and choice.finish_reason == "length"
-        spent = cut and max_tokens is not None and used is not None and used >= max_tokens
-        try:
-            check_schema(parsed(text), schema)
-        except json.JSONDecodeError as error:
-            if cut or error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
-                limit = f" at max_tokens = {max_tokens}" if spent else ""
-                raise LLMError("truncated", f"the JSON ends too early{limit}", lasting=spent) from None
-            raise LLMError("wrong schema", f"no JSON ({error.msg} at {error.pos})") from None
-    return text
-
-
-def parsed(text: str) -> Any:
-    """The JSON in a reply; endpoints that know no schema like to fence it."""
-    fenced = _FENCE.fullmatch(text)
-    return json.loads(fenced[1] if fenced else text)
-
-
-def check_schema(value: Any, schema: Mapping[str, Any]) -> None:
-    """Raise LLMError where `value` does not have the form that was asked for."""
-    import jsonschema
-
-    error = next(jsonschema.Draft202012Validator(schema).iter_errors(value), None)
-    if error is not None:
-        raise LLMError("wrong schema", f"{error.json_path}: {error.message[:200]}")

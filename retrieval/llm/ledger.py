@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
 _SCHEMA = """CREATE TABLE IF NOT EXISTS calls (run TEXT NOT NULL, at REAL NOT NULL, purpose TEXT NOT NULL,
 sample TEXT NOT NULL, endpoint TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL,
 tokens_out INTEGER NOT NULL, tokens_cached INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL,
-attempts INTEGER NOT NULL, throttled INTEGER NOT NULL, outcome TEXT NOT NULL)"""
+attempts INTEGER NOT NULL, throttled INTEGER NOT NULL, outcome TEXT NOT NULL,
+tokens_thinking INTEGER NOT NULL DEFAULT 0)"""
+_ADDED = "ALTER TABLE calls ADD COLUMN tokens_thinking INTEGER NOT NULL DEFAULT 0"  # to a file of an older version
 _TOTALS = """SELECT purpose, count(*), sum(outcome = 'cached'), sum(outcome NOT IN ('ok', 'cached')), sum(attempts),
-sum(throttled), sum(tokens_in), sum(tokens_out), sum(tokens_cached), sum(usd), count(usd), sum(seconds)
+sum(throttled), sum(tokens_in), sum(tokens_out), sum(tokens_cached), sum(tokens_thinking), sum(usd), count(usd),
+sum(seconds)
 FROM calls WHERE run = ? GROUP BY purpose ORDER BY purpose"""
 LOOK_SECONDS = 0.02  # how often a call that waits for room under the cap looks for it
 
@@ -53,11 +57,15 @@ class CallRecord:
     attempts: int = 0
     throttled: int = 0
     outcome: str = "ok"
+    tokens_thinking: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Calls of one purpose. `usd` is None where some call that was sent has no price; `seconds` add up all calls."""
+    """Calls of one purpose; `tokens_thinking` are among `tokens_out`.
+
+    `usd` is None where some call that was sent has no price; `seconds` add up all calls.
+    """
 
     calls: int
     cached: int
@@ -67,6 +75,7 @@ class Totals:
     tokens_in: int
     tokens_out: int
     tokens_cached: int
+    tokens_thinking: int
     usd: float | None
     seconds: float
 
@@ -80,23 +89,33 @@ class CallUsage:
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    tokens_thinking: int = 0
 
     def record(self, account: tuple[str, str, str, str], seconds: float, outcome: str) -> CallRecord:
         """The ledger's row of the call; `account` is its purpose, sample, endpoint and model."""
         price = price_of(account[3])
         usd = None if price is None else price.of(self.tokens_in, self.tokens_cached, self.tokens_out)
         tokens = (self.tokens_in, self.tokens_out, self.tokens_cached)
-        return CallRecord(*account, *tokens, usd, seconds, self.attempts, self.throttled, outcome)
+        attempts = (self.attempts, self.throttled)
+        return CallRecord(*account, *tokens, usd, seconds, *attempts, outcome, self.tokens_thinking)
 
     def add(self, completion: ChatCompletion) -> None:
         """Add an answered attempt, whatever its answer is worth."""
         usage = completion.usage
         if usage is not None:
             details = usage.prompt_tokens_details
-            self.tokens_in += usage.prompt_tokens
-            self.tokens_out += usage.completion_tokens
+            self.tokens_in += usage.prompt_tokens or 0  # some endpoints leave them out
+            self.tokens_out += usage.completion_tokens or 0
             cached = getattr(details, "cached_tokens", None)
             self.tokens_cached += cached if isinstance(cached, int) else 0
+            self.tokens_thinking += thinking_tokens(completion)
+
+
+def thinking_tokens(completion: ChatCompletion) -> int:
+    """The tokens of a completion that its model spent on thinking."""
+    details = completion.usage.completion_tokens_details if completion.usage else None
+    tokens = getattr(details, "reasoning_tokens", None)
+    return tokens if isinstance(tokens, int) else 0
 
 
 class CallLedger:
@@ -114,6 +133,13 @@ class CallLedger:
             if file is not None:
                 file.parent.mkdir(parents=True, exist_ok=True)
             self._connection = connect(file or ":memory:", _SCHEMA)
+            self._add_column()
+
+    def _add_column(self) -> None:
+        columns = [row[1] for row in self._connection.execute("PRAGMA table_info(calls)")]
+        if "tokens_thinking" not in columns:
+            with suppress(sqlite3.OperationalError):  # another process was first
+                self._connection.execute(_ADDED)
 
     @asynccontextmanager
     async def reserve(self, model: str, tokens_in: int, tokens_out: int) -> AsyncIterator[None]:
@@ -147,7 +173,7 @@ class CallLedger:
         with explained(self._file), self._lock:
             self.spent += call.usd or 0.0
             self._connection.execute(
-                f"INSERT INTO calls VALUES ({','.join('?' * 14)})", (self.run, time.time(), *astuple(call))
+                f"INSERT INTO calls VALUES ({','.join('?' * 15)})", (self.run, time.time(), *astuple(call))
             )
 
     def totals(self) -> dict[str, Totals]:

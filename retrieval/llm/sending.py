@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hopbench.retrieval.llm.adaptation import Adaptation, known, remember, with_remedy
 from hopbench.retrieval.llm.endpoint import Endpoint
-from hopbench.retrieval.llm.faults import LLMError, content_of, from_openai, well_formed
+from hopbench.retrieval.llm.faults import LLMError, from_openai
 from hopbench.retrieval.llm.ledger import CallUsage
 from hopbench.retrieval.llm.pacing import Pacer
 from hopbench.retrieval.llm.patience import Settings
+from hopbench.retrieval.llm.replies import read, well_formed
 from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ class Sender:
         self._pacer = Pacer(settings.concurrency, settings.max_concurrency)
         self._breaker, self._retries = settings.breaker(), settings.retries()
         self._reached = False
+        self._first, self._tried = asyncio.Lock(), False
         self._noticed_until = float("-inf")
 
     @cached_property
@@ -47,25 +51,73 @@ class Sender:
         _ = self._openai  # the first call loads openai, which takes seconds: not while the pacer measures
         faults: Counter[str] = Counter()
         self._retries.begin()
+        tried: Adaptation | None = None
         while True:
             try:
-                return await self._attempt(wire, usage)
+                return await self._in_turn(wire, usage, tried)
             except LLMError as fault:
                 faults[fault.kind] += 1
                 if not self._retries.allows(fault, faults[fault.kind]):
                     raise
                 pause = self._retries.pause(fault, faults[fault.kind])
+                if fault.kind == "wrong schema" and not self._known.proven:  # the endpoint may ignore the schema
+                    tried = self._known.with_next_form(wire)
             await asyncio.sleep(pause)
 
-    async def _attempt(self, wire: dict[str, Any], usage: CallUsage) -> ChatCompletion:
-        async with self._pacer.slot() as sent:
-            self._breaker.check()
+    async def _in_turn(self, wire: dict[str, Any], usage: CallUsage, tried: Adaptation | None) -> ChatCompletion:
+        """An attempt. The first one goes alone: it finds out what the endpoint refuses, so that it is refused once."""
+        if self._answered():
+            return await self._attempt(wire, usage, tried)
+        async with self._first:
+            if not self._answered():
+                try:
+                    return await self._attempt(wire, usage, tried)
+                finally:
+                    self._tried = True
+        return await self._attempt(wire, usage, tried)
+
+    def _answered(self) -> bool:
+        return self._tried or known(self._endpoint.base_url, self._endpoint.model) is not None
+
+    @property
+    def _known(self) -> Adaptation:
+        return known(self._endpoint.base_url, self._endpoint.model) or Adaptation()
+
+    def _remember(self, found: Adaptation) -> None:
+        if description := remember(self._endpoint.base_url, self._endpoint.model, found):
+            notice(f"{self._endpoint.name} {description}")
+
+    async def _adapted(self, wire: dict[str, Any], usage: CallUsage, tried: Adaptation | None) -> ChatCompletion:
+        """The endpoint's answer to the request in the form that it takes, which refusals show."""
+        form = tried or self._known
+        while True:
             usage.attempts += 1
             try:
-                completion = well_formed(await self._sent(wire))
-                usage.add(completion)
-                form = (wire.get("response_format") or {}).get("json_schema")
-                content_of(completion, form and form["schema"], wire.get("max_tokens"))
+                completion = well_formed(await self._sent(form.applied(wire)), self._endpoint.api_key)
+            except LLMError as fault:
+                changed = form.after(fault, wire)
+                if changed is None:
+                    raise with_remedy(fault) from None
+                form = changed
+            else:
+                break
+        if tried is None:
+            self._remember(form)
+        try:
+            completion = read(completion, wire)
+        except RecursionError:
+            raise LLMError("wrong schema", "the reply is nested too deeply") from None
+        finally:
+            usage.add(completion)  # it was paid for, whatever it is worth
+        if "response_format" in wire:
+            self._remember(replace(form, proven=True))
+        return completion
+
+    async def _attempt(self, wire: dict[str, Any], usage: CallUsage, tried: Adaptation | None) -> ChatCompletion:
+        async with self._pacer.slot() as sent:
+            self._breaker.check()
+            try:
+                completion = await self._adapted(wire, usage, tried)
             except LLMError as caught:
                 fault = self._bounded(caught)
                 self._reached |= not fault.unreachable

@@ -62,7 +62,7 @@ class QuestionModel:
     @property
     def name(self) -> str:
         """Model and prompts, for keys of finished trials."""
-        return f"{self.llm.endpoint.name} {PROMPT_VERSION}"
+        return f"{self.llm.endpoint.identity} {PROMPT_VERSION}"
 
     def install(self, index: Index) -> None:
         """Make the model the services of an index."""

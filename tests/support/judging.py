@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hopbench.eval.answering.judge.sample import Sample
+from hopbench.retrieval.llm.adaptation import SCHEMA_PROMPT
 
 Body = dict[str, Any]
 
@@ -16,7 +17,8 @@ Body = dict[str, Any]
 def scripted_model(body: Body) -> str:
     """JSON of the wanted schema, drawn from a seed that the messages make: the same prompt gives the same answer."""
     seed = hashlib.sha256(json.dumps(body["messages"]).encode()).digest()
-    schema = body["response_format"]["json_schema"]["schema"]
+    form, shown = body.get("response_format") or {}, body["messages"][-1]["content"].partition(SCHEMA_PROMPT)[2]
+    schema = form["json_schema"]["schema"] if "json_schema" in form else json.loads(shown)
     return json.dumps(_drawn(schema, schema.get("$defs", {}), random.Random(seed)))
 
 

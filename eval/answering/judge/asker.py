@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from hopbench.retrieval.llm import LLM, Call, LLMError
 from hopbench.retrieval.llm.batch import chat_arguments
-from hopbench.retrieval.llm.faults import parsed
+from hopbench.retrieval.llm.json_text import parsed
 from hopbench.retrieval.llm.structured import wire_schema
 
 Output = TypeVar("Output", bound=BaseModel)
@@ -48,7 +48,7 @@ class ModelAsker:
         schema = wire_schema(wanted.model_json_schema(), url, own.items, own.chars)
         shown = [{"role": "user", "content": prompt}]
         call = Call(wanted.__name__, shown, schema, own.max_tokens, own.temperature)
-        completion = await self.llm.create(**chat_arguments(self.llm.endpoint.model, call))
+        completion = await self.llm.create(**chat_arguments(self.llm.endpoint, call))
         try:
             return wanted.model_validate(parsed(completion.choices[0].message.content or ""))
         except (ValidationError, ValueError) as error:

@@ -68,6 +68,8 @@ def judge_labels(
         "versions": {name: judging.scorer.version(name) for name in INPUTS if any(name in m for m in metrics.values())},
         "repeats": repeats,
         "labels": list(samples),
+        **judging.llm.endpoint.asked,
+        **judging.llm.adapted(),
     }
     return Judged(judge, _frame(rows))
 

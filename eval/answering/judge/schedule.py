@@ -79,6 +79,7 @@ class Judging:
             "model": endpoint.model,
             "limits": asdict(self.limits),
             "profile": self.scorer.profile,
+            **endpoint.asked,
         }
 
     def settings(self, metrics: Sequence[str]) -> JudgingSettings:

@@ -55,7 +55,7 @@ def explain_command(
     labels = [canonical_label(label) for label in (strategy, against) if label]
     asked = GraphOptions(dataset=dataset or "hopworld", **flags)
     target = open_target(question, asked, run, dataset)
-    with with_model(target, asked.llm) as model:
+    with with_model(target, asked) as model:
         if cypher:
             typer.echo("\n\n".join(map(target.cypher, labels)))
         else:

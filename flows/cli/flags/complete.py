@@ -104,6 +104,7 @@ def judge_metrics(incomplete: str) -> list[str]:
 
 
 judge_on = one_of("all", "finalists")
+efforts = one_of("none", "minimal", "low", "medium", "high", "xhigh")
 judge_profiles = one_of("full", "compact")
 runners = one_of("threads", "processes", "dask")
 set_roles = one_of("tune", "report", "halves")

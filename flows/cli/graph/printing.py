@@ -81,9 +81,10 @@ def graph_lines(built: Built) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in built.warnings)
     for purpose, spent in built.calls.items():
         usd = "price not known" if spent["usd"] is None else f"${spent['usd']:.4f}"
+        thinking = f" ({spent['tokens_thinking']} of thinking)" if spent["tokens_thinking"] else ""
         yield (
             f"{purpose}: {spent['calls']} calls ({spent['cached']} from the cache, {spent['failed']} failed), "
-            f"{spent['tokens_in']} + {spent['tokens_out']} tokens, {usd}"
+            f"{spent['tokens_in']} + {spent['tokens_out']} tokens{thinking}, {usd}"
         )
     if built.agreement is not None:
         yield _agreement("entities ", built.agreement.entities)

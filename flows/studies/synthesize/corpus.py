@@ -39,7 +39,7 @@ def opened(options: GraphOptions, budget: float | None, progress: Progress) -> I
 
     home = Home.resolve().prepare()
     home.apply_environment()
-    named = ModelOptions(llm=options.llm, budget=budget)
+    named = ModelOptions(**options.model_settings(), budget=budget)
     notes = [*named.reach(home), *named.warnings()]
     with open_models(named, options.open_embedder(home), home) as models:
         benchmark = options.benchmark(home, need_questions=False)

@@ -48,7 +48,7 @@ class MakeOptions:
     @property
     def models(self) -> ModelOptions:
         """The model, where one is named."""
-        return ModelOptions(llm=self.graph.llm, budget=self.budget)
+        return ModelOptions(**self.graph.model_settings(), budget=self.budget)
 
     def check(self) -> None:
         """Raise InputError for what cannot be made, before any work begins."""

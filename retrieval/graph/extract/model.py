@@ -89,7 +89,7 @@ def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
 
 def recogniser(endpoint: Endpoint, gleaning: int = 0) -> str:
     """Model, prompts and rounds, which decide the triples: for the build key."""
-    return f"{endpoint.name} {PROMPT_VERSION} {resolution.PROMPT_VERSION} gleaning {gleaning}"
+    return f"{endpoint.identity} {PROMPT_VERSION} {resolution.PROMPT_VERSION} gleaning {gleaning}"
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ GRAPH_FLAGS = {
     "--limit",
     "--llm",
     "--gleaning",
+    "--reasoning-effort",
+    "--completion-tokens",
 }
 STORE_FLAGS = {"--store", "--mapping", "--neo4j-vector-index"}
 

@@ -275,6 +275,10 @@ def test_judge_check_compares_the_profiles_on_the_users_model(
         (["--llm", "gpt-4o"], "OPENAI_API_KEY"),
         (["--llm", "m@http://127.0.0.1:9/v1", "--runner", "processes"], "--runner threads"),
         (["--dry-run"], "name one with --llm or --judge"),
+        (["--reasoning-effort", "low"], "--reasoning-effort: no language model is asked: name one with --llm"),
+        (["--completion-tokens", "900"], "--completion-tokens: no language model is asked"),
+        (["--llm", "m@http://127.0.0.1:9/v1", "--reasoning-effort", "very high"], "a word such as none, low"),
+        (["--llm", "m@http://127.0.0.1:9/v1", "--completion-tokens", "0"], "--completion-tokens"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_any_work(

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from tests.flows.cli.conftest import Hopbench, call, lines
 from tests.support.llm_servers.scripted import Body, ScriptedServer, polite
 
+from hopbench.flows.settings.graph_options import GraphOptions
+from hopbench.retrieval.llm.endpoint import refusal
+
+DEAD = "http://127.0.0.1:9/v1"
 KEY = "sk-planted-llm-4713"
 
 
@@ -92,6 +102,8 @@ def _assert_explained_as_run(server: ScriptedServer, home: Path, out: Path) -> N
     refused = call(*new, home=home)
     assert (4, before) == (refused.code, len(server.requests))
     assert f"not kept: the cache has no reply to it; --llm m@{server.url} asks the model" in refused.err
+    unasked = call(*new, "--completion-tokens", 9, home=home)
+    assert (2, True) == (unasked.code, "--completion-tokens: no language model is asked" in unasked.err)
     asked = call(*new, "--llm", f"m@{server.url}", home=home)
     assert (0, "") == (asked.code, asked.err)
     assert len(server.requests) > before
@@ -112,6 +124,108 @@ def test_the_extractor_needs_a_model(hopbench: Hopbench, bench: Path) -> None:
     done = hopbench("graph", "build", "--dataset", bench, "--extractor", "llm", "--no-prefect")
     assert 2 == done.code
     assert "--llm MODEL[@URL]" in done.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "refused"),
+    [
+        (["--llm", f"m@{DEAD}"], "graph build --llm: extractor rules asks no language model: add --extractor llm"),
+        (["--llm", f"m@{DEAD}", "--gleaning", 1], "--llm, --gleaning: extractor rules asks"),
+        (["--extractor", "spacy", "--completion-tokens", 9], "--completion-tokens: extractor spacy asks"),
+        (["--extractor", "llm", "--llm", f"m@{DEAD}", "--triples", "t.jsonl"], "a graph of --triples t.jsonl asks"),
+    ],
+)
+def test_a_graph_that_no_model_reads_refuses_a_model(
+    flags: list[object], refused: str, hopbench: Hopbench, bench: Path
+) -> None:
+    done = hopbench("graph", "build", "--dataset", bench, "--no-prefect", *flags)
+    assert (2, "") == (done.code, done.out)
+    assert refused in done.err
+    assert "leave " in done.err
+
+
+def test_no_hint_names_a_model_for_a_graph_that_none_reads() -> None:
+    named = GraphOptions(dataset="d", llm="m", reasoning_effort="low", completion_tokens=9, similar="exact")
+    assert "hopbench graph build --dataset d --similar exact" == named.build_command()
+    read = replace(named, extractor="llm")
+    assert "--extractor llm --llm m --reasoning-effort low --completion-tokens 9" in read.build_command()
+
+
+def test_effort_budget_and_refusals_stand_in_the_results(bench: Path, tmp_path: Path) -> None:
+    """A deployment that thinks, refuses max_tokens and temperature, and is asked to think little."""
+    with ScriptedServer(says).running() as server:
+        model = ["--llm", f"my-deployment@{server.url}", "--reasoning-effort", "low", "--completion-tokens", 3000]
+        given = ["run", "--dataset", bench, "--strategies", "bm25", "--no-prefect", *model, "--out", tmp_path / "out"]
+        done = call(*given, home=tmp_path / "home")
+        assert 0 == done.code, done.err
+        assert 1 == done.err.count("my-deployment")
+        assert "refuses or ignores max_tokens (max_completion_tokens in its place), temperature (left out)" in done.err
+        sent = server.requests[-1]
+        assert ("low", 3000) == (sent["reasoning_effort"], sent["max_completion_tokens"])
+        before = len(server.requests)
+        again = call(*given[:-1], tmp_path / "again", home=tmp_path / "home")
+        assert (0, before) == (again.code, len(server.requests))
+        other = call(*given[:-1], tmp_path / "other", "--completion-tokens", 4000, home=tmp_path / "home")
+        assert 0 == other.code, other.err
+        assert len(server.requests) > before
+    content = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert ("low", 3000) == (content["reader"]["reasoning_effort"], content["reader"]["completion_tokens"])
+    assert "max_completion_tokens" in content["reader"]["adapted"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "reasoning effort low, completion tokens 3000, its endpoint refuses or ignores max_tokens" in page
+
+
+MODES = ("think", "thinkend", "fence", "fencetext", "leading", "trailing", "reasoning", "bom", "nousage", "listwrap")
+MODES += ("extra", "parts", "nullfr")
+
+
+@pytest.fixture(scope="module")
+def field_server(cases_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The server of the cases from the field; its modes are the first part of the path."""
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(cases_dir / "endpoint_replies.py"), str(port)]
+    with subprocess.Popen(command, cwd=tmp_path_factory.mktemp("field")) as process:
+        try:
+            while refusal(f"http://127.0.0.1:{port}") is not None:
+                assert process.poll() is None
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("model", "mode"), [*(("m", mode) for mode in MODES), ("openai/gpt-5-mini", "gpt5"), ("my-deployment", "gpt5")]
+)
+def test_a_model_behind_any_endpoint_of_the_field_reads_the_graph(
+    field_server: str, bench: Path, tmp_path: Path, model: str, mode: str
+) -> None:
+    named = ["--extractor", "llm", "--llm", f"{model}@{field_server}/{mode}/v1", "--no-prefect"]
+    done = call("graph", "build", "--dataset", bench, *named, home=tmp_path / "home")
+    assert 0 == done.code, done.err
+    assert ("refuses or ignores" in done.err) == (mode == "gpt5")
+    assert re.search(r"extract: \d+ calls \(0 from the cache, 0 failed\), [1-9]\d* \+ [1-9]\d* tokens", done.out)
+    assert ("of thinking)" in done.out) == (mode in ("think", "thinkend"))
+
+
+@pytest.mark.parametrize("mode", ["think", "nojson"])
+def test_a_run_over_an_endpoint_of_the_field_answers(field_server: str, bench: Path, tmp_path: Path, mode: str) -> None:
+    labels = ["--strategies", "bm25", "--no-prefect", "--llm", f"run@{field_server}/{mode}/v1"]
+    done = call("run", "--dataset", bench, *labels, "--out", tmp_path / "out", home=tmp_path / "home")
+    assert 0 == done.code, done.err
+    answers = pd.read_parquet(tmp_path / "out" / "questions.parquet")["answer"]
+    assert {"Norhaven"} == set(answers)
+
+
+def test_an_error_in_a_200_of_the_field_is_incomplete_with_its_reason(
+    field_server: str, bench: Path, tmp_path: Path
+) -> None:
+    named = ["--extractor", "llm", "--llm", f"m@{field_server}/error200/v1", "--no-prefect"]
+    done = call("graph", "build", "--dataset", bench, *named, home=tmp_path / "home")
+    assert 4 == done.code
+    assert "Upstream provider overloaded" in done.err
 
 
 def test_a_graph_that_cannot_be_read_is_incomplete_and_goes_on(bench: Path, tmp_path: Path) -> None:

@@ -26,11 +26,12 @@ from typer.testing import CliRunner
 from hopbench.eval.answering.judge import open_judge
 from hopbench.eval.answering.judge.store import JudgementStore
 from hopbench.eval.answering.reading import Reading
+from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.ledger import Ledger
 from hopbench.flows.cli.main import app
-from hopbench.flows.sweeps.flow import sweep
-from hopbench.flows.sweeps.models import model_lines, questions_read
+from hopbench.flows.sweeps.flow import identity, sweep
+from hopbench.flows.sweeps.models import model_lines, model_options, questions_read
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint
 from hopbench.retrieval.support.errors import InputError
@@ -319,6 +320,8 @@ def test_questions_read_at_most(more: dict[str, object], asked: int, folder: Pat
         ({"answers": True}, "by which model"),
         ({"budget": 5}, "no language model is asked"),
         ({"judge": "m", "budget": 0}, "budget"),
+        ({"reasoning_effort": "low"}, "reasoning_effort: no language model is asked"),
+        ({"llm": "m", "completion_tokens": 0}, "completion_tokens"),
         ({"objective": {"metric": "faithfulness"}}, "faithfulness is not judged here"),
         ({"judge": "m", "objective": {"metric": "faithfulness"}}, "faithfulness is not judged here"),  # no answers
         ({"llm": "m", "objective": {"metric": "answer_f1"}}, "answer_f1 needs answers"),
@@ -332,3 +335,15 @@ def test_questions_read_at_most(more: dict[str, object], asked: int, folder: Pat
 def test_what_cannot_be_asked_is_refused_with_its_field(content: dict[str, Any], said: str, folder: Path) -> None:
     with pytest.raises(InputError, match=said):
         read_sweep(write_sweep(folder, **content))
+
+
+def test_effort_and_budget_of_a_file_are_those_of_its_models_and_flags_win(folder: Path) -> None:
+    url = "http://127.0.0.1:9/v1"
+    asked = {"llm": f"m@{url}", "judge": f"j@{url}", "reasoning_effort": "low", "completion_tokens": 900}
+    plain = read_sweep(write_sweep(folder, llm=f"m@{url}", judge=f"j@{url}"))
+    plan = read_sweep(write_sweep(folder, **asked), {"completion_tokens": 1200})
+    wanted = {"reasoning_effort": "low", "completion_tokens": 1200}
+    assert [wanted, wanted] == [one.asked for one in model_options(plan.content).endpoints().values()]
+    data = {name: load_benchmark(name) for name in (*plan.datasets, *plain.datasets)}
+    assert wanted.items() <= identity(plan, data).items()
+    assert not wanted.keys() & identity(plain, data).keys()  # as before these fields were there

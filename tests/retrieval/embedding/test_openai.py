@@ -130,6 +130,7 @@ def test_an_unknown_model_passes_on_what_the_endpoint_says(endpoint: Endpoint) -
         ({"data": [{"index": i, "embedding": ["x", "y"]} for i in range(2)]}, "not OpenAI's"),
         ("<html>welcome</html>", "not OpenAI's.*ends with the version"),
         ({"detail": "what?"}, "not OpenAI's"),
+        ({"error": {"message": "overloaded, key-of-the-test"}}, r"the endpoint failed: overloaded, \*\*\*"),
     ],
 )
 def test_a_wrong_reply_is_an_error_and_never_a_vector(endpoint: Endpoint, reply: Any, problem: str) -> None:

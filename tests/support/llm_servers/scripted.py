@@ -1,7 +1,8 @@
 """An OpenAI-compatible server on loopback that fails as it is told: for a share of the requests, or by their text.
 
 A message that contains "fault:NAME" always meets that fault; `faults` gives each fault's share of all other requests,
-drawn with a seed in order of arrival. `per_second` admits so many requests a second (a bucket that holds one second's).
+drawn with a seed in order of arrival. A model named like a mode of `dialects` answers or refuses as that does.
+`per_second` admits so many requests a second (a bucket that holds one second's).
 """
 
 from __future__ import annotations
@@ -18,9 +19,29 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.llm_servers.dialects import REFUSALS, completion
+
+from hopbench.retrieval.llm.adaptation import SCHEMA_PROMPT
+
 FAULTS = ("429", "500", "hang", "truncated", "schema", "empty", "disconnect")
 # Status 200 with a body that is no completion, asked for by name only.
 BODIES = {
+    "error200": '{"error": {"message": "Upstream provider overloaded", "code": 502}}',
+    "errortext": '{"error": "Upstream provider overloaded"}',
+    "errorlist": '{"error": ["Upstream provider overloaded"]}',
+    "errorobject": '{"object": "error", "message": "Upstream provider overloaded", "code": 50001}',
+    "errordetail": '{"detail": "Upstream provider overloaded"}',
+    "errorchoice": '{"choices": [{"index": 0, "message": {"content": ""}, "finish_reason": "error", '
+    '"error": {"code": 502, "message": "Upstream provider overloaded"}}]}',
+    "cutthinking": '{"choices": [{"message": {"content": "<think>Long ago, in a"}, "finish_reason": "length"}], '
+    '"usage": {"prompt_tokens": 1, "completion_tokens": 100}}',
+    "cutreasoning": '{"choices": [{"message": {"content": null, "reasoning_content": "Long ago, in a"}, '
+    '"finish_reason": "length"}], "usage": {"prompt_tokens": 1, "completion_tokens": 100}}',
+    "noanything": '{"choices": [], "usage": {}}',
+    "deepcontent": '{"choices": [{"message": {"content": ' + "[" * 700 + "]" * 700 + "}}]}",
+    "deepjson": '{"choices": [{"message": {"content": "' + '{\\"a\\": ' * 700 + "1" + "}" * 700 + '"}}]}',
+    "refusal": '{"choices": [{"message": {"content": null, "refusal": "I cannot help"}, "finish_reason": "stop"}]}',
+    "filter": '{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}',
     "html": "<!doctype html><html><body>Welcome to the gateway</body></html>",
     "object": "{}",
     "list": "[]",
@@ -41,9 +62,10 @@ Body = dict[str, Any]
 def polite(body: Body) -> str:
     """What the model says: JSON of the wanted schema's required fields, or the last message in capitals."""
     form = (body.get("response_format") or {}).get("json_schema")
-    if form is None:
-        return str(body["messages"][-1]["content"]).upper()
-    return json.dumps(instance(form["schema"]))
+    shown = str(body["messages"][-1]["content"]).partition(SCHEMA_PROMPT)
+    if form is None and not shown[1]:
+        return shown[0].upper()
+    return json.dumps(instance(form["schema"] if form else json.loads(shown[2])))
 
 
 def instance(schema: Mapping[str, Any]) -> Any:
@@ -158,7 +180,9 @@ class ScriptedServer:
         if fault == "disconnect":
             return False
         status, headers, content = 200, "", self._completion(fault, body)
-        if fault == "429":
+        if fault is None and (refused := REFUSALS.get(body.get("model", ""), lambda _: None)(body)):
+            status, content = refused
+        elif fault == "429":
             status, headers, content = 429, f"Retry-After: {self.retry_after}\r\n", {"error": {"message": "slow down"}}
         elif fault in ("500", "401"):
             key = re.search(rb"authorization: *bearer *(\S+)", head, re.IGNORECASE)
@@ -172,6 +196,8 @@ class ScriptedServer:
         return True
 
     def _completion(self, fault: str | None, body: Body) -> Body:
+        if fault is None and body.get("messages"):
+            return completion(body.get("model", ""), self.reply(body), body)
         text = self.reply(body) if fault is None else {"schema": '{"surprise": 1}', "empty": ""}.get(fault, '{"a": "cu')
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": "length" if fault == "truncated" else "stop"}

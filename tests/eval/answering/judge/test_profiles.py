@@ -59,6 +59,22 @@ def test_the_full_profile_gives_what_ragas_gives_when_called_directly(server: Sc
     assert len({round(value, 6) for value in direct.values()}) > 6  # a constant would agree with anything
 
 
+@pytest.mark.parametrize("mode", ["think", "fencetext", "mistral", "my-deployment", "no-schema", "no-format"])
+def test_a_judge_is_read_like_any_model(server: ScriptedServer, tmp_path: Path, mode: str) -> None:
+    """RAGAS's own metric and a compact one over endpoints that think, fence, or refuse parameters."""
+    with (
+        LLM(Endpoint(mode, server.url), None, CallLedger()) as llm,
+        JudgementStore.open(tmp_path / "j.db") as store,
+    ):
+        for profile in ("full", "compact"):
+            judging = open_judge(profile, llm, EMBEDDER, store)
+            judgements = judging.judge(jobs_of(SAMPLES, ("context_recall",), 1)).values()
+            assert [None, None] == [one.failure for one in judgements]
+            assert all(one.value is not None for one in judgements)
+    refused = [body for body in server.requests if "max_tokens" in body] if mode == "my-deployment" else []
+    assert len(refused) <= 1
+
+
 async def _directly(url: str) -> dict[tuple[str, str], float]:
     """RAGAS as its documentation has it; the usage counter, which writes a user id into the home folder, is off."""
     import instructor
