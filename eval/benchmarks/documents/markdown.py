@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 NESTING_LIMIT = 60  # levels; the parser leaves out what is deeper
-PARAGRAPH_LIMIT = 5000  # characters; the parser takes quadratic time in the length of what it is given
-_BRACKETS = 300  # of a longer paragraph's piece; each may begin a link that the parser looks for
-_PIECES = re.compile(rf"\S{{{PARAGRAPH_LIMIT},}}|.{{1,{PARAGRAPH_LIMIT}}}(?=\s|\Z)", re.DOTALL)
+BRACKET_LIMIT = 10_000  # of a block that is parsed: each takes some 0.1 ms, as it may begin a link
 _ATTRIBUTE = r"""(?:[#.][^\s{}]+|[\w:-]+=(?:"[^"{}]*"|'[^'{}]*'|[^\s{}"']+))"""
 _ATTRIBUTES = re.compile(
     rf"(?<!\\)\{{:?\s*({_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*)\s*\}}\s*\Z"
@@ -116,18 +114,10 @@ class _Source:
                 yield Event("end", "td")
 
     def _inline(self, text: str) -> Iterator[Event]:
-        """A block's text; of a long one each piece, and as it is where it would take too long."""
-        if len(text) <= PARAGRAPH_LIMIT:
-            yield from self._parsed(text)
+        """A block's text, as it is where it would take too long."""
+        if text.count("[") > BRACKET_LIMIT:
+            yield Event("text", text)
             return
-        for piece in _PIECES.findall(text):
-            if len(piece) <= PARAGRAPH_LIMIT and piece.count("[") <= _BRACKETS:
-                yield from self._parsed(piece)
-            else:
-                yield Event("text", piece)
-            yield Event("text", " ")
-
-    def _parsed(self, text: str) -> Iterator[Event]:
         children: list[Token] = []
         self._parser.inline.parse(text, self._parser, self._known, children)
         for token in children:
