@@ -113,6 +113,6 @@ def _ended(tag: str, elements: Sequence[tuple[str, int]]) -> int | None:
         name = elements[depth][0]
         if tag in _ENDED_BY.get(name, ()):
             return depth
-        if name in BLOCKS or name in _CELLS:
+        if name in BLOCKS or name in _CELLS or name in _SKIPPED:
             return None
     return None

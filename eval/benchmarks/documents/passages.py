@@ -49,7 +49,8 @@ def _unshown(section: Section, title: str, named: str, shown: set[tuple[str, ...
     found = []
     for depth, heading in enumerate((title, *section.headings)):
         path = (title, *section.headings[:depth])
-        if path not in shown and _bare(heading) not in _bare(named) and heading not in found:
+        own = section.page is None and depth == len(section.headings) > 0
+        if (own or path not in shown) and _bare(heading) not in _bare(named) and heading not in found:
             found.append(heading)
         shown.add(path)
     return found
