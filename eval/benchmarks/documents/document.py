@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from hopbench.eval.types import Omission
 from hopbench.retrieval.types import Link
@@ -84,7 +85,7 @@ class Outline:
         self._close()
         kept: list[Section] = []
         carried: tuple[PlacedLink, ...] = ()
-        for section, after in zip(self._sections, [*self._sections[1:], None], strict=True):
+        for section, after in zip_longest(self._sections, self._sections[1:]):
             if not section.paragraphs and after is not None and _above(section, after):
                 carried += section.links
             else:

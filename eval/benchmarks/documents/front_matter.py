@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-
 _BLANK_LINE = re.compile(r"[ \t]*\r?\n")
 
 
@@ -38,7 +37,7 @@ def split_front_matter(text: str) -> FrontMatter:
         return FrontMatter("", "", text, f"is not YAML ({error.problem}, {place})")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         return FrontMatter("", "", text, f"is not TOML ({error}, counted from line 2)")
-    if not isinstance(facts, dict) or (not "title" not in facts and _BLANK_LINE.match(found[2])):
+    if not isinstance(facts, dict) or ("title" not in facts and _BLANK_LINE.match(found[2])):
         return FrontMatter("", "", text)
     title = facts.get("title")
     return FrontMatter(_as_written(title, found[2], yaml), found[2], text[found.end() :])
