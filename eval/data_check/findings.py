@@ -60,11 +60,11 @@ def _omitted(benchmark: Benchmark) -> Iterator[Finding]:
     kinds: dict[str, list[Omission]] = {}
     for one in benchmark.omissions:
         kinds.setdefault(one.kind, []).append(one)
-    remedy = "nothing, unless questions ask for it: then write it into the text"
+    remedy = "if questions ask for it, write it into the text"
     for kind, found in kinds.items():
         words, parts = sum(one.words for one in found), sum(one.parts for one in found)
-        said = f"{kind} left out on purpose, {words:,} word{'s' if words != 1 else ''}"
-        yield Finding(said, parts, tuple(one.document for one in found[:3]), remedy)
+        what = f"{kind} left out on purpose ({words:,} word{'s' if words != 1 else ''})"
+        yield Finding(what, parts, tuple(one.document for one in found[:3]), remedy)
 
 
 def _texts(benchmark: Benchmark) -> Iterator[Finding]:

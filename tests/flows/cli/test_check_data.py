@@ -133,18 +133,18 @@ def test_what_is_left_out_on_purpose_is_counted(ferry: Path, hopbench: Hopbench)
     )
     found = json.loads(hopbench("check-data", "ferry", "--json").out)["findings"]
     assert {
-        "front matter left out on purpose, 5 words": (2, ["handbook.md", "more.md"]),
-        "comments left out on purpose, 2 words": (1, ["more.md"]),
-        "images without alternative text left out on purpose, 0 words": (1, ["more.md"]),
-        "hidden elements left out on purpose, 2 words": (1, ["more.md"]),
-        "styles left out on purpose, 5 words": (1, ["web/talvik.html"]),
-        "navigation left out on purpose, 1 word": (1, ["web/talvik.html"]),
-        "scripts left out on purpose, 1 word": (1, ["web/talvik.html"]),
-        "text beside the main content left out on purpose, 1 word": (1, ["web/talvik.html"]),
-        "page titles beside a heading left out on purpose, 4 words": (1, ["web/talvik.html"]),
+        "front matter left out on purpose (5 words)": (2, ["handbook.md", "more.md"]),
+        "comments left out on purpose (2 words)": (1, ["more.md"]),
+        "images without alternative text left out on purpose (0 words)": (1, ["more.md"]),
+        "hidden elements left out on purpose (2 words)": (1, ["more.md"]),
+        "styles left out on purpose (5 words)": (1, ["web/talvik.html"]),
+        "navigation left out on purpose (1 word)": (1, ["web/talvik.html"]),
+        "scripts left out on purpose (1 word)": (1, ["web/talvik.html"]),
+        "text beside the main content left out on purpose (1 word)": (1, ["web/talvik.html"]),
+        "page titles beside a heading left out on purpose (4 words)": (1, ["web/talvik.html"]),
     } == {one["what"]: (one["count"], one["examples"]) for one in found if "on purpose" in one["what"]}
     assert "1984" in {passage.title for passage in load_benchmark("ferry").passages}
-    assert "comments left out on purpose, 2 words" in " ".join(hopbench("check-data", "ferry").out.split())
+    assert "comments left out on purpose (2 words)" in " ".join(hopbench("check-data", "ferry").out.split())
 
 
 def test_the_json_has_every_metric_and_command(bench: Path, hopbench: Hopbench) -> None:
