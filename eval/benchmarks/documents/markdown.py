@@ -96,9 +96,10 @@ class _Source:
                 yield Event("start" if token.nesting >= 0 else "end", token.tag)
 
     def unused(self) -> list[str]:
-        """The words of the link definitions that no link or image names."""
-        definitions = self._known.get("references", {})
-        return [f"{name} {one['title']}" for name, one in definitions.items() if one["href"] not in self._used]
+        """The words of the link definitions that no link or image uses."""
+        definitions = self._known.get("references", {}).items()
+        again = [one["title"] for one in self._known.get("duplicate_refs", ())]
+        return [f"{name} {one['title']}" for name, one in definitions if one["href"] not in self._used] + again
 
     def _excess(self, row: Token, cells: int) -> Iterator[Event]:
         """The cells of a row beyond the table's columns, which the parser drops."""
