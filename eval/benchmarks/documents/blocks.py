@@ -16,6 +16,7 @@ from hopbench.eval.types import Omission
 from hopbench.retrieval.types import Link
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_NOTE = re.compile(r"(?:footnote|fn)[-_]?ref|noteref")
 _BLANK_ENDS = re.compile(r"\A(?:[^\S\n]*\n)+|\s+\Z")
 
 
@@ -47,11 +48,12 @@ class _OpenLink:
 
 
 class _Raised(NamedTuple):
-    """Where a `<sup>` begins: its first text, and its first link in the block, its first word in a link around it."""
+    """Where a `<sup>`, or a footnote's mark, begins: its first text and link in the block, its first word in a link."""
 
     text: int
     link: int
     word: int
+    note: bool
 
 
 class Page:
@@ -125,17 +127,20 @@ class Page:
             if target := attributes.get("href", "").strip():
                 self._link = _OpenLink(self._measure(), target)
                 self._links.append(self._link)
-        elif tag == "sup":
-            self._raised = _Raised(len(self._texts), len(self._links), len(self._link.words) if self._link else 0)
         elif tag == "img":
             self._image(attributes.get("alt", ""))
+        if tag in ("sup", "a"):
+            note = any(_NOTE.search(attributes.get(name, "")) for name in ("role", "class", "epub:type"))
+            if note or tag == "sup":
+                words = len(self._link.words) if self._link else 0
+                self._raised = _Raised(len(self._texts), len(self._links), words, note)
 
     def _end(self, tag: str) -> None:
         if tag == "title" and not self.title:
             self.title = self._taken()
-        elif tag == "sup" and self._raised is not None:
+        elif self._raised is not None and (tag == "sup" or (tag == "a" and self._raised.note)):
             self._raise(self._raised)
-        elif tag == "a":
+        if tag == "a":
             self._link = None
         if tag not in VOID:
             self._break(tag)
@@ -165,7 +170,9 @@ class Page:
         """Write what stands in a `<sup>` so that it is no part of the word before it."""
         mark, inside = "".join(self._texts[begin.text :]), len(self._links) > begin.link
         around = None if inside else self._link
-        linked = inside or (around is not None and not any(map(str.strip, islice(around.words, begin.word))))
+        linked = (
+            begin.note or inside or (around is not None and not any(map(str.strip, islice(around.words, begin.word))))
+        )
         written = superscript("".join(self._texts[max(0, begin.text - 3) : begin.text]), mark, linked=linked)
         self._measure()
         self._size += size(written) - size(mark)

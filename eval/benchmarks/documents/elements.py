@@ -56,7 +56,7 @@ def _kind_left_out(tag: str, attributes: Mapping[str, str]) -> str:
     """
     if tag in _SKIPPED:
         return _SKIPPED[tag]
-    if not attributes and tag != "dialog":
+    if (not attributes and tag != "dialog") or tag in ("html", "body"):  # a page is shown when its script has run
         return ""
     hidden = attributes.get("hidden", "until-found").strip().lower() != "until-found"
     if hidden or _HIDDEN.search(attributes.get("style", "")) or (tag == "dialog" and "open" not in attributes):

@@ -216,6 +216,28 @@ def test_pdf(pages: list[list[list[str]]]) -> None:
     ]
 
 
+def test_filled_forms_and_comments_of_a_pdf_are_counted() -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.annotations import FreeText
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+
+    writer = PdfWriter(PdfReader(io.BytesIO(pdf(["words of the page"]))))
+    field = {"/FT": NameObject("/Tx"), "/T": TextStringObject("name"), "/V": TextStringObject("Ada Lovelace")}
+    made = writer._add_object(DictionaryObject({NameObject(key): value for key, value in field.items()}))
+    form = DictionaryObject({NameObject("/Fields"): ArrayObject([made])})
+    writer._root_object[NameObject("/AcroForm")] = form
+    writer.add_annotation(0, FreeText(text="check this again", rect=(50, 550, 200, 650)))
+    content = io.BytesIO()
+    writer.write(content)
+
+    benchmark = loaded("a.pdf", content.getvalue())
+
+    assert ["words of the page"] == [passage.text for passage in benchmark.passages]
+    assert [("values of form fields", 1, 2), ("comments", 1, 3)] == [
+        (one.kind, one.parts, one.words) for one in benchmark.omissions
+    ]
+
+
 def test_what_a_page_shows_beside_its_main_content_is_counted() -> None:
     made = loaded("a.html", b"<title>A page</title><header>the site</header><main><h1>Top</h1>words</main><p>imprint")
     assert ["words"] == [passage.text for passage in made.passages]
