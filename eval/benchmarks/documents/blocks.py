@@ -36,18 +36,22 @@ class Block(NamedTuple):
 
 @dataclass(slots=True)
 class _OpenLink:
-    """A link whose words are still being read; `before` is how many characters of its block stand before it."""
+    """A link whose words are still being read.
+
+    `before` is how many characters of its block stand before it, `in_block` how many of its texts are in this block.
+    """
 
     before: int
     target: str
     words: list[str] = field(default_factory=list)
+    in_block: int | None = None
 
     @property
     def placed(self) -> PlacedLink:
         return self.before, Link(" ".join("".join(self.words).split()), self.target)
 
 
-class _Raised(NamedTuple):
+class _Mark(NamedTuple):
     """Where a `<sup>`, or a footnote's mark, begins: its first text and link in the block, its first word in a link."""
 
     text: int
@@ -65,7 +69,7 @@ class Page:
         self._texts: list[str] = []
         self._links: list[_OpenLink] = []
         self._link: _OpenLink | None = None
-        self._raised: _Raised | None = None
+        self._mark: _Mark | None = None
         self._anchor = ""
         self._level = self._main = self._articles = self._open_articles = self._code = 0
         self._size = self._measured = 0  # of the first `_measured` texts
@@ -106,6 +110,7 @@ class Page:
                 case _:
                     self.leave_out("comments", event.value)
         self._flush()
+        self._abandon_link()
         if self._blocks:
             self._blocks[-1][1].extend(self._links)
 
@@ -123,7 +128,7 @@ class Page:
         elif tag in ("td", "th") and any(map(str.strip, self._texts)):
             self._add(" | ")
         elif tag == "a":
-            self._link = None
+            self._abandon_link()
             if target := attributes.get("href", "").strip():
                 self._link = _OpenLink(self._measure(), target)
                 self._links.append(self._link)
@@ -133,13 +138,13 @@ class Page:
             note = any(_NOTE.search(attributes.get(name, "")) for name in ("role", "class", "epub:type"))
             if note or tag == "sup":
                 words = len(self._link.words) if self._link else 0
-                self._raised = _Raised(len(self._texts), len(self._links), words, note)
+                self._mark = _Mark(len(self._texts), len(self._links), words, note)
 
     def _end(self, tag: str) -> None:
         if tag == "title" and not self.title:
             self.title = self._taken()
-        elif self._raised is not None and (tag == "sup" or (tag == "a" and self._raised.note)):
-            self._raise(self._raised)
+        elif self._mark is not None and (tag == "sup" or (tag == "a" and self._mark.note)):
+            self._end_mark(self._mark)
         if tag == "a":
             self._link = None
         if tag not in VOID:
@@ -166,7 +171,7 @@ class Page:
         else:
             self.leave_out("images without alternative text")
 
-    def _raise(self, begin: _Raised) -> None:
+    def _end_mark(self, begin: _Mark) -> None:
         """Write what stands in a `<sup>` so that it is no part of the word before it."""
         mark, inside = "".join(self._texts[begin.text :]), len(self._links) > begin.link
         around = None if inside else self._link
@@ -180,12 +185,18 @@ class Page:
         self._measured = len(self._texts)
         if around is not None:
             around.words[begin.word :] = [written]
-        self._raised = None
+        self._mark = None
 
     def _add(self, text: str) -> None:
         self._texts.append(text)
         if self._link is not None:
             self._link.words.append(text)
+
+    def _abandon_link(self) -> None:
+        """End a link that is never closed where its block ends."""
+        if self._link is not None:
+            del self._link.words[self._link.in_block :]
+            self._link = None
 
     def _measure(self) -> int:
         """How many characters the open block has so far, white space not counted."""
@@ -197,11 +208,13 @@ class Page:
         """End the block that is open; links without words so far go to the next."""
         if self._link is not None:
             self._link.words.append(" ")
+            if self._link.in_block is None and self._texts:
+                self._link.in_block = len(self._link.words)
         if text := self._taken():
             article = self._articles if self._open_articles else 0
             self._blocks.append((Block(text, self._level, self._main > 0, article, self._anchor, ()), self._links))
             self._links, self._level, self._anchor = [], 0, ""
-        self._raised = None
+        self._mark = None
 
     def _taken(self) -> str:
         text, self._texts, self._size = _SURROGATE.sub(" ", "".join(self._texts)), [], 0

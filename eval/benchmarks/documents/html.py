@@ -30,11 +30,11 @@ def read_html(text: str) -> Document:
     page = Page(html_events(text))
     content, beside = _content(page.blocks)
     for block in beside:
-        page.leave_out("text beside the main content", block.text)
+        page.leave_out("text outside the main content", block.text)
     headings = [block for block in content if block.level]
     top = next((block.text for block in headings if block.level == 1), "")
     if top and page.title not in ("", top):
-        page.leave_out("page titles beside a heading", page.title)
+        page.leave_out("page titles other than the heading", page.title)
     title = top or page.title or (headings[0].text if headings else "")
     return Document(title, outline(content), omissions=page.omissions)
 

@@ -85,10 +85,10 @@ def _read(reader: PdfReader) -> Document:
         _left_out(without, "without text", OCR),
     )
     named = _plain(title) if isinstance(title, str) else ""
-    return Document(named, sections, tuple(filter(None, remarks)), _beside_the_text(reader))
+    return Document(named, sections, tuple(filter(None, remarks)), _annotations(reader))
 
 
-def _beside_the_text(reader: PdfReader) -> tuple[Omission, ...]:
+def _annotations(reader: PdfReader) -> tuple[Omission, ...]:
     """What stands on the pages and is no text of theirs: what forms were filled with, and comments."""
     fields, _ = _tried(reader.get_form_text_fields)
     notes, _ = _tried(

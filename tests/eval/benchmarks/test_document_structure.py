@@ -126,6 +126,12 @@ def test_links_of_html() -> None:
     ] == [(passage.id, passage.text, passage.links) for passage in made]
 
 
+def test_a_link_that_is_never_closed_ends_with_its_block() -> None:
+    made = page("<p><a href='x'>one <b>two</b><p>three <a href='y'>four<p>five")
+    assert [(Link("one two", "x"), Link("four", "y"))] == [passage.links for passage in made]
+    assert ["one two\nthree four\nfive"] == [passage.text for passage in made]
+
+
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["a", "here", "the pool"])), min_size=1, max_size=8))
 def test_a_link_is_in_the_part_that_has_its_words(found: list[tuple[int, str]]) -> None:
     text = "".join("here is a pool. " * before + f"[{words}](t{n}.md). " for n, (before, words) in enumerate(found))

@@ -241,7 +241,7 @@ def test_filled_forms_and_comments_of_a_pdf_are_counted() -> None:
 def test_what_a_page_shows_beside_its_main_content_is_counted() -> None:
     made = loaded("a.html", b"<title>A page</title><header>the site</header><main><h1>Top</h1>words</main><p>imprint")
     assert ["words"] == [passage.text for passage in made.passages]
-    assert [("text beside the main content", 2, 3), ("page titles beside a heading", 1, 2)] == [
+    assert [("text outside the main content", 2, 3), ("page titles other than the heading", 1, 2)] == [
         (one.kind, one.parts, one.words) for one in made.omissions
     ]
 

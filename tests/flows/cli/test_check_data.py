@@ -140,8 +140,8 @@ def test_what_is_left_out_on_purpose_is_counted(ferry: Path, hopbench: Hopbench)
         "styles left out on purpose (5 words)": (1, ["web/talvik.html"]),
         "navigation left out on purpose (1 word)": (1, ["web/talvik.html"]),
         "scripts left out on purpose (1 word)": (1, ["web/talvik.html"]),
-        "text beside the main content left out on purpose (1 word)": (1, ["web/talvik.html"]),
-        "page titles beside a heading left out on purpose (4 words)": (1, ["web/talvik.html"]),
+        "text outside the main content left out on purpose (1 word)": (1, ["web/talvik.html"]),
+        "page titles other than the heading left out on purpose (4 words)": (1, ["web/talvik.html"]),
     } == {one["what"]: (one["count"], one["examples"]) for one in found if "on purpose" in one["what"]}
     assert "1984" in {passage.title for passage in load_benchmark("ferry").passages}
     assert "comments left out on purpose (2 words)" in " ".join(hopbench("check-data", "ferry").out.split())
