@@ -43,11 +43,22 @@ class BenchmarkQuestion:
         return () if self.answer is None else (self.answer, *self.aliases)
 
 
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """What a document's passages leave out on purpose, such as its navigation: how many parts, with how many words."""
+
+    kind: str
+    parts: int
+    words: int
+    document: str = ""
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """A corpus, its questions and their gold. `questions` is in file order; `passages` too.
 
-    `questions` is empty for a corpus alone. `warnings` name files of the corpus that could not be read.
+    `questions` is empty for a corpus alone. `warnings` name files of the corpus that could not be read, `omissions`
+    what its documents leave out on purpose.
     """
 
     name: str
@@ -56,6 +67,7 @@ class Benchmark:
     role: Role = "user"
     folder: Path | None = None
     warnings: tuple[str, ...] = ()
+    omissions: tuple[Omission, ...] = ()
 
     @cached_property
     def digest(self) -> str:

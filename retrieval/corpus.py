@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.text_columns import Texts, TextsWriter
-from hopbench.retrieval.types import UNKNOWN_SOURCE, Chunk, Passage, Source
+from hopbench.retrieval.types import UNKNOWN_SOURCE, Chunk, Link, Passage, Source
 
-COLUMNS = ("id", "title", "text", "source")
+COLUMNS = ("id", "title", "text", "source")  # `source` has the links too: most corpora have neither
 ORDER = "order.npy"
 WHOLE = -1  # the part of a chunk that is a whole passage
 TOGETHER = 8192  # passages written, or read by those who read all, at a time
@@ -51,7 +51,7 @@ class MappedPassages(Sequence[Passage]):
         if isinstance(at, slice):
             return self.many(np.arange(*at.indices(len(self))))
         row = range(len(self))[at]  # refuses what is outside, and counts from the end what is negative
-        return Passage(self._ids[row], self._titles[row], self._texts[row], _source(self._sources[row]))
+        return Passage(self._ids[row], self._titles[row], self._texts[row], *_origin(self._sources[row]))
 
     def __iter__(self) -> Iterator[Passage]:
         return self.some(np.arange(len(self)))
@@ -64,7 +64,7 @@ class MappedPassages(Sequence[Passage]):
     def many(self, rows: Rows) -> list[Passage]:
         """The passages of some rows."""
         columns = (column.many(rows) for column in (self._ids, self._titles, self._texts, self._sources))
-        return [Passage(key, title, text, _source(source)) for key, title, text, source in zip(*columns, strict=True)]
+        return [Passage(key, title, text, *_origin(origin)) for key, title, text, origin in zip(*columns, strict=True)]
 
     @property
     def ids(self) -> list[str]:
@@ -87,7 +87,7 @@ class MappedPassages(Sequence[Passage]):
 
     @property
     def sourced(self) -> bool:
-        """Whether any passage has a source."""
+        """Whether any passage has a source, or links."""
         return bool(self._sources.sizes().any())
 
 
@@ -160,7 +160,7 @@ def write_passages(passages: Iterable[Passage], folder: Path) -> None:
     with ExitStack() as stack:
         columns = [stack.enter_context(TextsWriter(folder / name)) for name in COLUMNS]
         while part := list(islice(passages, TOGETHER)):
-            rows = ((one.id, one.title, one.text, _source_text(one.source)) for one in part)
+            rows = ((one.id, one.title, one.text, _origin_text(one)) for one in part)
             for column, values in zip(columns, zip(*rows, strict=True), strict=True):
                 column.add(values)
             ids += [one.id for one in part]
@@ -172,9 +172,16 @@ def ids_of(records: Sequence[Passage] | Sequence[Chunk]) -> list[str]:
     return records.ids if isinstance(records, MappedPassages | MappedChunks) else [one.id for one in records]
 
 
-def _source_text(source: Source) -> str:
-    return json.dumps([source.page_number, source.document_id, source.document_name]) if source else ""
+def _origin_text(passage: Passage) -> str:
+    """A passage's source and links; nothing where it has neither."""
+    source, links = passage.source, [[link.text, link.target] for link in passage.links]
+    facts = [source.page_number, source.document_id, source.document_name]
+    return json.dumps([*facts, *([links] if links else [])]) if source or links else ""
 
 
-def _source(text: str) -> Source:
-    return Source(*json.loads(text)) if text else UNKNOWN_SOURCE
+def _origin(text: str) -> tuple[Source, tuple[Link, ...]]:
+    if not text:
+        return UNKNOWN_SOURCE, ()
+    page, document_id, document_name, *rest = json.loads(text)
+    links = tuple(Link(*link) for link in rest[0]) if rest else ()
+    return Source(page, document_id, document_name), links

@@ -33,13 +33,22 @@ UNKNOWN_SOURCE = Source()
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A link that stands in a passage: its words, and its target as the document writes it (`other.md#pool`)."""
+
+    text: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
-    """One document of a corpus, as the benchmark gives it; `id` is its `_id`."""
+    """One document of a corpus, as the benchmark gives it; `id` is its `_id`, `links` are in reading order."""
 
     id: str
     title: str
     text: str
     source: Source = UNKNOWN_SOURCE
+    links: tuple[Link, ...] = ()
 
 
 MAX_TOKENS = 1200  # of a chunk, unless a build is told otherwise

@@ -117,7 +117,7 @@ def _load_documents(folder: Path, need_questions: bool) -> Benchmark:
     corpus = read_documents(folder)
     questions = read_question_file(queries, corpus.passages) if queries else ()
     benchmark = make_benchmark(folder.resolve().name, (corpus.passages, questions), folder)
-    return replace(benchmark, warnings=corpus.warnings)
+    return replace(benchmark, warnings=corpus.warnings, omissions=corpus.omissions)
 
 
 def _load_file(path: Path, format: str | None) -> Benchmark:

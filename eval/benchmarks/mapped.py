@@ -13,7 +13,7 @@ from hopbench.retrieval.support.input_files import unreadable
 from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.support.resources import exhausted
 
-FORMAT = "passages-1"  # it grows with each change of what is read or refused: files are then read again
+FORMAT = "passages-2"  # it grows with each change of what is read or refused: files are then read again
 
 
 def mapped_passages(corpus: Path, folder: Path) -> MappedPassages:

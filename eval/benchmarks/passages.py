@@ -1,17 +1,18 @@
 """From records to passages, each with the file and page it comes from.
 
-Of a corpus row only `_id`, `title`, `text`, `page_number`, `document_id` and `document_name` are read: whatever else a
-corpus says about its passages may give away a question's gold.
+Of a corpus row only `_id`, `title`, `text`, `links`, `page_number`, `document_id` and `document_name` are read:
+whatever else a corpus says about its passages may give away a question's gold.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, optional_text, record_id, required, text_value
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Passage, Source
+from hopbench.retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Link, Passage, Source
 
 _log = logging.getLogger(__name__)
 _NORMALISED = frozenset({"answer", "answer_aliases", "type"})
@@ -42,7 +43,8 @@ def read_passage(record: Record, place: Place) -> Passage:
     text = text_value(place, "text", required(record, place, "text"))
     if not text.strip() and not title.strip():
         raise place.error("fields 'title' and 'text' are both empty: a passage needs one of them to be found by")
-    return Passage(record_id(record, place), title if title.strip() else "", text, read_source(record, place))
+    named = title if title.strip() else ""
+    return Passage(record_id(record, place), named, text, read_source(record, place), read_links(record, place))
 
 
 def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
@@ -60,6 +62,28 @@ def checked_passages(source: str, rows: Rows) -> Iterator[Passage]:
         yield passage
     if not some:
         raise InputError(f"{source}: the corpus is empty: it must hold at least one passage (_id, title, text)")
+
+
+def read_links(record: Record, place: Place) -> tuple[Link, ...]:
+    """The links of a row, `[{"text": …, "target": …}]`; a field `links` of another form is not ours, and not read.
+
+    Raises
+    ------
+    InputError
+        For a link whose text or target is no string.
+    """
+    given = record.get("links")
+    if isinstance(given, str):  # as in a table's cell
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return ()
+    if not isinstance(given, list | tuple) or not all(isinstance(one, dict) and "target" in one for one in given):
+        return ()
+    return tuple(
+        Link(optional_text(place, "links: text", one.get("text")), text_value(place, "links: target", one["target"]))
+        for one in given
+    )
 
 
 LONGEST = 200  # characters

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hopbench.eval.files import write_atomically
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.types import Passage
 
 
 def write_benchmark(benchmark: Benchmark, folder: Path) -> None:
@@ -22,11 +24,7 @@ def write_benchmark(benchmark: Benchmark, folder: Path) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"--out {folder}: holds something already: name a folder that does not exist")
-    corpus = (
-        {"_id": one.id, "title": one.title, "text": one.text} | ({"metadata": one.source.facts()} if one.source else {})
-        for one in benchmark.passages
-    )
-    write_atomically(folder / "corpus.jsonl", _lines(corpus))
+    write_atomically(folder / "corpus.jsonl", _lines(map(_passage_row, benchmark.passages)))
     if not benchmark.questions:
         return
     asked = (
@@ -43,6 +41,15 @@ def write_benchmark(benchmark: Benchmark, folder: Path) -> None:
     gold = "".join(f"{one.id}\t{passage}\t1\n" for one in benchmark.questions for passage in one.gold)
     if gold:
         write_atomically(folder / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{gold}".encode())
+
+
+def _passage_row(passage: Passage) -> dict[str, Any]:
+    row: dict[str, Any] = {"_id": passage.id, "title": passage.title, "text": passage.text}
+    if passage.source:
+        row["metadata"] = passage.source.facts()
+    if passage.links:
+        row["links"] = [asdict(link) for link in passage.links]
+    return row
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:

@@ -11,7 +11,7 @@ from hopbench.eval.benchmarks.beir import find_questions
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.data_check.content import english_share, triples_file
 from hopbench.eval.metrics.normalise import contains_answer, normalise_answer, scorable_answers
-from hopbench.eval.types import Benchmark, fitted_on
+from hopbench.eval.types import Benchmark, Omission, fitted_on
 from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.support.errors import InputError
@@ -35,7 +35,7 @@ class Finding:
 
 def findings(benchmark: Benchmark, questions: Path | None = None) -> list[Finding]:
     """All that was found, the corpus's first."""
-    looks: tuple[Callable[[Benchmark], Iterator[Finding]], ...] = (_unread, _texts, _language, _triples)
+    looks: tuple[Callable[[Benchmark], Iterator[Finding]], ...] = (_unread, _omitted, _texts, _language, _triples)
     found = [finding for look in looks for finding in look(benchmark)]
     found += _left_out(benchmark, questions)
     if benchmark.questions:
@@ -53,6 +53,18 @@ def _unread(benchmark: Benchmark) -> Iterator[Finding]:
     for warning in benchmark.warnings:
         what, _, remedy = warning.rpartition(": ")
         yield Finding(what, 1, (), remedy)
+
+
+def _omitted(benchmark: Benchmark) -> Iterator[Finding]:
+    """What documents leave out on purpose, by kind."""
+    kinds: dict[str, list[Omission]] = {}
+    for one in benchmark.omissions:
+        kinds.setdefault(one.kind, []).append(one)
+    remedy = "if questions ask for it, write it into the text"
+    for kind, found in kinds.items():
+        words, parts = sum(one.words for one in found), sum(one.parts for one in found)
+        what = f"{kind} left out on purpose ({words:,} word{'s' if words != 1 else ''})"
+        yield Finding(what, parts, tuple(one.document for one in found[:3]), remedy)
 
 
 def _texts(benchmark: Benchmark) -> Iterator[Finding]:

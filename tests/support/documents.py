@@ -66,7 +66,7 @@ def pdf(pages: Sequence[str], title: str = "", bookmarks: Sequence[tuple[str, in
             {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
         )
         content = DecodedStreamObject()
-        shown = " T* ".join(f"({line}) Tj" for line in text.splitlines())
+        shown = " T* ".join(f"({_escaped(line)}) Tj" for line in text.splitlines())
         content.set_data(f"BT /F1 12 Tf 14 TL 72 770 Td {shown} ET".encode("latin-1") if text else b"")
         page[NameObject("/Contents")] = writer._add_object(content)
     for words, index in bookmarks:
@@ -78,6 +78,10 @@ def pdf(pages: Sequence[str], title: str = "", bookmarks: Sequence[tuple[str, in
     buffer = io.BytesIO()
     writer.write(buffer)
     return buffer.getvalue()
+
+
+def _escaped(line: str) -> str:
+    return line.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
 
 
 def write_documents(folder: Path, *, questions: bool = True) -> Path:

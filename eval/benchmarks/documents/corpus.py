@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hopbench.eval.benchmarks.card import has_card
@@ -16,6 +16,7 @@ from hopbench.eval.benchmarks.documents.markdown import read_markdown
 from hopbench.eval.benchmarks.documents.passages import passages_of
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
 from hopbench.eval.benchmarks.documents.plain import read_plain
+from hopbench.eval.types import Omission
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import read_bytes, regular
 from hopbench.retrieval.types import Passage
@@ -31,7 +32,7 @@ class DocumentCorpus:
 
     `kinds` counts the documents by reader; `left_out` names each file, or part of one, that could not be read, with the
     reason and the remedy; `remarks` name files that were not UTF-8; `other` counts files with endings that no reader
-    takes.
+    takes; `omissions` say what is left out of each file on purpose.
     """
 
     passages: tuple[Passage, ...]
@@ -39,6 +40,7 @@ class DocumentCorpus:
     left_out: tuple[str, ...]
     remarks: tuple[str, ...]
     other: Mapping[str, int]
+    omissions: tuple[Omission, ...]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -61,6 +63,7 @@ def read_documents(folder: Path) -> DocumentCorpus:
     found = find_documents(folder)
     left_out, kinds = list(found.left_out), Counter[str]()
     remarks: list[str] = []
+    omissions: list[Omission] = []
     passages: list[Passage] = []
     for name, path in found.documents.items():
         kind = ENDINGS[path.suffix.lower()]
@@ -69,11 +72,14 @@ def read_documents(folder: Path) -> DocumentCorpus:
         except UnreadableError as error:
             left_out.append(f"{name} {error}")
             continue
+        omissions += [replace(one, document=name) for one in document.omissions]
         made = list(passages_of(document, name))
         if not made and name == "README.md" and has_card(folder):
             continue  # a card alone, which `hopbench check-data --set-role` wrote
         if not made:
-            left_out.append(f"{name} is empty: write something into it, or move it out of the folder")
+            only = ", ".join(one.kind for one in document.omissions)
+            empty = f"has no text but what is left out ({only})" if only else "is empty"
+            left_out.append(f"{name} {empty}: write something into it, or move it out of the folder")
             continue
         passages += made
         kinds[kind] += 1
@@ -83,7 +89,7 @@ def read_documents(folder: Path) -> DocumentCorpus:
     if not passages:
         reasons = "; ".join(left_out[:_REASONS]) or "there are none"
         raise InputError(f"{folder}: no document can be read: {reasons}")
-    return DocumentCorpus(tuple(passages), kinds, tuple(left_out), tuple(remarks), found.other)
+    return DocumentCorpus(tuple(passages), kinds, tuple(left_out), tuple(remarks), found.other, tuple(omissions))
 
 
 def _read(path: Path, kind: str) -> tuple[Document, str]:

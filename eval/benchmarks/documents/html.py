@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
-from typing import NamedTuple
+from itertools import compress
 
+from hopbench.eval.benchmarks.documents.blocks import Block, Page
 from hopbench.eval.benchmarks.documents.decode import decode
-from hopbench.eval.benchmarks.documents.document import Document, Outline, UnreadableError
+from hopbench.eval.benchmarks.documents.document import Document, Outline, Section, UnreadableError
+from hopbench.eval.benchmarks.documents.elements import Event
 
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    """address article aside blockquote body br caption dd details div dl dt fieldset figcaption figure footer form
-    head header hr html legend li main nav ol p pre section summary table tbody tfoot thead title tr ul""".split()
-)
-_SKIPPED = frozenset("script style template noscript svg nav iframe object select button".split())
-_CONTENT = frozenset("body main article".split())
+_NONE: Mapping[str, str] = {}
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def decode_html(content: bytes) -> tuple[str, str]:
@@ -29,90 +25,89 @@ def decode_html(content: bytes) -> tuple[str, str]:
 def read_html(text: str) -> Document:
     """The sections of `<main>`, else of the only `<article>`, else of the whole page, by heading.
 
-    Navigation, scripts and styles are left out. The title is the first heading of level 1, else `<title>`, else the
-    first heading.
+    The title is the first heading of level 1, else `<title>`, else the first heading.
     """
-    page = _parsed(text)
-    blocks = page.blocks
-    main = [block for block in blocks if block.in_main]
-    if not main and len({block.article for block in blocks if block.article}) == 1:
-        main = [block for block in blocks if block.article]
-    outline = Outline()
-    headings = []
-    for block in main or blocks:
-        if block.level:
-            outline.heading(block.level, block.text)
-            headings.append(block)
-        else:
-            outline.paragraph(block.text)
+    page = Page(html_events(text))
+    content, beside = _content(page.blocks)
+    for block in beside:
+        page.leave_out("text outside the main content", block.text)
+    headings = [block for block in content if block.level]
     top = next((block.text for block in headings if block.level == 1), "")
-    return Document(top or page.title or (headings[0].text if headings else ""), outline.sections())
+    if top and page.title not in ("", top):
+        page.leave_out("page titles other than the heading", page.title)
+    title = top or page.title or (headings[0].text if headings else "")
+    return Document(title, outline(content), omissions=page.omissions)
 
 
-def text_of(markup: str) -> str:
-    """The text of a piece of HTML inside a Markdown file."""
-    return " ".join(block.text for block in _parsed(markup).blocks)
+def _content(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
+    """The blocks of the main content, and the others."""
+    belongs = [block.in_main for block in blocks]
+    if not any(belongs) and len({block.article for block in blocks if block.article}) == 1:
+        belongs = [block.article > 0 for block in blocks]
+    if not any(belongs):
+        return list(blocks), []
+    return list(compress(blocks, belongs)), [block for block, own in zip(blocks, belongs, strict=True) if not own]
 
 
-class _Block(NamedTuple):
-    """Text between two block tags; `level` is 0 for a paragraph, `article` counts from 1, 0 outside of all."""
+def outline(blocks: Sequence[Block]) -> list[Section]:
+    """The sections that blocks make."""
+    made = Outline()
+    for block in blocks:
+        if block.level:
+            made.heading(block.level, block.text, block.anchor, block.links)
+        else:
+            made.paragraph(block.text, block.links)
+    return made.sections()
 
-    text: str
-    level: int
-    in_main: bool
-    article: int
+
+def html_events(markup: str) -> list[Event]:
+    """The tags, texts and comments of a page, or of a piece of HTML inside a Markdown file."""
+    parser = _Parser()
+    try:
+        parser.feed(_closed(markup))
+        parser.close()
+    except AssertionError as error:  # how the parser refuses declarations that no HTML has
+        raise UnreadableError(f"is no HTML ({error}): export it again") from error
+    return parser.events
 
 
-class _Page(HTMLParser):
-    """Collects blocks of text. A tag that is never closed ends with the file, or where content begins."""
+class _Parser(HTMLParser):
+    """Collects events."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.blocks: list[_Block] = []
-        self.title = ""
-        self._words: list[str] = []
-        self._level = self._main = self._skipped = self._articles = self._open_articles = 0
+        self.events: list[Event] = []
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Begin a block, or what is skipped."""
-        if tag in _BLOCKS or tag in _HEADINGS:
-            self.flush()
-        if tag in _CONTENT:
-            self._skipped = 0
-        self._skipped += tag in _SKIPPED
-        self._level = _HEADINGS.get(tag, self._level)
-        self._main += tag == "main"
-        if tag == "article":
-            self._articles += not self._open_articles
-            self._open_articles += 1
-        if tag in ("td", "th") and "".join(self._words).strip():
-            self._words.append(" | ")
+    def updatepos(self, i: int, j: int) -> int:
+        """Count no lines: nobody asks for them."""
+        return j
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a start tag; of attributes given twice the first counts."""
+        self.events.append(
+            Event("start", tag, {name: value or "" for name, value in reversed(attrs)} if attrs else _NONE)
+        )
 
     def handle_endtag(self, tag: str) -> None:
-        """End a block, or what is skipped."""
-        if tag == "title" and not self.title:
-            self.title = self._taken()
-        if tag in _BLOCKS or tag in _HEADINGS:
-            self.flush()
-        self._skipped -= tag in _SKIPPED and self._skipped > 0
-        self._main -= tag == "main" and self._main > 0
-        self._open_articles -= tag == "article" and self._open_articles > 0
+        """Note an end tag."""
+        self.events.append(Event("end", tag))
 
     def handle_data(self, data: str) -> None:
-        """Add text to the block that is open."""
-        if not self._skipped:
-            self._words.append(data)
+        """Note text."""
+        self.events.append(Event("text", data))
 
-    def flush(self) -> None:
-        """End the block that is open."""
-        if text := self._taken():
-            article = self._articles if self._open_articles else 0
-            self.blocks.append(_Block(text, self._level, self._main > 0, article))
-        self._level = 0
+    def handle_comment(self, data: str) -> None:
+        """Note a comment."""
+        self.events.append(Event("comment", data))
 
-    def _taken(self) -> str:
-        words, self._words = "".join(self._words), []
-        return _SURROGATE.sub(" ", " ".join(words.split()))
+    def handle_pi(self, data: str) -> None:
+        """Note a processing instruction, such as PHP, as a comment."""
+        self.events.append(Event("comment", data))
+
+    def unknown_decl(self, data: str) -> None:
+        """Note the text of a CDATA section; other declarations are comments."""
+        text = data.removeprefix("CDATA[")
+        self.events.append(Event("text" if text != data else "comment", text))
 
 
 def _closed(text: str) -> str:
@@ -121,14 +116,3 @@ def _closed(text: str) -> str:
     text = before + end + after.replace("<!--", "")
     before, end, after = text.rpartition(">")
     return before + end + after.replace("<", "&lt;")
-
-
-def _parsed(text: str) -> _Page:
-    page = _Page()
-    try:
-        page.feed(_closed(text))
-        page.close()
-    except AssertionError as error:  # how the parser refuses declarations that no HTML has
-        raise UnreadableError(f"is no HTML ({error}): export it again") from error
-    page.flush()
-    return page

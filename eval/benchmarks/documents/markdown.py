@@ -3,91 +3,164 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.benchmarks.documents.document import Document, Outline, UnreadableError
-from hopbench.eval.benchmarks.documents.html import text_of
-from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
+from hopbench.eval.benchmarks.documents.blocks import Page
+from hopbench.eval.benchmarks.documents.document import Document, UnreadableError
+from hopbench.eval.benchmarks.documents.elements import HEADINGS, Event
+from hopbench.eval.benchmarks.documents.front_matter import split_front_matter
+from hopbench.eval.benchmarks.documents.html import html_events, outline
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 NESTING_LIMIT = 60  # levels; the parser leaves out what is deeper
-PARAGRAPH_LIMIT = 5000  # characters; a longer paragraph keeps its markup
-_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^\1[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+BRACKET_LIMIT = 10_000  # of a block that is parsed: each takes some 0.1 ms, as it may begin a link
+_ATTRIBUTE = r"""(?:[#.][^\s{}]+|[\w:-]+=(?:"[^"{}]*"|'[^'{}]*'|[^\s{}"']+))"""
+_ATTRIBUTES = re.compile(
+    rf"(?<!\\)\{{:?\s*({_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*)\s*\}}\s*\Z"
+)  # of a heading: {{ #id .class }}
+_FOOTNOTE = re.compile(r"\s?\[\^([^\]\s]{1,100})\]")
+_QUOTE_MARKS = re.compile(r"[\s>]*")
+_OWN_TAGS = frozenset({*HEADINGS, "title", "main", "article"})  # of raw HTML: the outline is that of the Markdown
 
 
 def read_markdown(text: str) -> Document:
     """The sections by heading; the title is the front matter's, else the first heading's."""
-    facts, body = split_front_matter(text)
-    outline = Outline()
-    first = _read(_parse(body), outline)
-    title = facts.get("title")
-    return Document(title if isinstance(title, str) and title.strip() else first, outline.sections())
+    front = split_front_matter(text)
+    source = _Source(front.body)
+    page = Page(list(source.events()))
+    if front.fields:
+        page.leave_out("front matter", front.fields)
+    for words in source.unused():
+        page.leave_out("definitions of links that are not used", words)
+    blocks = page.blocks
+    first = next((block.text for block in blocks if block.level), "")
+    remarks = (f"its front matter {front.fault} and is read as text: correct it",) if front.fault else ()
+    return Document(front.title if front.title.strip() else first, outline(blocks), remarks, page.omissions)
 
 
-def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """The fields of YAML (`---`) or TOML (`+++`) front matter, and the rest; what does not parse stays in the text."""
-    found = _FRONT_MATTER.match(text)
-    if not found:
-        return {}, text
-    try:
-        facts = parse_yaml(found[2], "front matter") if found[1] == "---" else tomllib.loads(found[2])
-    except (YamlError, tomllib.TOMLDecodeError, RecursionError):
-        return {}, text
-    return (facts, text[found.end() :]) if isinstance(facts, dict) else ({}, text)
-
-
-def _parse(text: str) -> Sequence[Token]:
-    """The blocks, the text of each parsed where it is not too long: the parser takes quadratic time in its length."""
+def _parser() -> MarkdownIt:
+    """A parser of blocks that leaves targets of links as they are written, and footnotes in the text."""
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock, reference
+
+    def definition(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        begin = state.bMarks[line] + state.tShift[line]
+        return not state.src.startswith("[^", begin) and reference(state, line, end, silent)
 
     parser = MarkdownIt("commonmark", {"maxNesting": NESTING_LIMIT}).enable("table")
     parser.core.ruler.disable("inline")
-    known: dict[str, Any] = {}
-    tokens = parser.parse(text, known)
-    if any(token.level >= NESTING_LIMIT - 1 for token in tokens):
-        raise UnreadableError(f"nests lists or quotes over {NESTING_LIMIT} levels deep: write it flatter")
-    for token in tokens:
-        if token.type == "inline" and len(token.content) <= PARAGRAPH_LIMIT:
-            token.children = []
-            parser.inline.parse(token.content, parser, known, token.children)
-    return tokens
+    parser.block.ruler.at("reference", definition)
+    for name, function in (("normalizeLink", str), ("normalizeLinkText", str), ("validateLink", lambda _: True)):
+        setattr(parser, name, function)
+    return parser
 
 
-def _read(tokens: Sequence[Token], outline: Outline) -> str:
-    """Put the blocks into `outline`; returns the first heading."""
-    first, row = "", list[str]()
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        match token.type:
-            case "inline" if before is not None and before.type == "heading_open":
-                heading = _words(token)
-                first = first or heading
-                outline.heading(int(before.tag[1:]), heading)
-            case "inline" if before is not None and before.type in ("th_open", "td_open"):
-                row.append(_words(token))
-            case "tr_close":
-                outline.paragraph(" | ".join(filter(None, row)))
-                row = []
-            case "inline":
-                outline.paragraph(_words(token))
-            case "fence" | "code_block":
-                outline.paragraph(token.content)
-            case "html_block":
-                outline.paragraph(text_of(token.content))
-    return first
+class _Source:
+    """A Markdown text as events, as if it were the page that it stands for."""
+
+    def __init__(self, text: str) -> None:
+        self._parser, self._known, self._used = _parser(), dict[str, Any](), set[str]()
+        self._tokens = self._parser.parse(text, self._known)
+        self._lines = re.split(r"\r\n?|\n", text)
+        if any(token.level >= NESTING_LIMIT - 1 for token in self._tokens):
+            raise UnreadableError(f"nests lists or quotes over {NESTING_LIMIT} levels deep: write it flatter")
+
+    def events(self) -> Iterator[Event]:
+        """The events in reading order."""
+        cells = 0
+        row: Token | None = None
+        for token, after in zip_longest(self._tokens, self._tokens[1:]):
+            if token.type == "inline":
+                yield from self._inline(token.content)
+            elif token.type in ("fence", "code_block"):
+                yield from (Event("start", "pre"), Event("text", token.content), Event("end", "pre"))
+            elif token.type == "html_block":
+                yield from _raw(token.content)
+            elif token.type == "heading_open" and after is not None:
+                after.content, anchor = _split_attributes(after.content)
+                yield Event("start", token.tag, {"anchor": anchor})
+            elif token.type in ("td_open", "th_open"):
+                cells += 1
+                if after is not None and after.content:
+                    yield Event("start", token.tag)
+            else:
+                if token.type == "tr_open":
+                    row, cells = token, 0
+                elif token.type == "tr_close" and row is not None:
+                    yield from self._excess(row, cells)
+                yield Event("start" if token.nesting >= 0 else "end", token.tag)
+
+    def unused(self) -> list[str]:
+        """The words of the link definitions that no link or image uses."""
+        definitions = self._known.get("references", {}).items()
+        again = [one["title"] for one in self._known.get("duplicate_refs", ())]
+        return [f"{name} {one['title']}" for name, one in definitions if one["href"] not in self._used] + again
+
+    def _excess(self, row: Token, cells: int) -> Iterator[Event]:
+        """The cells of a row beyond the table's columns, which the parser drops."""
+        from markdown_it.rules_block.table import escapedSplit
+
+        line = _QUOTE_MARKS.sub("", self._lines[row.map[0]], count=1).strip() if row.map else ""
+        line = line.removeprefix("|").removesuffix("|")
+        written = escapedSplit(line) if line.count("|") >= cells else []
+        for cell in written[cells:]:
+            if cell.strip():
+                yield Event("start", "td")
+                yield from self._inline(cell.strip())
+                yield Event("end", "td")
+
+    def _inline(self, text: str) -> Iterator[Event]:
+        """A block's text, as it is where it would take too long."""
+        if text.count("[") > BRACKET_LIMIT:
+            yield Event("text", text)
+            return
+        children: list[Token] = []
+        self._parser.inline.parse(text, self._parser, self._known, children)
+        for token in children:
+            match token.type:
+                case "text" | "text_special":
+                    yield Event("text", _FOOTNOTE.sub(r" [\1]", token.content))
+                case "code_inline":
+                    yield Event("text", token.content)
+                case "softbreak" | "hardbreak":
+                    yield Event("text", " ")
+                case "html_inline":
+                    yield from _raw(token.content)
+                case "image":
+                    self._used.add(str(token.attrs["src"]))
+                    yield Event("start", "img", {"alt": _alternative(token.children or ())})
+                case "link_open":
+                    self._used.add(str(token.attrs["href"]))
+                    yield Event("start", "a", {"href": str(token.attrs["href"])})
+                case "link_close":
+                    yield Event("end", "a")
 
 
-def _words(inline: Token) -> str:
-    """An inline token's text without markup; an image counts by its alternative text."""
-    if inline.children is None:
-        return " ".join(inline.content.split())
-    parts = []
-    for token in inline.children:
-        if token.type in ("softbreak", "hardbreak"):
-            parts.append(" ")
-        elif token.type in ("text", "code_inline", "image"):
-            parts.append(token.content)
-    return " ".join("".join(parts).split())
+def _split_attributes(heading: str) -> tuple[str, str]:
+    """A heading without its attributes, and the id among them."""
+    found = _ATTRIBUTES.search(heading)
+    if not found:
+        return heading, ""
+    anchor = next((one[1:] for one in found[1].split() if one.startswith("#")), "")
+    return heading[: found.start()].rstrip(), anchor
+
+
+def _alternative(tokens: Sequence[Token]) -> str:
+    """The words of an image, which are tokens as those of a text are."""
+    return "".join(
+        _alternative(token.children or ()) if token.type == "image" else token.content or " " for token in tokens
+    )
+
+
+def _raw(markup: str) -> Iterator[Event]:
+    """The events of HTML inside Markdown; the outline is that of the Markdown alone, and a line break parts words."""
+    for event in html_events(markup):
+        if event.kind in ("start", "end") and event.value in _OWN_TAGS:
+            yield event._replace(value="div")
+        else:
+            yield Event("text", " ") if event.value == "br" and event.kind == "start" else event

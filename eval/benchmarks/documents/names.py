@@ -35,7 +35,8 @@ class PassageIds:
     """The ids of one document's passages, none twice.
 
     `guide.md` is the text up to the first heading, or under the heading that is the title; `guide.md#install` is a
-    section, named as GitHub names it; `manual.pdf#page=3` a page; `&part=2` the second part of one that is too long.
+    section, named by its own id, else as GitHub names it; `manual.pdf#page=3` a page; `&part=2` the second part of one
+    that is too long.
     """
 
     def __init__(self, document: str) -> None:
@@ -49,7 +50,7 @@ class PassageIds:
         if not section.headings or (section.headings == (title,) and not self._used[""]):
             self._used[""] += 1
             return self._document if self._used[""] == 1 else self._numbered("text")
-        return self._numbered(_slug(section.headings[-1]))
+        return self._numbered(_anchor(section.anchor) or _slug(section.headings[-1]))
 
     def _numbered(self, slug: str) -> str:
         number = self._used[slug]
@@ -64,6 +65,11 @@ class PassageIds:
     def part(first: str, index: int) -> str:
         """The id of a section's part, `index` from 0."""
         return first if not index else f"{first}{'&' if '#' in first else '#'}part={index + 1}"
+
+
+def _anchor(stated: str) -> str:
+    """A heading's own id, without the marks by which pages and parts are named."""
+    return stated[:_SLUG_LIMIT].replace("&", "-").replace("=", "-")
 
 
 def _slug(heading: str) -> str:

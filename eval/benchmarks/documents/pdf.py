@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopbench.eval.benchmarks.documents.document import Document, Section, UnreadableError
+from hopbench.eval.types import Omission
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -83,7 +84,21 @@ def _read(reader: PdfReader) -> Document:
         _left_out([*damaged], damage, AGAIN),
         _left_out(without, "without text", OCR),
     )
-    return Document(_plain(title) if isinstance(title, str) else "", sections, tuple(filter(None, remarks)))
+    named = _plain(title) if isinstance(title, str) else ""
+    return Document(named, sections, tuple(filter(None, remarks)), _annotations(reader))
+
+
+def _annotations(reader: PdfReader) -> tuple[Omission, ...]:
+    """What stands on the pages and is no text of theirs: what forms were filled with, and comments."""
+    fields, _ = _tried(reader.get_form_text_fields)
+    notes, _ = _tried(
+        lambda: [one.get_object().get("/Contents") for page in reader.pages for one in page.annotations or ()]
+    )
+    found = {"values of form fields": list((fields or {}).values()), "comments": notes or []}
+    texts = {
+        kind: [text for text in values if isinstance(text, str) and text.strip()] for kind, values in found.items()
+    }
+    return tuple(Omission(kind, len(own), len(" ".join(own).split())) for kind, own in texts.items() if own)
 
 
 def _tried(read: Callable[[], T]) -> tuple[T | None, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,53 @@ def test_files_left_out_are_warned_of_by_every_command(ferry: Path, hopbench: Ho
     }
     assert any(what.startswith(said) and remedy.startswith("export") for what, remedy in found.items())
     assert any(what.startswith("old.txt is not UTF-8 and was read as") for what in found)
+
+
+@pytest.mark.parametrize("name", ["cell", "heading", "listitem", "p5001", "quote"])
+def test_long_blocks_are_written_whole(name: str, cases_dir: Path, tmp_path: Path, hopbench: Hopbench) -> None:
+    (tmp_path / "docs").mkdir()
+    text = (cases_dir / "markdown" / f"{name}.md").read_text()
+    (tmp_path / "docs" / "a.md").write_text(text)
+
+    assert 0 == hopbench("check-data", tmp_path / "docs", "--out", tmp_path / "out").code
+
+    rows = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
+    expected = [word for word in text.split() if re.search(r"\w", word)]
+    assert Counter(expected) <= Counter(word for row in rows for word in f"{row['title']} {row['text']}".split())
+    assert text.count("Ardmore") == sum(row["text"].count("Ardmore") for row in rows)
+
+
+def test_code_links_and_ids_are_written(cases_dir: Path, tmp_path: Path, hopbench: Hopbench) -> None:
+    assert 0 == hopbench("check-data", cases_dir / "code-and-links", "--out", tmp_path / "out").code
+
+    written = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
+    rows = {row["_id"]: row for row in written}
+    assert {"a.md#loop", "a.md#open-it", "other.md#pool"} == set(rows)
+    code = "def f(x):\n    if x:\n        return 1\n    return 2"
+    assert f"Text.\n{code}\nSee the pool." == rows["a.md#loop"]["text"]
+    assert [{"text": "the pool", "target": "other.md#pool"}] == rows["a.md#loop"]["links"]
+    assert ["Open (T)", "Body."] == [rows["a.md#open-it"][field] for field in ("title", "text")]
+    assert ["a.md#loop"] == [key for key, row in rows.items() if "links" in row]
+
+
+def test_what_is_left_out_on_purpose_is_counted(ferry: Path, hopbench: Hopbench) -> None:
+    (ferry / "more.md").write_text(
+        "---\ntitle: 1984\n---\nText.<!-- a comment --> ![](x.png)\n\n<p hidden>not seen</p>\n"
+    )
+    found = json.loads(hopbench("check-data", "ferry", "--json").out)["findings"]
+    assert {
+        "front matter left out on purpose (5 words)": (2, ["handbook.md", "more.md"]),
+        "comments left out on purpose (2 words)": (1, ["more.md"]),
+        "images without alternative text left out on purpose (0 words)": (1, ["more.md"]),
+        "hidden elements left out on purpose (2 words)": (1, ["more.md"]),
+        "styles left out on purpose (5 words)": (1, ["web/talvik.html"]),
+        "navigation left out on purpose (1 word)": (1, ["web/talvik.html"]),
+        "scripts left out on purpose (1 word)": (1, ["web/talvik.html"]),
+        "text outside the main content left out on purpose (1 word)": (1, ["web/talvik.html"]),
+        "page titles other than the heading left out on purpose (4 words)": (1, ["web/talvik.html"]),
+    } == {one["what"]: (one["count"], one["examples"]) for one in found if "on purpose" in one["what"]}
+    assert "1984" in {passage.title for passage in load_benchmark("ferry").passages}
+    assert "comments left out on purpose (2 words)" in " ".join(hopbench("check-data", "ferry").out.split())
 
 
 def test_the_json_has_every_metric_and_command(bench: Path, hopbench: Hopbench) -> None:
