@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
-from hopbench.retrieval.graph.schema import CHUNK, GraphTables, Tables
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_COLUMNS, RELATED_TO, GraphTables, Tables
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.mapped.joined import Joined, joined_edges, joined_lists, joined_statements
 from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.notice import notice
+
+_EXPORTS = {cypher.export_edges(kind): kind for kind in EDGE_COLUMNS}
+_LISTS = cypher.ADJACENCY, cypher.NAMES, cypher.DESCRIPTIONS
 
 
 class MappedStore:
@@ -29,18 +35,36 @@ class MappedStore:
         self.namespace = mapping.namespace
         self._inner = Neo4jStore(connection, mapping.namespace)
         self._mapping, self._chunks, self._build_key = mapping, chunks, build_key
+        self._left_out: dict[str, Sequence[int]] = {}  # merged and loops by edge type
 
     def read(self, query: str, **parameters: object) -> list[Record]:
-        """See `GraphStore.read`."""
-        return self._inner.read(self.rewrite(query), **parameters)
+        """See `GraphStore.read`; a pair of nodes has one edge, and no node one to itself, whatever the graph has."""
+        if query in _EXPORTS:
+            edges, *self._left_out[_EXPORTS[query]] = self._edges(_EXPORTS[query])
+            return edges
+        if query == cypher.RELATIONS:
+            return [self._relations(**parameters)]
+        records = self._inner.read(self.rewrite(query), **parameters)
+        if query == cypher.STRONGEST_RELATIONS:
+            return list(map(joined_statements, records))
+        return list(map(joined_lists, records)) if query in _LISTS else records
 
     def read_parts(self, query: str) -> Iterator[list[Record]]:
-        """See `GraphStore.read_parts`."""
-        return self._inner.read_parts(self.rewrite(query))
+        """See `GraphStore.read_parts`: in one, since relationships from a to b and from b to a are joined."""
+        yield self.read(query)
 
     def rewrite(self, query: str) -> str:
         """A text of `cypher` as this graph's server gets it."""
-        return self._mapping.rewrite(query)
+        return self._mapping.rewrite(query if query in cypher.PARTS else cypher.one_each(query))
+
+    def _edges(self, kind: str) -> Joined:
+        return joined_edges(kind, self._inner.read(self.rewrite(cypher.export_edges(kind))))
+
+    def _relations(self, usual: Collection[str]) -> Record:
+        """`cypher.RELATIONS` of the edges as they are joined, whose strength may be that of a usual relation."""
+        edges = [edge for edge in self._edges(RELATED_TO).edges if not set(edge["types"]) <= set(usual)]
+        columns = {"source": "source", "target": "target", "types": "types", "weight": "strength"}
+        return {"kind": RELATED_TO, **{name: [edge[column] for edge in edges] for name, column in columns.items()}}
 
     def reference(self) -> None:
         """See `Neo4jStore.reference`."""
@@ -54,6 +78,7 @@ class MappedStore:
     def _record(self) -> Mapping[str, Any]:
         tables = export(self)
         self._check(tables)
+        self._report()
         nodes, edges = tables.counts()
         made = {"settings": {}, "embedder": "", "build_seconds": 0.0}
         return {
@@ -63,6 +88,12 @@ class MappedStore:
             "edges": edges,
             **made,
         }
+
+    def _report(self) -> None:
+        if loops := sum(loops for _, loops in self._left_out.values()):
+            notice(f"--mapping: {loops:,} relationships of a node to itself are left out")
+        if more := ", ".join(f"{merged:,} {kind}" for kind, (merged, _) in self._left_out.items() if merged):
+            notice(f"--mapping: beyond the first of a pair of nodes there are {more} relationships: a pair counts once")
 
     def _check(self, tables: GraphTables) -> None:
         ids = tables.nodes[CHUNK]["id"].tolist()
