@@ -72,7 +72,7 @@ def _joined(same: Sequence[Record]) -> Record:
     ways = {(edge["source"], edge["target"]) for edge in same}
     row["source"], row["target"] = ways.pop() if len(ways) == 1 else sorted((same[0]["source"], same[0]["target"]))
     if "statements" in row:
-        alike = len({_said(edge) for edge in same}) == 1
+        alike = len({_said(edge) for edge in same}) == 1  # as in a graph that was loaded twice
         row["statements"] = same[0]["statements"] if alike else _statements(same)
     return row
 
@@ -90,9 +90,9 @@ def _value(name: str, values: list[Any]) -> Any:
 
 
 def _statements(same: Sequence[Record]) -> list[str]:
-    """What is stated in a direction, each statement with its highest weight."""
+    """What is stated in a direction, each statement with its highest weight; nothing of those without any wording."""
     found: dict[object, Statement] = {}
-    for edge in same:
+    for edge in (edge for edge in same if any(edge[name] for name in WORDING)):
         ends = edge["source"], edge["target"], edge["strength"]
         for statement in statements_of(*ends, edge["types"], edge["description"], edge["statements"]):
             known = found.get(statement.key)
