@@ -15,7 +15,6 @@ from hopbench.retrieval.graph.schema import DOCUMENT, EDGE_ENDS, LIST_COLUMNS
 from hopbench.retrieval.graph.statements import Statement, encoded, statements_of
 from hopbench.retrieval.graph.stores.base import Record
 
-
 WORDING = ("types", "description", "statements")
 
 

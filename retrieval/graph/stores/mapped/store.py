@@ -37,7 +37,7 @@ class MappedStore:
         self._mapping, self._chunks, self._build_key = mapping, chunks, build_key
         self._left_out: dict[str, Sequence[int]] = {}  # merged and loops by edge type
 
-    def read(self, query: str, **parameters: object) -> list[Record]:
+    def read(self, query: str, **parameters: Any) -> list[Record]:
         """See `GraphStore.read`; a pair of nodes has one edge, and no node one to itself, whatever the graph has."""
         if query in _EXPORTS:
             edges, *self._left_out[_EXPORTS[query]] = self._edges(_EXPORTS[query])
