@@ -73,8 +73,8 @@ class Space:
     def short_ranges(self) -> list[str]:
         """Ranges that end below their `high`, since the step does not divide them."""
         return [
-            f"{self.entry.strategy}: space.{name}: steps of {span.step} do not reach {span.high}: values from {span.low} "
-            f"to {end} are tried"
+            f"{self.entry.strategy}: space.{name}: steps of {span.step} do not reach {span.high}: "
+            f"values from {span.low} to {end} are tried"
             for name, span in self.entry.space.items()
             if abs(span.high - (end := span.ends()[1])) > 1e-9 * max(1.0, abs(span.high))
         ]

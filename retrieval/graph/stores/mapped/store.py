@@ -15,7 +15,6 @@ from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.notice import notice
 
 _EXPORTS = {cypher.export_edges(kind): kind for kind in EDGE_COLUMNS}
 _LISTS = cypher.ADJACENCY, cypher.NAMES, cypher.DESCRIPTIONS
@@ -78,9 +77,8 @@ class MappedStore:
     def _record(self) -> Mapping[str, Any]:
         tables = export(self)
         self._check(tables)
-        self._report()
         nodes, edges = tables.counts()
-        made = {"settings": {}, "embedder": "", "build_seconds": 0.0}
+        made = {"settings": {}, "embedder": "", "build_seconds": 0.0, "joined": self._joined()}
         return {
             "build_key": self._build_key,
             "fingerprint": fingerprint(tables),
@@ -89,11 +87,14 @@ class MappedStore:
             **made,
         }
 
-    def _report(self) -> None:
-        if loops := sum(loops for _, loops in self._left_out.values()):
-            notice(f"--mapping: {loops:,} relationships of a node to itself are left out")
+    def _joined(self) -> list[str]:
+        """What of the edges that were read is joined, and left out."""
+        found = []
         if more := ", ".join(f"{merged:,} {kind}" for kind, (merged, _) in self._left_out.items() if merged):
-            notice(f"--mapping: beyond the first of a pair of nodes there are {more} relationships: a pair counts once")
+            found.append(f"{more} relationships more than pairs of nodes: those of a pair count as one")
+        if loops := ", ".join(f"{loops:,} {kind}" for kind, (_, loops) in self._left_out.items() if loops):
+            found.append(f"{loops} relationships of a node to itself: they are left out")
+        return [f"--mapping: the graph has {line}" for line in found]
 
     def _check(self, tables: GraphTables) -> None:
         ids = tables.nodes[CHUNK]["id"].tolist()
