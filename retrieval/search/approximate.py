@@ -33,6 +33,7 @@ LINKS, BREADTH_BUILT = 32, 100  # of each row; rows looked at for them
 BREADTHS = (64, 96, 128, 192, 256, 384, 512, 768, 1024)  # rows looked at by a search
 DEPTHS = (3, 10, 100)  # results for which a breadth is chosen; more results take that of the last
 RECALL = 0.98  # share of a sample's true nearest rows that must be found
+LOW_RECALL = 0.95  # below this, a user is told of the cause and the remedy
 INSERTED = 65_536  # rows at a time
 GRAPH, ABOUT = "hnsw.faiss", "about.json"
 ROWS, STARTS = "rows.npy", "starts.npy"
@@ -44,8 +45,8 @@ Floats = NDArray[np.float32]
 class ApproximateSearch:
     """The graph of the distinct vectors of n rows, and by number of results how broadly it is searched.
 
-    `rows` are those of each vector, ascending. `breadths` and `recalls` are by `DEPTHS`; recall is the share found for a
-    second sample of the vectors themselves as questions.
+    `rows` are those of each vector, ascending. `breadths` and `recalls` are by `DEPTHS`; recall is the share of the
+    nearest that a second sample of the vectors, as questions, finds.
     """
 
     graph: Any
@@ -73,7 +74,10 @@ class ApproximateSearch:
 
     def __str__(self) -> str:
         shares = ", ".join(f"{recall:.3f} of the {depth} nearest" for depth, recall in self.recalls.items())
-        return f"dense search is approximate (HNSW): recall {shares}, on a sample of chunks"
+        found = f"dense search is approximate (HNSW): recall {shares}, on a sample of chunks"
+        if min(self.recalls.values()) >= LOW_RECALL:
+            return found
+        return f"{found}: low, as where hundreds of chunks are nearly alike; --dense exact finds all"
 
     def save(self, folder: Path) -> None:
         """Write the graph into an empty folder."""
