@@ -117,7 +117,8 @@ def stated(index: Index, pairs: Iterable[Pair], name: Callable[[str], str]) -> M
             if statement.directed:
                 ends = name(statement.subject), name(statement.object)
                 relation = Relationship(*ends, statement.type, statement.description, round(statement.weight, 1))
-                relations.setdefault(pair, {}).setdefault(statement.key, relation)
+                known = relations.setdefault(pair, {}).get(statement.key, relation)
+                relations[pair][statement.key] = max(known, relation, key=lambda stated: stated.weight)
     return {pair: list(map(relation_words, _strongest(by_key.values()))) for pair, by_key in relations.items()}
 
 

@@ -27,7 +27,7 @@ class Dimension:
 
     def ends(self) -> Sequence[Scalar]:
         """The values by which the bounds of the whole dimension can be checked."""
-        return [self.values.low, self.values.high] if isinstance(self.values, Range) else self.values
+        return self.values.ends() if isinstance(self.values, Range) else self.values
 
     def active(self, chosen: Mapping[str, Scalar]) -> bool:
         """Whether it varies beside these values."""

@@ -119,11 +119,14 @@ class BayesianSearch:
 
         TPE looks for the highest value: of a metric of which less is better, for that of its negative.
         """
+        from optuna.trial import TrialState
+
         content = self._plan.content
         for trial, result in zip(self._asked, results, strict=True):
             metric = content.objective.metric
             value = sign_of(metric) * result.mean(metric) - len(result.violated(content.constraints))
-            self._study.tell(trial, value)
+            unknown = math.isnan(value)  # Optuna would warn of it, and learn nothing
+            self._study.tell(trial, None if unknown else value, TrialState.FAIL if unknown else None)
 
     def _candidate(self, trial: optuna.trial.Trial) -> Candidate:
         spaces = self._plan.spaces
@@ -137,10 +140,10 @@ def _suggested(trial: optuna.trial.Trial, name: str, dimension: Dimension) -> Sc
     span = dimension.values
     if not isinstance(span, Range):
         value: Any = trial.suggest_categorical(name, list(span))
+    elif span.step is not None:  # their numbers: Optuna shortens a range that its step does not divide, with a warning
+        value = span.values()[trial.suggest_int(name, 0, len(span.values()) - 1)]
     elif span.whole:
-        value = trial.suggest_int(name, int(span.low), int(span.high), step=int(span.step or 1), log=span.log)
-    elif span.step is not None:
-        value = round(trial.suggest_float(name, span.low, span.high, step=span.step), 9)
+        value = trial.suggest_int(name, int(span.low), int(span.high), log=span.log)
     else:
         value = float(f"{trial.suggest_float(name, span.low, span.high, log=span.log):.4g}")
     chosen: Scalar = value

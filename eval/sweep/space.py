@@ -70,6 +70,15 @@ class Space:
             for value in dimension.ends():
                 self.candidate(_picker({**self._needed(dimension), dimension.name: value}))
 
+    def short_ranges(self) -> list[str]:
+        """Ranges that end below their `high`, since the step does not divide them."""
+        return [
+            f"{self.entry.strategy}: space.{name}: steps of {span.step} do not reach {span.high}: "
+            f"values from {span.low} to {end} are tried"
+            for name, span in self.entry.space.items()
+            if abs(span.high - (end := span.ends()[1])) > 1e-9 * max(1.0, abs(span.high))
+        ]
+
     def _needed(self, dimension: Dimension) -> dict[str, Scalar]:
         """The values that the others must have for it to vary, conditions of conditions included."""
         needed: dict[str, Scalar] = {}

@@ -35,6 +35,8 @@ class Range(Section):
             raise ValueError(f"low {self.low} is not below high {self.high}")
         if self.log and (self.low <= 0 or self.step is not None):
             raise ValueError("log: needs a low above 0, and no step")
+        if self.step is not None and self.step > self.high - self.low:
+            raise ValueError(f"step {self.step} is above high - low ({self.high} - {self.low}): choose a smaller one")
         if self.step is not None and (self.high - self.low) / self.step > MOST_VALUES:
             raise ValueError(f"step {self.step} makes over {MOST_VALUES:,} values: choose a larger one, or none")
         return self
@@ -52,10 +54,14 @@ class Range(Section):
             else self.model_copy(update={"low": float(self.low), "high": float(self.high)})
         )
 
-    def values(self) -> list[Scalar]:
+    def values(self) -> list[int | float]:
         """Every `step`-th value; none without a step."""
         if self.step is None:
             return []
         count = int((self.high - self.low) / self.step + 1e-9) + 1
         steps = [self.low + place * self.step for place in range(count)]
         return [value if self.whole else round(float(value), 9) for value in steps]
+
+    def ends(self) -> tuple[int | float, int | float]:
+        """The least and the greatest value: `low`, and `high` where the steps reach it."""
+        return (self.low, self.values()[-1]) if self.step is not None else (self.low, self.high)

@@ -84,6 +84,7 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
     warnings = [f"the graph lacks {what}: {reason}" for what, reason in record.get("gaps", {}).items()]
     if warnings:
         warnings.append("what the model could not read is asked again with: hopbench graph build --force")
+    warnings += record.get("joined", ())
     if held["fingerprint"] == record["fingerprint"]:
         return record, warnings
     warning = (

@@ -107,6 +107,7 @@ def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> li
     lines += _shared_questions(plan, benchmarks)
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
         lines.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
+    lines += [line for space in plan.spaces for line in space.short_ranges()]
     most = max(len(benchmarks[name].questions) for name in plan.datasets)
     if content.halving is not None and (asked := content.halving.questions) >= most:
         lines.append(f"halving.questions: {asked} are all there are ({most}): nothing will be dropped")

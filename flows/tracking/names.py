@@ -77,6 +77,7 @@ class Tag(StrEnum):
     NIGHTLY = "nightly"
     REGRESSION = "hopbench.regression"
     MISSING = "hopbench.missing"
+    NO_VALUE = "hopbench.no_value"  # metrics that are no finite number, and so not logged
     GRAPH_FINGERPRINT = "graph_fingerprint"
     BUILD_KEY = "build_key"
     CODE_VERSION = "code_version"

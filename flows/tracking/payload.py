@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from hopbench.flows.tracking.names import Tag
 from hopbench.retrieval.support.errors import InputError
 
 Scalar = str | int | float | bool | None
@@ -101,18 +103,25 @@ def redact(text: str, hidden: tuple[str, ...]) -> str:
 
 
 def to_message(run: RunPayload) -> dict[str, Any]:
-    """`run` as JSON-able values that MLflow accepts. Raises InputError where two names become one."""
+    """`run` as JSON-able values that MLflow accepts. Raises InputError where two names become one.
+
+    A metric that is no finite number is not logged (MLflow 3.17.2 keeps NaN as 0), but named in the tag `NO_VALUE`.
+    """
     if "'" in run.key:
         raise InputError(f"tracking key {run.key!r} contains a single quote, which MLflow's search cannot express")
     hidden = secrets()
+    metrics = {name: float(value) for name, value in _renamed("metric", run.metrics).items()}
+    finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+    without = ", ".join(sorted(metrics.keys() - finite))
+    tags = {**run.tags, Tag.NO_VALUE: without} if without else run.tags
     return {
         "op": "run",
         "key": run.key,
         "name": redact(run.name, hidden),
         "parent_key": run.parent_key,
         "params": _texts("parameter", run.params, MAX_PARAM, hidden),
-        "metrics": {name: float(value) for name, value in _renamed("metric", run.metrics).items()},
-        "tags": _texts("tag", run.tags, MAX_TAG, hidden),
+        "metrics": finite,
+        "tags": _texts("tag", tags, MAX_TAG, hidden),
         "dataset": None if run.dataset is None else _dataset(run.dataset),
         "artifacts": [[str(artifact.path.absolute()), artifact.folder] for artifact in run.artifacts],
         "status": run.status,

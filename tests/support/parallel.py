@@ -32,7 +32,7 @@ TOGETHER = {
     "tests/retrieval/graph/stores/test_stores.py": "Neo4j",
     **{
         f"tests/retrieval/graph/stores/test_neo4j_{name}.py": "Neo4j"
-        for name in ("mapping", "plans", "rankings", "store")
+        for name in ("mapping", "pairs", "plans", "rankings", "store")
     },
 }
 # Begun first, longest first, so that no worker is left with a long file at the end. A new file need not stand here.

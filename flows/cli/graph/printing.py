@@ -26,6 +26,8 @@ def print_info(info: GraphInfo) -> None:
         console.print("warning: this is not the fingerprint that was written; the graph was changed", style="yellow")
     if info.record.get("similar") is not None:
         console.print(f"SIMILAR_TO  {similar_line(info.record)}", markup=False)
+    for line in info.record.get("joined", ()):
+        console.print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
     console.print(_counts("nodes", info.nodes), _counts("edges", info.edges))
     console.print(_quantile_table("degree", info.degrees), _quantile_table("weight", info.weights))
     kept = Table("SIMILAR_TO ≥", "chunks that keep a neighbour", box=None, pad_edge=False)

@@ -45,7 +45,7 @@ class BuildRecord(TypedDict):
 
     `settings` are those of `BuildSettings`; `similar` says how the nearest chunks were found, and the share of a
     sample's true ones that were (`similarity.Nearest`; absent from graphs of earlier versions); `gaps` is what a model
-    could not read or decide, with the reason.
+    could not read or decide, with the reason; `joined` says which edges of a graph from elsewhere count as one or none.
     """
 
     build_key: str
@@ -59,6 +59,7 @@ class BuildRecord(TypedDict):
     build_seconds: float
     similar: NotRequired[Mapping[str, Any]]
     gaps: NotRequired[Mapping[str, str]]
+    joined: NotRequired[Sequence[str]]
 
 
 class Steps(Protocol):

@@ -24,6 +24,7 @@ from hopbench.retrieval.graph.cypher.hops import (
     STATED,
     STRONGEST_RELATIONS,
 )
+from hopbench.retrieval.graph.cypher.one_each import one_each
 from hopbench.retrieval.graph.cypher.whole_graph import (
     ADJACENCY,
     BUILD_RECORD,
@@ -56,4 +57,5 @@ __all__ = [
     "STRONGEST_RELATIONS",
     "export_edges",
     "export_nodes",
+    "one_each",
 ]

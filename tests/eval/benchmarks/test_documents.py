@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pypdf import PageObject
+from pypdf import PageObject, PdfReader
 from tests.support.documents import QUESTIONS, pdf, write_documents, write_questions
 
 from hopbench.eval.benchmarks import load_benchmark
@@ -390,3 +390,12 @@ def test_a_card_among_documents_gives_the_role(folder: Path) -> None:
     assert "report" == load_benchmark(folder).role
     (folder / "README.md").write_text("---\nhopbench:\n  role: tune\n---\n# About\nText.\n")
     assert "tune" == load_benchmark(folder).role
+
+
+def test_line_breaks_of_a_pdf_are_folded(tmp_path: Path) -> None:
+    """pypdf 7.1.0 may put one between two strings that stand on one line."""
+    (tmp_path / "a.pdf").write_bytes(pdf(["Ada\nLovelace wrote\nnotes."]))
+
+    assert "Ada\nLovelace" in PdfReader(tmp_path / "a.pdf").pages[0].extract_text()
+    (passage,) = read_documents(tmp_path).passages
+    assert "Ada Lovelace wrote notes." == passage.text

@@ -42,6 +42,15 @@ def test_pairs_by_question_both_answered() -> None:
     assert got.incomplete  # 1 of 6 failed
 
 
+@pytest.mark.parametrize("values", [[1.0, 0.0, 1.0], [0.0] * 40, [1.0], [NAN, NAN]])
+def test_equal_labels_have_p_1(values: list[float]) -> None:
+    """statsmodels 0.15.0 gives a corrected McNemar p of 0 for them, and scipy 1.17.1 raises where nothing differs."""
+    (pair,) = compare({"new": rows(values), "base": rows(values)}, "base").pairs
+
+    assert (1.0, 1.0, 0) == (pair.p, pair.p_holm, len(pair.wins) + len(pair.losses))
+    assert pair.verdict == "not distinguishable"
+
+
 def test_pairing_ignores_the_order_of_rows() -> None:
     new, base = rows([1, 0, 1, 1]), rows([0, 0, 1, 0])
     assert compare({"new": new.iloc[::-1], "base": base}, "base") == compare({"new": new, "base": base}, "base")

@@ -138,6 +138,8 @@ def test_errors_name_the_file_the_field_and_the_value(tiny: Path, content: dict[
         ({"constraints": {"latency_ms_p59": 3}}, "unknown cost 'latency_ms_p59'. Did you mean 'latency_ms_p95'"),
         ({"space": {"restart": {"low": 0.3, "high": 0.3}}}, r"space\.restart: low 0\.3 is not below high 0\.3"),
         ({"space": {"steps": {"low": 0, "high": 3, "log": True}}}, "log: needs a low above 0"),
+        ({"space": {"steps": {"low": 1, "high": 3, "log": True, "step": 1}}}, r"space\.steps: log: needs .* no step"),
+        ({"space": {"steps": {"low": 2, "high": 9, "step": 8}}}, r"space\.steps: step 8 is above high - low \(9 - 2\)"),
         ({"space": {"steps": {"low": 1, "high": 3}}}, r"space\.steps: a range without step"),
         ({"space": {"steps": {"low": 1, "high": 900}}}, r"pagerank\.steps = 900 is not allowed"),
         ({"space": {"restart": {"low": 0.1, "high": 0.3, "step": 0.1}}}, "restart stands in grid and in space"),

@@ -345,6 +345,20 @@ def test_dry_run_counts_and_runs_nothing(folder: Path, tmp_path: Path, in_proces
         assert re.match(rf".*sweep\.yaml: .*{message}", str(refused.exception))
 
 
+def test_a_step_that_does_not_divide_its_range_is_one_warning_of_ours(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "tiny")
+    space = {"restart": {"low": 0.1, "high": 0.9, "step": 0.3}, "seed_chunks": {"low": 1, "high": 4, "step": 2}}
+    file = write_sweep(tmp_path, search="bayesian", trials=4, grid={}, space=space)
+    warnings = [
+        "warning: pagerank: space.restart: steps of 0.3 do not reach 0.9: values from 0.1 to 0.7 are tried",
+        "warning: pagerank: space.seed_chunks: steps of 2 do not reach 4: values from 1 to 3 are tried",
+    ]
+    for arguments in (["--dry-run"], ["--out", tmp_path / "out", "--no-prefect"]):
+        done = call("sweep", file, *arguments, home=tmp_path / "home")
+        assert (0, "") == (done.code, done.err)
+        assert warnings == [line for line in done.out.splitlines() if "space." in line]
+
+
 def test_bad_input_is_refused_before_anything_runs(tmp_path: Path, in_process: Run) -> None:
     write_benchmark(tmp_path / "tiny")
     for content, message in (

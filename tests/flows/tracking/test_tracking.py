@@ -154,6 +154,18 @@ def test_the_same_key_updates(home: Home, client: MlflowClient) -> None:
     assert [point.value for point in history] == [0.5, 0.75]
 
 
+def test_a_metric_without_a_value_is_named_and_not_logged(home: Home, client: MlflowClient) -> None:
+    """MLflow 3.17.2 keeps NaN as 0 with a mark that a filter does not see, and infinity as the largest double."""
+    metrics = {"recall@5": 0.5, "answer_f1": float("nan"), "latency": float("inf"), "mrr": -float("inf")}
+    writer = Writer(tracking_uri(home), "none", home.mlartifacts.as_uri(), writers_lock(home), home.mlflow_db)
+    writer.write(to_message(RunPayload("none", "none", metrics=metrics)))
+    (run,) = runs(client, "none")
+
+    assert {"recall_at_5": 0.5} == run.data.metrics
+    assert "answer_f1, latency, mrr" == run.data.tags[Tag.NO_VALUE]
+    assert Tag.NO_VALUE not in to_message(RunPayload("k", "n", metrics={"recall@5": 0.5}))["tags"]
+
+
 def test_what_was_not_written_is_told_and_the_rest_is_written(home: Home, client: MlflowClient, tmp_path: Path) -> None:
     leak = tmp_path / "leak.txt"
     leak.write_text(f"the key is {SECRET}")

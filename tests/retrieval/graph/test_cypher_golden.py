@@ -35,6 +35,12 @@ def queries() -> Mapping[str, str]:
     return texts | {f"export_edges_{kind}": cypher.export_edges(kind) for kind in EDGE_COLUMNS}
 
 
+def mapped_queries() -> Mapping[str, str]:
+    """Those of them that are other texts for a graph where several relationships may join a pair."""
+    joined = {f"one_each_{name}": cypher.one_each(text) for name, text in queries().items()}
+    return {name: text for name, text in joined.items() if text != queries()[name.removeprefix("one_each_")]}
+
+
 def neo4j_statements() -> Mapping[str, str]:
     """What only Neo4j runs: its text constants, its schema, pages, and the writing of each label and type."""
     texts = {f"neo4j_{name}": text for name, text in vars(neo4j).items() if name in NEO4J_CONSTANTS}
@@ -51,7 +57,7 @@ def neo4j_statements() -> Mapping[str, str]:
 
 
 def every_text() -> Mapping[str, str]:
-    return {**queries(), **neo4j_statements()}
+    return {**queries(), **mapped_queries(), **neo4j_statements()}
 
 
 @pytest.mark.parametrize("name", every_text())
@@ -65,6 +71,15 @@ def test_a_query_reads_as_reviewed(name: str) -> None:
         f"hopbench.retrieval.graph.cypher.{name} has no golden text yet: {UPDATE}, and commit {file.name}"
     )
     assert file.read_text(encoding="utf-8") == text, f"{name} is not as reviewed; if that is meant: {UPDATE}"
+
+
+@pytest.mark.parametrize("name", every_text())
+def test_no_query_counts_over_a_chain(name: str) -> None:
+    """kglite 0.21.2 counts 0 for `(a)-[]-()-[]-(b)`, whose rows it returns; each query counts over one hop."""
+    two_hops = re.compile(r"\][->]+\([^)]*\)[<-]+\[")
+
+    assert [] == two_hops.findall(every_text()[name])
+    assert two_hops.findall("MATCH (a)-[r]-(b:B {id: 1})-[s]->(c) RETURN count(*)")
 
 
 def test_no_golden_text_is_left_of_a_query_that_is_gone() -> None:

@@ -14,7 +14,7 @@ from tests.support.graphs import WORLD, built_index, graph_tables, plan_of
 from hopbench.eval.explain import Names, pairs_of, stated
 from hopbench.retrieval.context import context_blocks
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
+from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS, GraphTables
 from hopbench.retrieval.graph.statements import Statement, encoded, statements_of
 from hopbench.retrieval.graph.stores.copy import copy_graph
 from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
@@ -187,6 +187,18 @@ def test_a_foreign_graph_s_relations_have_the_direction_of_its_edges(tmp_path: P
         ("e:auth", "e:oauth"): {"OAuth depends_on Auth", "OAuth owned by Auth"},
         ("e:oauth", "e:user"): {"User OAuth"},
     } == {pair: set(said.split("; ")) for pair, said in worded.relations.items()}
+
+
+def test_a_relation_that_is_stated_twice_is_printed_once_with_its_highest_strength(tmp_path: Path) -> None:
+    index = foreign(tmp_path)
+    asked = {"pairs": [{"id": "e:auth", "other_id": "e:oauth"}], "usual": list(RULE_RELATIONS)}
+    (record,) = (one for one in index.store.read(cypher.STATED, **asked) if one["types"] == ["owned by"])
+    weaker = {**record, "weight": 0.1}
+    for records in ([record, weaker], [weaker, record]):
+        index.store.read = lambda *_, found=records, **__: found  # type: ignore[method-assign]
+        assert {("e:auth", "e:oauth"): ['OAuth -> Auth: "owned by" (strength: 4)']} == stated(
+            index, [("e:auth", "e:oauth")], {"e:auth": "Auth", "e:oauth": "OAuth"}.__getitem__
+        )
 
 
 def test_of_parallel_edges_the_strongest_counts(tmp_path: Path) -> None:

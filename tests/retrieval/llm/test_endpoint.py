@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.places import ROOT
 
 from hopbench.retrieval.llm import CallLedger, Endpoint, Price, price_of
 from hopbench.retrieval.llm.faults import retry_after
@@ -113,3 +114,11 @@ def test_openai_is_not_asked_for_what_it_refuses() -> None:
     openai = {"type": "object", "properties": {"maxLength": {"type": "string"}}, **closed}
     assert openai == wire_schema(schema, "https://api.openai.com/v1")
     assert {**schema, **closed} == wire_schema(schema, "http://localhost/v1")
+
+
+def test_nothing_relies_on_the_likeliest_tokens_of_an_endpoint() -> None:
+    """At temperature 1, xllamacpp 2026.10 leaves the chosen token out of `top_logprobs`, or puts it second."""
+    code = [file for folder in ("retrieval", "eval", "flows") for file in (ROOT / folder).rglob("*.py")]
+
+    assert [] == [file.name for file in code if "logprob" in file.read_text(encoding="utf-8")]
+    assert len(code) > 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,31 @@ def test_few_rows_copies_and_none_at_all() -> None:
     assert same(few.top(QUESTIONS, VECTORS[:4], 10), dense_top(QUESTIONS, VECTORS[:4], 10))
     none = ApproximateSearch.fit(VECTORS[:0])
     assert [top.rows.tolist() for top in none.top(QUESTIONS[:2], VECTORS[:0], 5)] == [[], []]
+
+
+def test_a_thousand_copies_are_found_by_each_of_them_and_change_nothing_for_the_others(tmp_path: Path) -> None:
+    drawn = np.random.default_rng(0).permutation(2000)
+    numbers = np.where(drawn < 1000, drawn, 7)  # 1,001 rows have the vector 7
+    distinct = numbers[np.sort(np.unique(numbers, return_index=True)[1])]
+    vectors, copies = VECTORS[numbers], np.flatnonzero(numbers == 7).tolist()
+    found, alone = ApproximateSearch.fit(vectors), ApproximateSearch.fit(VECTORS[distinct])
+    found.save(tmp_path)
+
+    for search in (found, ApproximateSearch.load(tmp_path)):
+        for row, top in enumerate(search.top(vectors, vectors, 10)):
+            expected = copies[:10] if numbers[row] == 7 else [row]
+            assert expected == top.rows[: len(expected)].tolist(), row
+    assert (alone.breadths, alone.recalls) == (found.breadths, found.recalls)
+    for with_copies, one_each in zip(
+        found.top(QUESTIONS, vectors, 10), alone.top(QUESTIONS, VECTORS[distinct], 10), strict=True
+    ):
+        seen = list(dict.fromkeys(numbers[with_copies.rows].tolist()))
+        assert seen == distinct[one_each.rows].tolist()[: len(seen)]
+
+
+def test_a_low_recall_names_the_cause_and_the_remedy(fitted: ApproximateSearch) -> None:
+    assert "--dense exact" not in str(fitted)
+    assert str(replace(fitted, recalls={3: 0.99, 10: 0.5})).endswith("nearly alike; --dense exact finds all")
 
 
 def test_a_damaged_file_is_made_again(fitted: ApproximateSearch, tmp_path: Path) -> None:

@@ -220,6 +220,33 @@ def test_strategies_rank_alike_on_a_graph_that_others_built_and_only_read_it(
 
 
 @pytest.mark.neo4j
+def test_copies_of_relationships_and_those_of_a_node_to_itself_change_no_ranking(
+    words: str, local: Index, theirs: MappedStore, neo4j_connection: Connection
+) -> None:
+    kinds, key = {"document 3": ("RELATES",), "document 4": ("RELATES_TO", "MENTIONED_IN")}[words], WORDS[words][3]
+    writer = Neo4jStore(neo4j_connection, theirs.namespace)
+    for kind in kinds:
+        writer._run(
+            f"MATCH (a)-[r:{kind}]->(b) WHERE a.{key} = $space "
+            f"CREATE (a)-[s:{kind}]->(b) SET s = r, s.weight = r.weight / 2",
+            space=theirs.namespace,
+        )
+    loops = f"MATCH (n) WHERE n.{key} = $space AND NOT n:chunk CREATE (n)-[:{kinds[0]} {{weight: 10}}]->(n)"
+    writer._run(loops, space=theirs.namespace)
+    writer.close()
+    index = replace(local, store=theirs, reads=ReadCache(), memo=Memo(INDEX_VALUES))
+
+    record = theirs.record()
+    assert fingerprint(export(local.store)) == record["fingerprint"]
+    assert 2 == len(record["joined"])
+    for label, strategy in resolve("all,all:tuned").items():
+        ours, others = (strategy.rank(Batch(each, ASKED), Counters()) for each in (local, index))
+        assert [(one.hits, one.graph_context) for one in ours] == [
+            (other.hits, other.graph_context) for other in others
+        ], label
+
+
+@pytest.mark.neo4j
 @pytest.mark.parametrize("words", ["document 4"], indirect=True)
 def test_it_is_only_read_and_must_be_the_corpus(theirs: MappedStore, neo4j_connection: Connection) -> None:
     with pytest.raises(InputError, match="never written"):

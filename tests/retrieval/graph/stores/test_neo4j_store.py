@@ -120,7 +120,7 @@ def test_the_vector_index_finds_what_exact_search_finds(world: tuple[Index, Inde
     # 12 chunks: an approximate index that visits all of them is exact
     for found, exact in zip(native, dense_top(batch.vectors, index.vectors, 5), strict=True):
         assert found.rows.tolist() == exact.rows.tolist()
-        np.testing.assert_allclose(found.scores, exact.scores, atol=1e-6)
+        assert found.scores.tolist() == exact.scores.tolist()  # Neo4j's own scores of quantised vectors are off by .08
 
 
 def test_the_vector_index_looks_further_where_other_graphs_are_nearer(
