@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.budget import Budget, first_tokens
-from hopbench.retrieval.chunking import chunk_passages, count_tokens
+from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.tokens import count_tokens, first_tokens
 from hopbench.retrieval.types import Chunk, Passage
 
 

@@ -21,8 +21,8 @@ from hopbench.eval.benchmarks.documents.markdown import NESTING_LIMIT, PARAGRAPH
 from hopbench.eval.benchmarks.documents.passages import CHARACTERS, PASSAGE_TOKENS, WORD_LIMIT, passages_of
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
 from hopbench.eval.benchmarks.fields import ID_LIMIT
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.types import Source
 
 
