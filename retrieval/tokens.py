@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import regex
 import toktok
@@ -15,6 +15,7 @@ UNSPACED = r"\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=K
 """The scripts without spaces between words, for a set of characters in a regular expression."""
 
 LONGEST_TOKEN = 128  # bytes, so no more characters
+LONGEST_WORD = 100  # characters; longer runs without spaces are addresses and data, which may be cut inside
 LONGEST_CHARACTER = 32  # code points of a letter with its marks, or of an emoji
 
 _BREAK = regex.compile(rf"(?r)[\s{UNSPACED}]")
@@ -27,30 +28,33 @@ def count_tokens(text: str) -> int:
 
 
 def first_tokens(text: str, limit: int) -> str:
-    """Cut a text where it would exceed `limit` tokens: between words, in scripts without spaces between characters.
+    """Cut a text where it would exceed `limit` tokens, before a word; in scripts without spaces before a character.
 
-    A first word over the limit is cut inside. Blanks before the cut are left out.
+    Blanks before the cut are left out. The result is empty where the first word does not fit.
     """
-    window = text[: limit * LONGEST_TOKEN + 1]
-    start, tokens = _truncated(window, limit)
+    return _cut(text, limit, _word_start)
+
+
+def pieces(text: str, limit: int) -> Iterator[str]:
+    """Cut a text into pieces of at most `limit` tokens: inside words that have more; only a character may have more."""
+    text = text.strip()
+    while text:
+        piece = first_tokens(text, limit) or _cut(text, limit, _character_start) or text[0]
+        yield piece
+        text = text[len(piece) :].lstrip()
+
+
+def _cut(text: str, limit: int, start_of: Callable[[str, int], int]) -> str:
+    start, tokens = _truncated(text[: limit * LONGEST_TOKEN + 1], limit)
     if tokens <= limit:
         return text[: len(start)]
     end = len(start)
     while end > 0:
-        start = text[: _boundary(text, end)].rstrip()
+        start = text[: start_of(text, end)].rstrip()
         if count_tokens(start) <= limit:
             return start
         end = len(start) - 1
     return ""
-
-
-def pieces(text: str, limit: int) -> Iterator[str]:
-    """Cut a text into pieces of at most `limit` tokens; only a single character may have more."""
-    text = text.strip()
-    while text:
-        piece = first_tokens(text, limit) or text[0]
-        yield piece
-        text = text[len(piece) :].lstrip()
 
 
 def _truncated(text: str, limit: int) -> tuple[str, int]:
@@ -62,9 +66,15 @@ def _truncated(text: str, limit: int) -> tuple[str, int]:
     return found
 
 
-def _boundary(text: str, end: int) -> int:
-    """Where the word or character that holds position `end` begins."""
-    if not _BREAK.match(text[end]) and (last := _BREAK.search(text, 0, end)):
-        end = last.end()
-    begin = max(0, end - LONGEST_CHARACTER)
-    return end + 1 - len(_CHARACTER.findall(text[begin : end + 1])[-1])
+def _word_start(text: str, place: int) -> int:
+    """Where the word that holds a place begins."""
+    if not _BREAK.match(text[place]):
+        last = _BREAK.search(text, max(0, place - LONGEST_WORD), place)
+        place = last.end() if last else 0 if place <= LONGEST_WORD else place
+    return _character_start(text, place)
+
+
+def _character_start(text: str, place: int) -> int:
+    """Where the character that holds a place begins: a letter with its marks is one."""
+    window = text[max(0, place - LONGEST_CHARACTER) : place + 1]
+    return place + 1 - len(_CHARACTER.findall(window)[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ PROMPTS: dict[str, Prompt] = {
     "answer_correctness": prompts.CLAIMS,
     "noise_sensitivity": prompts.NOISE,
 }
+_ARTICLE = re.compile(r"^(a|an|the) (?=\S)", re.IGNORECASE)  # models write "the Lindholm Bridge"
 FACTUALITY = 0.75  # of answer_correctness, RAGAS's default; the rest is similarity
 
 
@@ -85,7 +87,7 @@ def named(entities: Sequence[str], contexts: Sequence[str]) -> float:
 
     RAGAS lets the model list the contexts' entities and compares spellings; here the contexts are searched directly.
     """
-    wanted = {tokens for entity in entities if (tokens := match_tokens(entity)).strip()}
+    wanted = {tokens for entity in entities if (tokens := match_tokens(_ARTICLE.sub("", entity))).strip()}
     if not wanted:
         return float("nan")
     return sum(any(contains_answer(text, [entity]) for text in contexts) for entity in wanted) / len(wanted)
