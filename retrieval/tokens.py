@@ -14,11 +14,12 @@ TOKENIZER = "o200k_base"
 UNSPACED = r"\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}"
 """The scripts without spaces between words, for a set of characters in a regular expression."""
 
-LONGEST_TOKEN = 128  # bytes, so no more characters
+USUAL_TOKEN, LONGEST_TOKEN = 8, 128  # characters
 LONGEST_WORD = 100  # characters; longer runs without spaces are addresses and data, which may be cut inside
 LONGEST_CHARACTER = 32  # code points of a letter with its marks, or of an emoji
 
 _BREAK = regex.compile(rf"(?r)[\s{UNSPACED}]")
+_BLANKS = regex.compile(r"\s*")
 _CHARACTER = regex.compile(r"\X")
 
 
@@ -37,15 +38,19 @@ def first_tokens(text: str, limit: int) -> str:
 
 def pieces(text: str, limit: int) -> Iterator[str]:
     """Cut a text into pieces of at most `limit` tokens: inside words that have more; only a character may have more."""
-    text = text.strip()
-    while text:
-        piece = first_tokens(text, limit) or _cut(text, limit, _character_start) or text[0]
+    begin, end = _BLANKS.match(text).end(), len(text.rstrip())
+    while begin < end:
+        window = text[begin : min(end, begin + limit * LONGEST_TOKEN + 1)]
+        piece = first_tokens(window, limit) or _cut(window, limit, _character_start) or window[0]
         yield piece
-        text = text[len(piece) :].lstrip()
+        begin = _BLANKS.match(text, begin + len(piece)).end()
 
 
 def _cut(text: str, limit: int, start_of: Callable[[str, int], int]) -> str:
-    start, tokens = _truncated(text[: limit * LONGEST_TOKEN + 1], limit)
+    window = text[: limit * USUAL_TOKEN + 1]
+    start, tokens = _truncated(window, limit)
+    if tokens <= limit and len(window) < len(text):
+        start, tokens = _truncated(text[: limit * LONGEST_TOKEN + 1], limit)
     if tokens <= limit:
         return text[: len(start)]
     end = len(start)

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 T = TypeVar("T")
-PROMPT_MARGIN = (
-    2  # other models' vocabularies may need twice as many tokens; a prompt's cost is not to be underestimated
-)
+PROMPT_MARGIN = 2  # other vocabularies may need twice the tokens, and a prompt's cost is not to be underestimated
 DEFAULT_MAX_TOKENS = 4096
 
 
