@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from hopbench.retrieval.chunking import count_tokens
+from hopbench.retrieval.tokens import count_tokens, first_tokens
 from hopbench.retrieval.types import Chunk
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-# Trials on one corpus put the same passages into their contexts again and again.
-counted = lru_cache(maxsize=1 << 15)(count_tokens)
+SEPARATOR, SEPARATOR_TOKENS = "\n\n", 2  # two where what follows begins with a slash or line break, else one or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +25,13 @@ class Budget:
         out is cut, and is the last.
         """
         read, parts = self.parts(ranked, graph_context)
-        return read, "\n\n".join(parts)
+        return read, SEPARATOR.join(parts)
 
     def parts(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], list[str]]:
         """As `fit`, with the context in parts: the graph block, if there is one, then the text of each chunk."""
         block = first_tokens(graph_context, self.tokens)
         parts = [block] if block else []
-        left = self.tokens - counted(block)
+        left = self.tokens - (count_tokens(block) + SEPARATOR_TOKENS if block else 0)
         read = []
         for chunk, text in self._cut(ranked, left):
             read.append(chunk)
@@ -47,15 +43,7 @@ class Budget:
             if left <= 0:
                 return
             text = first_tokens(chunk.content, left)
-            left -= counted(text)
+            if not text:
+                return
+            left -= count_tokens(text) + SEPARATOR_TOKENS
             yield chunk, text
-
-
-def first_tokens(text: str, limit: int) -> str:
-    """A text cut after its first `limit` tokens."""
-    if len(text) <= limit or counted(text) <= limit:  # a token has at least one character
-        return text
-    for number, match in enumerate(_TOKEN.finditer(text)):
-        if number == limit:
-            return text[: match.start()].rstrip()
-    return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import attrgetter
@@ -12,18 +11,15 @@ import numpy as np
 from hopbench.retrieval.corpus import WHOLE, MappedChunks, MappedPassages, chunk_of, part_id
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import sentences
+from hopbench.retrieval.tokens import count_tokens, pieces
 from hopbench.retrieval.types import MAX_TOKENS, Chunk, Passage
-
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-
-
-def count_tokens(text: str) -> int:
-    """The number of words and punctuation marks: within 10% of model tokenizers for English, and computed offline."""
-    return len(_TOKEN.findall(text))
 
 
 def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) -> Sequence[Chunk]:
-    """The chunks of a corpus, sorted by id; a passage over `max_tokens` is split at sentence ends: `ID#0`, `ID#1` …"""
+    """The chunks of a corpus, sorted by id; a passage over `max_tokens` is split at sentence ends: `ID#0`, `ID#1` …
+
+    A sentence over `max_tokens` is cut between words, in scripts without spaces between characters.
+    """
     if isinstance(passages, MappedPassages):
         return _mapped_chunks(passages, max_tokens)
     chunks = sorted((chunk for passage in passages for chunk in _split(passage, max_tokens)), key=attrgetter("id"))
@@ -32,8 +28,8 @@ def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) ->
 
 
 def _split(passage: Passage, max_tokens: int) -> Iterator[Chunk]:
-    # A text of n characters has at most n tokens: most passages need no counting.
-    if len(passage.text) <= max_tokens or count_tokens(passage.text) <= max_tokens:
+    # A text of n bytes has at most n tokens: most passages need no counting.
+    if len(passage.text.encode(errors="replace")) <= max_tokens or count_tokens(passage.text) <= max_tokens:
         yield chunk_of(passage)
         return
     for part, text in enumerate(_parts(passage.text, max_tokens)):
@@ -64,14 +60,25 @@ def _refuse_equal(ids: Sequence[str]) -> None:
 
 
 def _parts(text: str, max_tokens: int) -> Iterator[str]:
-    part: list[str] = []
-    size = 0
-    for sentence in sentences(text):
-        tokens = count_tokens(sentence)
+    return packed(spaced_sentences(text), max_tokens)
+
+
+def packed(texts: Iterable[str], max_tokens: int) -> Iterator[str]:
+    """Join texts as long as they have at most `max_tokens` together; one that has more is cut."""
+    part, size = "", 0
+    for text in texts:
+        tokens = count_tokens(text)
         if part and size + tokens > max_tokens:
-            yield " ".join(part)
-            part, size = [], 0
-        part.append(sentence)
+            yield from pieces(part, max_tokens)
+            part, size = "", 0
+        part += text
         size += tokens
-    if part:
-        yield " ".join(part)
+    yield from pieces(part, max_tokens)
+
+
+def spaced_sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, each with the blanks and line breaks before it."""
+    end = 0
+    for sentence in sentences(text):
+        begin, end = end, text.index(sentence, end) + len(sentence)
+        yield text[begin:end]

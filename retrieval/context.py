@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.statements import DIRECTED, SYMMETRIC, Statement, statements_of
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.recognition import Card
 from hopbench.retrieval.text import shortened
+from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.types import Counters
 
 MAX_TOKENS = 500
@@ -79,24 +79,20 @@ def format_context(
         cards.pop()
     if not cards:
         return ""
-    left = max_tokens - count_tokens(_head(cards))
-    sections, left = _fitting(map(_section, cards), left)
-    title = "### Relevant Relationships"
-    lines, _ = _fitting(map(_line, relationships), left - count_tokens(title))
-    parts = [_head(cards), *sections]
-    return "\n\n".join([*parts, "\n".join([title, *lines])] if lines else parts)
+    block = _grown(_head(cards), "\n\n", map(_section, cards), max_tokens)
+    title = f"{block}\n\n### Relevant Relationships"
+    listed = _grown(title, "\n", map(_line, relationships), max_tokens)
+    return block if listed == title else listed
 
 
-def _fitting(texts: Iterable[str], budget: int) -> tuple[list[str], int]:
-    """The texts before the first that does not fit, and the tokens left over."""
-    taken = []
-    for text in texts:
-        tokens = count_tokens(text)
-        if tokens > budget:
+def _grown(text: str, glue: str, parts: Iterable[str], max_tokens: int) -> str:
+    """The text with the parts before the first that does not fit."""
+    for part in parts:
+        longer = text + glue + part
+        if count_tokens(longer) > max_tokens:
             break
-        taken.append(text)
-        budget -= tokens
-    return taken, budget
+        text = longer
+    return text
 
 
 def _head(cards: Sequence[EntityCard]) -> str:

@@ -7,7 +7,6 @@ answers; a stand-in for the model counts the calls and tokens.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,12 +19,13 @@ from hopbench.eval.answering.judge.standin import CHAT_TOKENS, CountingAsker, On
 from hopbench.eval.answering.reading import applicable
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.chunking import chunk_passages, count_tokens
+from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.extract.model import TOGETHER, opening, parts_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.types import Counters, Question
 
 SAMPLED = 8
@@ -76,9 +76,13 @@ def typical_samples(benchmark: Benchmark, most: int = SAMPLED) -> list[Sample]:
 def answer_line(label: str, samples: Sequence[Sample], questions: int) -> Line:
     """The cost of answering a label's questions."""
     contexts = ["" if label == CLOSED_BOOK else "\n\n".join(sample.contexts) for sample in samples]
-    prompts = [json.dumps(messages(sample.question, text)) for sample, text in zip(samples, contexts, strict=True)]
-    tokens = sum(map(count_tokens, prompts)) / len(prompts) + CHAT_TOKENS
+    prompts = [messages(sample.question, text) for sample, text in zip(samples, contexts, strict=True)]
+    tokens = sum(map(_prompt_tokens, prompts)) / len(prompts) + CHAT_TOKENS
     return Line(label, "answer", "llm", questions, questions * tokens, questions * ANSWER_TOKENS)
+
+
+def _prompt_tokens(prompt: Sequence[Mapping[str, str]]) -> int:
+    return sum(count_tokens(message["content"]) for message in prompt)
 
 
 def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questions: int) -> list[Line]:
@@ -114,9 +118,7 @@ def _count_summaries(counters: Counters, texts: Sequence[str]) -> Sequence[str]:
 def extraction_line(benchmark: Benchmark, gleaning: int) -> Line:
     """The cost of extracting triples from the corpus; each round of gleaning sends the conversation again."""
     chunks = chunk_passages(benchmark.passages)
-    prompts = [
-        sum(count_tokens(message["content"]) for message in opening(part)) for part in parts_of(chunks, TOGETHER)
-    ]
+    prompts = [_prompt_tokens(opening(part)) for part in parts_of(chunks, TOGETHER)]
     calls, triples = len(prompts), len(chunks) * TRIPLES_TOKENS
     read = sum(sum(prompts) + round_ * triples for round_ in range(gleaning + 1))
     return Line("graph", "extract", "llm", calls * (gleaning + 1), read + calls * CHAT_TOKENS, triples * (gleaning + 1))

@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import median
 
 from hopbench.eval.benchmarks import load_triples
-from hopbench.eval.metrics.normalise import scorable_answers
+from hopbench.eval.metrics.containment import scorable_answers
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import STOP_WORDS, folded_words
+from hopbench.retrieval.tokens import count_tokens
 
 TRIPLE_FILES = ("triples.jsonl", "kg/triples.jsonl")
 _SAMPLE = 2000  # passages that tell the language

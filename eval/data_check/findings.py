@@ -10,11 +10,11 @@ from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.benchmarks.beir import find_questions
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.data_check.content import english_share, triples_file
-from hopbench.eval.metrics.normalise import contains_answer, normalise_answer, scorable_answers
+from hopbench.eval.metrics.containment import contains_answer, scorable_answers
 from hopbench.eval.types import Benchmark, Omission, fitted_on
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.types import MAX_TOKENS
 
 ENGLISH = 0.2
@@ -73,7 +73,7 @@ def _texts(benchmark: Benchmark) -> Iterator[Finding]:
     yield from _finding("passages repeat another's title and text", again, "keep one: gold names only one of them")
     empty = [p.id for p in benchmark.passages if not p.text.strip()]
     yield from _finding("passages have a title and no text", empty, "remove them, unless their titles say enough")
-    long = [p.id for p in benchmark.passages if len(p.text) > MAX_TOKENS and count_tokens(p.text) > MAX_TOKENS]
+    long = [p.id for p in benchmark.passages if count_tokens(p.text) > MAX_TOKENS]
     yield from _finding(
         f"passages have over {MAX_TOKENS:,} tokens",
         long,
@@ -125,7 +125,7 @@ def _answers(benchmark: Benchmark) -> Iterator[Finding]:
         answers = scorable_answers(question.answers)
         if answers and question.gold:
             gold = [texts[one] for one in question.gold]
-            if not any(contains_answer(normalise_answer(f"{p.title} {p.text}"), answers) for p in gold):
+            if not any(contains_answer(f"{p.title} {p.text}", answers) for p in gold):
                 lost.append(question.id)
     remedy = "check gold and spelling, or add answer_aliases: has_answer counts words as they are written"
     yield from _finding("answers stand in none of their gold passages", lost, remedy)

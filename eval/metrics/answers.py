@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from hopbench.eval.metrics.base import Batch, FloatArray, Metric
-from hopbench.eval.metrics.normalise import contains_answer, normalise_answer
-from hopbench.retrieval.budget import counted, first_tokens
+from hopbench.eval.metrics.containment import contains_answer
+from hopbench.retrieval.tokens import count_tokens, first_tokens
 
-CITATION = "top-k retrieval accuracy (DPR, Karpukhin et al., EMNLP 2020), normalised as hotpot_evaluate_v1.py does"
+CITATION = "top-k retrieval accuracy (DPR, Karpukhin et al., EMNLP 2020)"
 ANSWER_CUTOFFS = (5, 10)
 TOKEN_CUTOFFS = (300, 700)  # about what five HotpotQA passages take, and the same with a full graph block beside them
 NOT_APPLICABLE = "yes/no questions do not count"
@@ -20,7 +20,7 @@ def _context_contains(batch: Batch) -> FloatArray:
     values = np.full(len(batch.questions), np.nan)
     for i, (answers, ranking) in enumerate(zip(batch.answers, batch.rankings, strict=True)):
         if answers:
-            values[i] = contains_answer(normalise_answer(ranking.context), answers)
+            values[i] = any(contains_answer(part, answers) for part in ranking.context_parts)
     return values
 
 
@@ -39,7 +39,7 @@ def _answer_ranks(batch: Batch) -> FloatArray:
     for i, (answers, ranking) in enumerate(zip(batch.answers, batch.rankings, strict=True)):
         if answers:
             top = enumerate(ranking.ranked_ids[: max(ANSWER_CUTOFFS)], start=1)
-            hits = (rank for rank, p in top if contains_answer(normalise_answer(batch.content(p)), answers))
+            hits = (rank for rank, p in top if contains_answer(batch.content(p), answers))
             ranks[i] = next(hits, np.inf)
     return ranks
 
@@ -61,7 +61,7 @@ def _answer_tokens(batch: Batch, limit: int) -> FloatArray:
     for i, (answers, ranking) in enumerate(zip(batch.answers, batch.rankings, strict=True)):
         if answers:
             parts = (ranking.graph_context, *map(batch.content, ranking.ranked_ids))
-            values[i] = any(contains_answer(normalise_answer(part), answers) for part in _within(parts, limit))
+            values[i] = any(contains_answer(part, answers) for part in _within(parts, limit))
     return values
 
 
@@ -71,7 +71,7 @@ def _within(parts: Iterable[str], left: int) -> Iterator[str]:
         if left <= 0:
             return
         yield first_tokens(part, left)
-        left -= counted(part)
+        left -= count_tokens(part)
 
 
 def has_answer_in(tokens: int) -> Metric:

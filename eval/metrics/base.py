@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from hopbench.eval.metrics.normalise import scorable_answers
+from hopbench.eval.metrics.containment import scorable_answers
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from hopbench.retrieval.support.errors import InputError
 
@@ -137,7 +137,7 @@ class Batch:
 
     @cached_property
     def answers(self) -> Sequence[tuple[str, ...]]:
-        """Each question's normalised answers; empty where text cannot show the answer (yes/no, none given)."""
+        """Match tokens of each question's answers; empty where text cannot show the answer (yes/no, none given)."""
         return [scorable_answers(q.answers) for q in self.questions]
 
     @cached_property

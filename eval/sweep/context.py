@@ -18,10 +18,11 @@ from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.budget import Budget, counted
+from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.tokens import count_tokens
 
 STORED_RANKS = 20
 T = TypeVar("T")
@@ -105,7 +106,7 @@ class TrialContext:
     def _costs(self, strategy: Strategy, outcome: TrialOutcome) -> dict[str, float]:
         spent = outcome.counters
         answered = [ranking for ranking in outcome.rankings.values() if ranking.failure is None]
-        contexts = [sum(map(counted, ranking.context_parts)) for ranking in answered]
+        contexts = [count_tokens(ranking.context) for ranking in answered]
         costs: dict[str, float] = {
             "round_trips": spent.round_trips,
             "edges_touched": spent.edges_touched,

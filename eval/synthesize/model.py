@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hopbench.eval.metrics.normalise import contains_answer, normalise_answer
+from hopbench.eval.metrics.containment import contains_answer, match_tokens
 from hopbench.eval.synthesize.draft import Draft
 from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.generate import Made
@@ -101,11 +101,7 @@ def refused(value: Mapping[str, Any], draft: Draft, evidence: Evidence) -> str |
     names = [name for step in draft.steps for name in evidence.linker.names_of(_entity(step.entity, evidence))]
     if any(_holds(said, name) for name in names):
         return "the model named the bridge"
-    if (
-        draft.answer
-        and draft.type != "comparison"
-        and contains_answer(normalise_answer(value["question"]), [normalise_answer(draft.answer)])
-    ):
+    if draft.answer and draft.type != "comparison" and contains_answer(value["question"], [match_tokens(draft.answer)]):
         return "the model named the answer"
     return None
 
@@ -157,7 +153,7 @@ def _check(question: str, context: str) -> list[dict[str, str]]:
 
 
 def _right(given: str, answer: str) -> bool:
-    return contains_answer(normalise_answer(given), [normalise_answer(answer)])
+    return contains_answer(given, [match_tokens(answer)])
 
 
 def _call(purpose: str, messages: Any, form: Mapping[str, Any], limit: int, sample: str) -> Call:

@@ -12,7 +12,7 @@ import numpy as np
 from hopbench.eval.files import write_table
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.eval.types import PassageRanking
-from hopbench.retrieval.budget import counted
+from hopbench.retrieval.tokens import count_tokens
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +51,9 @@ def trace_row(label: str, ranking: PassageRanking, notes: Mapping[str, object]) 
         "question_id": ranking.question_id,
         "strategy": label,
         "trace": json.dumps(notes, ensure_ascii=False, default=plain),
-        "block_tokens": counted(ranking.graph_context),
+        "block_tokens": count_tokens(ranking.graph_context),
         "context_ids": list(ranking.context_ids),
-        "context_tokens": sum(map(counted, ranking.context_parts)),
+        "context_tokens": count_tokens(ranking.context),
     }
 
 

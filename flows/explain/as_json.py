@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities
 from hopbench.eval.trials.traces import plain
 from hopbench.flows.explain.words import fate_words, rank_words
-from hopbench.retrieval.budget import counted
+from hopbench.retrieval.tokens import count_tokens
 
 if TYPE_CHECKING:
     from hopbench.flows.explain.target import Target
@@ -66,9 +66,9 @@ def _context(examiner: Examiner) -> dict[str, Any]:
     read = examiner.answer.context
     assert read is not None  # there is one wherever there is no failure
     return {
-        "tokens": sum(map(counted, read.context_parts)),
+        "tokens": count_tokens(read.context),
         "graph_context": read.graph_context,
-        "block_tokens": counted(read.graph_context),
+        "block_tokens": count_tokens(read.graph_context),
         "passages": read.context_ids,
         "text": read.context,
     }

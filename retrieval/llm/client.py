@@ -25,13 +25,14 @@ from hopbench.retrieval.llm.patience import Settings
 from hopbench.retrieval.llm.replies import limit_of, read
 from hopbench.retrieval.llm.scope import Scope, current_scope
 from hopbench.retrieval.llm.sending import Sender, openai_client
+from hopbench.retrieval.tokens import count_tokens
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletion
 
 T = TypeVar("T")
-CHARS_PER_TOKEN = 3  # a low guess: what a prompt may cost is not to be underestimated
+PROMPT_MARGIN = 2  # other vocabularies may need twice the tokens, and a prompt's cost is not to be underestimated
 DEFAULT_MAX_TOKENS = 4096
 
 
@@ -184,7 +185,7 @@ class LLM:
 
     async def _sent(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
         """Send the call if the budget allows, and write its outcome into the ledger."""
-        guess = len(str(wire.get("messages"))) // CHARS_PER_TOKEN
+        guess = PROMPT_MARGIN * count_tokens(str(wire.get("messages")))
         limit = limit_of(wire) or DEFAULT_MAX_TOKENS
         async with self.ledger.reserve(self.endpoint.model, guess, limit):
             begun, usage, outcome = time.perf_counter(), CallUsage(), "unfinished"

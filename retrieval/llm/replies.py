@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.llm.faults import LLMError, from_body
 from hopbench.retrieval.llm.json_text import find_value, parsed, problem_of
 from hopbench.retrieval.llm.thinking import split_thinking
+from hopbench.retrieval.tokens import count_tokens
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion

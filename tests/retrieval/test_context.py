@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.context import EntityCard, Related, Relationship, format_context
+from hopbench.retrieval.tokens import count_tokens
 
 EXAMPLE = """\
 ## Knowledge Graph Context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from hopbench.eval.answering.judge import compact_prompts as prompts
 from hopbench.eval.answering.judge.asker import Asker
 from hopbench.eval.answering.judge.compact_prompts import Checked, Prompt
 from hopbench.eval.answering.judge.sample import Sample
-from hopbench.eval.metrics.normalise import contains_answer, normalise_answer
+from hopbench.eval.metrics.containment import RULE, contains_answer, match_tokens
 from hopbench.retrieval.embedding.base import Embedder
 
 PROMPTS: dict[str, Prompt] = {
@@ -24,6 +25,7 @@ PROMPTS: dict[str, Prompt] = {
     "answer_correctness": prompts.CLAIMS,
     "noise_sensitivity": prompts.NOISE,
 }
+_ARTICLE = re.compile(r"^(a|an|the) (?=\S)", re.IGNORECASE)  # models write "the Lindholm Bridge"
 FACTUALITY = 0.75  # of answer_correctness, RAGAS's default; the rest is similarity
 
 
@@ -38,8 +40,9 @@ class CompactJudge:
 
     @staticmethod
     def version(metric: str) -> str:
-        """The version of the metric's prompt and schema."""
-        return PROMPTS[metric].version
+        """The version of the metric's prompt and schema, and of the rule by which names are found."""
+        prompt = PROMPTS[metric].version
+        return f"{prompt} {RULE}" if metric == "context_entity_recall" else prompt
 
     async def score(self, metric: str, sample: Sample) -> float:
         """The score of a sample. Raises what the asker raises."""
@@ -84,11 +87,10 @@ def named(entities: Sequence[str], contexts: Sequence[str]) -> float:
 
     RAGAS lets the model list the contexts' entities and compares spellings; here the contexts are searched directly.
     """
-    wanted = {normalise_answer(entity) for entity in entities} - {""}
+    wanted = {tokens for entity in entities if (tokens := match_tokens(_ARTICLE.sub("", entity))).strip()}
     if not wanted:
         return float("nan")
-    text = normalise_answer("\n".join(contexts))
-    return sum(contains_answer(text, [entity]) for entity in wanted) / len(wanted)
+    return sum(any(contains_answer(text, [entity]) for text in contexts) for entity in wanted) / len(wanted)
 
 
 def claims_f1(given: Sequence[Checked], reference: Sequence[Checked]) -> float:

@@ -14,7 +14,7 @@ from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain.features import feature_table, quoted
 from hopbench.flows.cli.printing.output import add_row, console, table
 from hopbench.flows.explain.words import fate_words, path_words, place_words, rank_words, score_words
-from hopbench.retrieval.budget import counted
+from hopbench.retrieval.tokens import count_tokens
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +109,7 @@ def _print_context(screen: Console, target: Target, examiner: Examiner) -> None:
     read = examiner.answer.context
     if read is None:
         return
-    tokens, block = sum(map(counted, read.context_parts)), counted(read.graph_context)
+    tokens, block = count_tokens(read.context), count_tokens(read.graph_context)
     of = f", {block} of them the graph block" if block else ""
     _line(screen, f"context for the reader: {tokens} tokens{of}", 2)
     for line in read.graph_context.splitlines():

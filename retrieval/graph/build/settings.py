@@ -66,7 +66,9 @@ class BuildSettings:
 
     def identity(self) -> Mapping[str, str | int | float]:
         """What these settings add to a build key; `similar` only where it can change the result."""
-        values = asdict(self)
+        from hopbench.retrieval.tokens import TOKENIZER
+
+        values = asdict(self) | {"tokenizer": TOKENIZER}
         if values.pop("similar") == APPROXIMATE:
             values["similar"] = CELLS_VERSION
         return values

@@ -18,9 +18,9 @@ from hopbench.eval.benchmarks.documents.passages import PASSAGE_TOKENS, passages
 from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.passages import read_links
 from hopbench.eval.benchmarks.write import write_benchmark
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.corpus import MappedPassages
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.types import Link, Passage
 
 PLACE = Place("corpus.jsonl", "line", 3)
@@ -50,11 +50,11 @@ def test_code_keeps_its_lines(made: list[Passage], text: str) -> None:
 
 
 def test_long_code_is_cut_between_its_lines() -> None:
-    lines = [f"    call({number})  # {number}" for number in range(200)]  # 200 lines of 6 tokens
+    lines = [f"    call({number})  # {number}" for number in range(200)]  # 200 lines of 10 tokens, 30 in a passage
     made = markdown("```\n" + "\n".join(lines) + "\n```")
     assert lines == [line for passage in made for line in passage.text.split("\n")]
     assert all(count_tokens(passage.text) <= PASSAGE_TOKENS for passage in made)
-    assert 4 == len(made)
+    assert 7 == len(made)
 
 
 @pytest.mark.parametrize(

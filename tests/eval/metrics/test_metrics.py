@@ -46,7 +46,8 @@ BENCHMARK = Benchmark("small", CORPUS, (TWO, FOUR, FREE))
 def ranking(question_id: str, ids: str, context: str = "") -> PassageRanking:
     ranked = tuple(f"p{i}" for i in ids)
     texts = {p.id: f"{p.title}. {p.text}" for p in CORPUS}
-    return PassageRanking(question_id, ranked, (), ranked[:5], context or " ".join(texts[p] for p in ranked[:5]))
+    parts = (context,) if context else tuple(texts[p] for p in ranked[:5])
+    return PassageRanking(question_id, ranked, (), ranked[:5], "\n\n".join(parts), context_parts=parts)
 
 
 def row(question_id: str, ids: str, context: str = "") -> dict[str, float]:
@@ -124,9 +125,9 @@ def test_has_answer_at_k_reads_passages_whatever_the_budget() -> None:
 
 
 def test_has_answer_at_equal_tokens_reads_the_block_and_then_passages_until_the_tokens_run_out() -> None:
-    # Four passages of 4 + 96 tokens ("t0" "." and 98 words make 100); the answer is the last word of the third.
-    corpus = tuple(Passage(f"d{i}", f"t{i}", " ".join(["x"] * 97 + ["vell" if i == 2 else "x"])) for i in range(9))
-    benchmark = Benchmark("even", corpus, (BenchmarkQuestion("q", "?", answer="vell", gold=("d2",)),))
+    # Passages of 100 tokens ("t", "0", "." and 97 words); the answer is the last word of the third.
+    corpus = tuple(Passage(f"d{i}", f"t{i}", " ".join(["x"] * 96 + ["well" if i == 2 else "x"])) for i in range(9))
+    benchmark = Benchmark("even", corpus, (BenchmarkQuestion("q", "?", answer="well", gold=("d2",)),))
     ranked = tuple(passage.id for passage in corpus)
 
     def found(block: str) -> tuple[float, float]:
@@ -135,8 +136,8 @@ def test_has_answer_at_equal_tokens_reads_the_block_and_then_passages_until_the_
 
     assert (1.0, 1.0) == found("")  # 3 · 100 = 300 tokens end with the answer
     assert (0.0, 1.0) == found("one")  # a token of the block pushes it out
-    assert (1.0, 1.0) == found("vell " + "x " * 299)
-    assert (0.0, 0.0) == found("x " * 699)
+    assert (1.0, 1.0) == found("well" + " x" * 299)
+    assert (0.0, 0.0) == found("x" + " x" * 699)
 
 
 def test_metrics_that_do_not_apply_are_nan() -> None:

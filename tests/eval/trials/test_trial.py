@@ -147,7 +147,8 @@ def test_the_context_is_the_budget_s_chunks_not_passages(split: Index) -> None:
 
 
 def test_a_graph_block_takes_its_part_of_the_budget(split: Index) -> None:
-    found = to(split, ["p#2", "r"], Budget(tokens=5), graph_context="## a")
+    # "##", " a", what joins the parts (2 reserved), "Seven", " eight"
+    found = to(split, ["p#2", "r"], Budget(tokens=6), graph_context="## a")
 
     assert ("## a\n\nSeven eight", ("p",)) == (found.context, found.context_ids)
 

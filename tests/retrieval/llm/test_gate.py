@@ -285,8 +285,18 @@ def test_a_call_that_no_budget_of_this_size_holds_names_the_size(server: Scripte
     with LLM(Endpoint("gpt-4o", server.url), None, ledger) as llm:
         (reply,) = ask(llm, [call("question")])
         ledger.close()
-    assert "$0.0000 spent, the next call may cost $0.0010" in str(reply.failure)
-    assert "the same command goes on with a --budget of over $0.0010" in str(reply.failure)
+    assert "$0.0000 spent, the next call may cost $0.0011" in str(reply.failure)
+    assert "the same command goes on with a --budget of over $0.0011" in str(reply.failure)
+
+
+def test_a_prompt_without_spaces_is_not_underestimated(server: ScriptedServer) -> None:
+    # 18 tokens of o200k_base in 17 characters; 9,000 tokens cost $.0225 of the model that counts by it.
+    ledger = CallLedger(budget=0.02)
+    with LLM(Endpoint("gpt-4o", server.url), None, ledger) as llm:
+        (reply,) = ask(llm, [call("诺港的造船厂共建造了两百多艘渡轮。" * 500)])
+        ledger.close()
+    assert ["budget reached"] == kinds([reply])
+    assert not server.requests
 
 
 def test_instructor_goes_through_the_gate_and_does_not_multiply_retries(server: ScriptedServer, tmp_path: Path) -> None:

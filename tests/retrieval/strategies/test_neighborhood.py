@@ -8,12 +8,12 @@ import pytest
 from tests.support.entity_graphs import index_of, with_counts, with_names
 from tests.support.graphs import graph_tables
 
-from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import Hybrid
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.traversal.surroundings import ShortestPath, graph_score, mention_boost, neighbors
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 

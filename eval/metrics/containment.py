@@ -1,0 +1,84 @@
+r"""Whether a text contains an answer: the rule of every `has_answer` metric (docs/metrics.md states it).
+
+Source: `SimpleTokenizer` and `has_answer` of DPR (https://github.com/facebookresearch/DPR): the uncased tokens
+`[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]` of an answer stand in the text one after the other. Two things are added: marks that
+only differ in typography are one mark, and scripts that join words are compared character by character.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+import regex
+
+from hopbench.eval.metrics.normalise import UNSHOWABLE, normalise_answer
+from hopbench.retrieval.tokens import UNSPACED
+
+RULE = "dpr-1"  # changes with the rule, in what identifies stored results
+
+_JOINED = rf"[[{UNSPACED}\p{{Hangul}}]&&\p{{L}}]"  # Korean writes particles onto its words
+_TOKEN = regex.compile(rf"(?V1){_JOINED}\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--{_JOINED}]+|[^\p{{Z}}\p{{C}}]")
+_ASCII_TOKEN = regex.compile(r"[a-z0-9]+|[!-~]")
+_WORD = regex.compile(r"[\p{L}\p{N}]")
+_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\u0640]")  # soft hyphen, joiners …; Arabic's stretching
+_SPELLED = {
+    **dict.fromkeys("`´‘’‚‛′‹›ʹʻʼ՚׳", "'"),
+    **dict.fromkeys("“”„‟″«»״", '"'),
+    **dict.fromkeys("\u2212\u207b\uff5e", "-"),  # minus signs and the wide tilde; Unicode's dashes are in `_read_as`
+    **dict.fromkeys("•‧・∙⋅", "·"),
+    "%": " percent ",
+    "İ": "i",
+}
+
+
+@lru_cache(maxsize=1 << 15)  # trials on one corpus show the same passages again and again
+def match_tokens(text: str) -> str:
+    """The tokens of a text with a space before and after each: "O’Neill’s 45%" → " o ' neill ' s 45 percent "."""
+    text = unicodedata.normalize("NFKC", text.translate(_MARKS)).casefold()
+    tokens = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    return f" {' '.join(tokens)} ".replace(" per cent ", " percent ")
+
+
+def scorable_answers(answers: Iterable[str]) -> tuple[str, ...]:
+    """Match tokens of the answers that a text can contain; none if the first (the answer itself) is yes or no."""
+    known = list(dict.fromkeys(answers))
+    if known and normalise_answer(known[0]) in UNSHOWABLE:
+        return ()
+    shown = (match_tokens(one) for one in known if _WORD.search(one) and normalise_answer(one) not in UNSHOWABLE)
+    return tuple(dict.fromkeys(shown))
+
+
+def contains_answer(text: str, answers: Iterable[str]) -> bool:
+    """Whether the text holds the match tokens of one of the answers in a row ("10" is not in "1910")."""
+    tokens = match_tokens(text)
+    return any(answer in tokens for answer in answers)
+
+
+class _Marks(dict[int, str]):
+    """What each character is read as, by its code point."""
+
+    def __missing__(self, code: int) -> str:
+        text = self[code] = _read_as(chr(code))
+        return text
+
+
+def _read_as(character: str) -> str:
+    """The character itself, or what stands for a typographic mark."""
+    if known := _SPELLED.get(character):
+        return known
+    if _INVISIBLE.match(character):
+        return ""
+    category = unicodedata.category(character)
+    if category == "Pd":
+        return "-"
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category in ("No", "So") and not unicodedata.decomposition(character).startswith("<sub>"):
+        text = unicodedata.normalize("NFKC", character).replace("⁄", "/")
+        return character if text == character else f" {text} "  # ™ ½ ² ℃ are no letters of the word beside them
+    return character
+
+
+_MARKS = _Marks()
