@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from ipaddress import ip_address
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
@@ -17,6 +16,7 @@ from hopbench.retrieval.foreign.answer import shown
 from hopbench.retrieval.foreign.reply import ReplyError
 from hopbench.retrieval.llm.client import LoopThread
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.loopback import is_loopback
 
 REPLY_LIMIT = 16 * 1024 * 1024  # bytes: 1,000 questions × 100 ids of 160 characters
 ATTEMPTS = 3
@@ -169,12 +169,3 @@ class Connection:
         if self._client is not None:
             client, self._client = self._client, None
             _loop().submit(client.aclose()).result()
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address is of this machine alone."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -8,6 +8,7 @@ a process of its own, which a cancellation from the pages ends.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -17,13 +18,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from hopbench.flows.api.deployable.definition import refuse_others
+from hopbench.flows.orchestration.own_server import STOP_SECONDS, ServerEndedError
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.runner import Runner
 
+CHECK_SECONDS = 1.0  # between two looks at the server
 DEPLOYMENT = "serve"
 FLOWS = ("nightly", "sweep", "evaluate", "build_graph", "train")
 OURS = "hopbench-"
@@ -106,7 +110,23 @@ def serve(
             for deployment in deployments:
                 runner.add_deployment(deployment)
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
-            asyncio.run(runner.start())
+            asyncio.run(_run(runner, runtime))
+
+
+async def _run(runner: Runner, runtime: PrefectRuntime) -> None:
+    """Run what is due until stopped. Raises ServerEndedError where our own server ends first: a supervisor starts anew."""
+    running = asyncio.ensure_future(runner.start())
+    try:
+        while not running.done():
+            await asyncio.wait({running}, timeout=CHECK_SECONDS)
+            runtime.check()
+    except ServerEndedError:
+        logging.disable()  # Prefect's own watchers report that end with a traceback each
+        raise
+    finally:
+        running.cancel()
+        await asyncio.wait({running}, timeout=STOP_SECONDS)
+    await running
 
 
 def _deployment(name: str, night: Mapping[str, Any], schedules: Schedules) -> Any:
