@@ -54,8 +54,8 @@ def _foreign_host(headers: Headers, names: frozenset[str]) -> Refusal | None:
     if len(hosts) == 1 and (hosts[0].lower() in names or is_loopback(f"http://{hosts[0]}")):
         return None
     return 421, (
-        f"Host {', '.join(hosts)!r}: this server answers to localhost and addresses of loopback only; a proxy's name is "
-        f"allowed by {ORIGINS}=https://NAME"
+        f"Host {', '.join(hosts)!r}: this server answers to localhost and addresses of loopback only; a proxy's name "
+        f"is allowed by {ORIGINS}=https://NAME"
     )
 
 
