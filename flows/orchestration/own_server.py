@@ -113,6 +113,7 @@ class OwnServer:
     def stop(self) -> None:
         """End the process, and wait for it."""
         cast("IO[bytes]", self.process.stdin).close()  # it is a pipe, and its end is the server's
+        self.process.terminate()  # a fork of this process may still have that pipe open
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ _EXCERPT_BYTES = 2000
 
 @cache
 def _loop() -> LoopThread:
+    os.register_at_fork(after_in_child=_loop.cache_clear)  # a fork does not have the thread
     return LoopThread("hopbench-endpoints")
 
 
