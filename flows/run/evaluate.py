@@ -18,6 +18,7 @@ from hopbench.flows.run.session import Annotations, RunSession
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
 from hopbench.flows.tracking.names import experiment_of
+from hopbench.retrieval.support.forked import prepare_forks
 
 if TYPE_CHECKING:
     from hopbench.eval.types import Benchmark
@@ -36,6 +37,7 @@ def run(
 
     `annotate` may look at the evaluation before it is written; `force` replaces another benchmark's run in --out.
     """
+    prepare_forks()
     home = Home.resolve()
     home.apply_environment()
     options.models.check()

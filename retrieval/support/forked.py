@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from math import inf
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
@@ -19,6 +21,25 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when the one that started it ends
 MOST = 4  # copies at a time: each needs memory of its own for what it makes
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's: microseconds of processors in each period, or "max"
+
+
+@cache
+def prepare_forks() -> None:
+    """Have forks of this process import what another thread was importing when they were made; once is enough.
+
+    Python keeps a lock for each module under way, and a fork does not have the thread that would release it.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forget_imports_of_other_threads)
+
+
+def _forget_imports_of_other_threads() -> None:
+    locks = getattr(importlib._bootstrap, "_module_locks", {})  # type: ignore[attr-defined]  # no public way is known
+    for name, reference in list(locks.items()):
+        lock = reference()
+        if lock is not None and lock.owner not in (None, threading.get_ident()):
+            locks.pop(name, None)
+            sys.modules.pop(name, None)
 
 
 def usable_processors() -> int:
@@ -41,6 +62,7 @@ def _quota() -> float:
 
 def begun_copy(work: Callable[[], object]) -> ForkProcess:
     """A fork of this process that does some work and ends, at the latest with this process or with `terminate`."""
+    prepare_forks()
     copy = multiprocessing.get_context("fork").Process(target=_done, args=(work, os.getpid()), daemon=True)
     copy.start()
     return copy

@@ -72,3 +72,29 @@ def test_a_container_says_how_many_processors_it_has(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
     assert copies == usable_processors()
+
+
+IMPORTING = """
+import os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from hopbench.retrieval.support.forked import prepare_forks
+prepare_forks()
+threading.Thread(target=__import__, args=("slow_to_import",), daemon=True).start()
+while "slow_to_import" not in sys.modules:
+    time.sleep(0.01)
+fork = os.fork()
+if not fork:
+    os.environ["QUICK"] = "1"
+    import slow_to_import
+    os._exit(slow_to_import.ANSWER)
+print(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_fork_imports_what_another_thread_was_importing(tmp_path: Path) -> None:
+    slow = "import os, time\ntime.sleep(0 if 'QUICK' in os.environ else 60)\nANSWER = 42\n"
+    (tmp_path / "slow_to_import.py").write_text(slow, encoding="utf-8")
+    command = [sys.executable, "-c", IMPORTING, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    assert ("42\n", "") == (done.stdout, done.stderr)
