@@ -6,6 +6,7 @@ import atexit
 import gc
 import re
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Annotated, NoReturn
 
@@ -17,12 +18,12 @@ from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
 from hopbench.flows.cli.explain.command import explain_command
-from hopbench.flows.cli.faults import escape_unprintable, plain, refuse_undecodable_arguments
+from hopbench.flows.cli.faults import flush_output, plain, prepare_output, refuse_undecodable_arguments
 from hopbench.flows.cli.graph.command import app as graph_app
 from hopbench.flows.cli.overview.command import history_command, ls_command, open_command
 from hopbench.flows.cli.sweep.command import sweep_command
 from hopbench.flows.cli.synthesize import synthesize_command
-from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
 from hopbench.retrieval.support.notice import harmless
 
 INTERRUPTED = 130
@@ -78,7 +79,7 @@ def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # collecting a last time takes a night over a second, of memory that goes anyway
-    escape_unprintable()
+    prepare_output()
     try:
         refuse_undecodable_arguments(sys.argv[1:])
         app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
@@ -87,6 +88,7 @@ def main() -> None:
     except SystemExit as end:
         if end.code == INTERRUPTED:
             _fail("interrupted; the same command goes on from what is kept", INTERRUPTED)
+        _flush()
         raise
     except Exception as error:
         known = plain(error)
@@ -95,10 +97,20 @@ def main() -> None:
         _fail(str(known), known.exit_code)
 
 
+def _flush() -> None:
+    """Write what is buffered, while an error of that can still be reported."""
+    try:
+        flush_output()
+    except IncompleteError as error:
+        _fail(str(error), error.exit_code)
+
+
 def _fail(message: str, code: int) -> NoReturn:
     message = LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-50:]}", message)
     # No markup: messages quote what users wrote, brackets and all.
     Console(stderr=True).print(f"hopbench: {harmless(message)}", markup=False, highlight=False, soft_wrap=True)
+    with suppress(SystemExit, IncompleteError):  # this message says more
+        flush_output()
     sys.exit(code)
 
 

@@ -34,7 +34,7 @@ def prepare_forks() -> None:
 
 
 def _forget_imports_of_other_threads() -> None:
-    locks = getattr(importlib._bootstrap, "_module_locks", {})  # type: ignore[attr-defined]  # no public way is known
+    locks = getattr(importlib._bootstrap, "_module_locks", {})  # there is no public way
     for name, reference in list(locks.items()):
         lock = reference()
         if lock is not None and lock.owner not in (None, threading.get_ident()):
