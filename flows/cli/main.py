@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import re
 import sys
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -21,6 +22,7 @@ from hopbench.flows.cli.explain.command import explain_command
 from hopbench.flows.cli.faults import flush_output, plain, prepare_output, refuse_undecodable_arguments
 from hopbench.flows.cli.graph.command import app as graph_app
 from hopbench.flows.cli.overview.command import history_command, ls_command, open_command
+from hopbench.flows.cli.printing.reserved import Reserved
 from hopbench.flows.cli.sweep.command import sweep_command
 from hopbench.flows.cli.synthesize import synthesize_command
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
@@ -80,6 +82,9 @@ def main() -> None:
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # collecting a last time takes a night over a second, of memory that goes anyway
     prepare_output()
+    if sys.stdout is not None:
+        sys.stdout = cast("TextIO", Reserved(sys.stdout))
+    _hide_webhook()
     try:
         refuse_undecodable_arguments(sys.argv[1:])
         app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
@@ -95,6 +100,16 @@ def main() -> None:
         if known is None:
             raise
         _fail(str(known), known.exit_code)
+
+
+def _hide_webhook() -> None:
+    """Begin anew with the webhook's URL in the environment: all users of the machine can read a command line."""
+    words = sys.argv[1:]
+    if words[:1] not in (["nightly"], ["serve"]) or words[-1] == "--webhook" or sys.orig_argv[-len(words) :] != words:
+        return
+    rest = serve.without_webhook(words)
+    if rest != words:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1 : -len(words)], *rest])
 
 
 def _flush() -> None:
