@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from math import inf
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
@@ -25,15 +25,26 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's: microseconds of process
 
 @cache
 def prepare_forks() -> None:
-    """Have forks of this process import what another thread was importing when they were made; once is enough.
+    """Have forks of this process wait for no lock of Python's that another thread held; once is enough.
 
-    Python keeps a lock for each module under way, and a fork does not have the thread that would release it.
+    A fork does not have the threads that would release them.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_imports_of_other_threads)
+        os.register_at_fork(after_in_child=_renew_property_locks)
+
+
+def _renew_property_locks() -> None:
+    """Give our cached properties new locks: Python 3.11 has one for each, which the thread of another object may hold."""
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith("hopbench.")]
+    for kind in (value for module in ours for value in list(vars(module).values()) if isinstance(value, type)):
+        for attribute in vars(kind).values():
+            if isinstance(attribute, cached_property) and hasattr(attribute, "lock"):
+                attribute.lock = threading.RLock()
 
 
 def _forget_imports_of_other_threads() -> None:
+    """Import anew what another thread was importing: Python keeps a lock for each such module."""
     locks = getattr(importlib._bootstrap, "_module_locks", {})  # there is no public way
     for name, reference in list(locks.items()):
         lock = reference()

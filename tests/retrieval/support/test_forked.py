@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.support import forked
 from hopbench.retrieval.support.forked import in_copies, usable_processors
 
@@ -100,3 +103,18 @@ def test_a_fork_imports_what_another_thread_was_importing(tmp_path: Path) -> Non
     command = [sys.executable, "-c", IMPORTING, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     assert ("42\n", "") == (done.stdout, done.stderr)
+
+
+def test_a_fork_computes_what_another_thread_was_computing() -> None:
+    held = Batch.__dict__["vectors"]
+    forked.prepare_forks()
+    with getattr(held, "lock", threading.RLock()):  # as while a thread computes it
+        copy = threading.Thread(target=in_copies, args=([partial(_take, held)], 1))
+        copy.start()
+        copy.join(30)
+        assert not copy.is_alive()
+
+
+def _take(held: Any) -> None:
+    with getattr(held, "lock", threading.RLock()):
+        pass
