@@ -35,7 +35,7 @@ def prepare_forks() -> None:
 
 
 def _renew_property_locks() -> None:
-    """Give our cached properties new locks: Python 3.11 has one for each, which the thread of another object may hold."""
+    """Give our cached properties new locks: Python 3.11 has one for each, which another thread may hold."""
     ours = [module for name, module in list(sys.modules.items()) if name.startswith("hopbench.")]
     for kind in (value for module in ours for value in list(vars(module).values()) if isinstance(value, type)):
         for attribute in vars(kind).values():

@@ -21,7 +21,7 @@ from tests.support import retriever_servers as servers
 from tests.support.places import ROOT
 from tests.support.retriever_servers import serving
 
-import hopbench
+from hopbench.flows.api.functions import load_run
 from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.foreign.function import Function
@@ -257,7 +257,7 @@ def test_an_endpoint_whose_answers_change_within_a_run_is_noticed(command: Any, 
     places = (
         done.out + done.err,
         (out / "report.html").read_text(),
-        str(hopbench.load_run(out).warnings),
+        str(load_run(out).warnings),
     )
     assert 0 == done.code
     assert [changes] * 3 == [words in " ".join(place.split()) for place in places]
