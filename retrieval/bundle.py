@@ -6,11 +6,10 @@ What is opened answers as what was exported: a sample of questions is asked both
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +21,7 @@ from hopbench.retrieval.embedding.stored import RecordingEmbedder, load_vectors,
 from hopbench.retrieval.graph.stores.copy import copy_graph
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.index import Index
+from hopbench.retrieval.manifest import AGAIN, MANIFEST, SCHEMA, Manifest, read_manifest, write_manifest
 from hopbench.retrieval.plugins.code import code_of
 from hopbench.retrieval.plugins.identity import settings_of
 from hopbench.retrieval.retriever import Retriever
@@ -31,18 +31,13 @@ from hopbench.retrieval.strategies.registry import registry, remade
 from hopbench.retrieval.strategies.reranked import Reranked
 from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import InputError, StoreError, UnknownNameError
-from hopbench.retrieval.support.input_files import read_bytes
 from hopbench.retrieval.types import Passage, Source
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "hopbench.retriever/1"
-SUM = "sha256"
-MANIFEST = "hopbench.json"
 PASSAGES = "passages.parquet"
 GRAPH, VECTORS, FILES = "graph", "vectors", "files"
-MAX_MANIFEST = 10_000_000
 COLUMNS = ("id", "title", "text", "page_number", "document_id", "document_name")
 
 
@@ -115,17 +110,6 @@ def _write(exported: Exported, folder: Path) -> None:
     write_manifest(folder, manifest)
 
 
-def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write `hopbench.json` with the checksum of its content, by which a reader knows that it is whole."""
-    text = json.dumps({**manifest, SUM: _sum(manifest)}, indent=2, ensure_ascii=False) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
-
-
-def _sum(manifest: Mapping[str, Any]) -> str:
-    content = {name: value for name, value in manifest.items() if name != SUM}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _with_files(retriever: Retriever, folder: Path) -> Any:
     """The strategy with the files that its parameters name copied into `folder`, and named from the bundle."""
     return _copied(retriever.strategy, folder)
@@ -161,61 +145,52 @@ def read_bundle(folder: Path) -> Retriever:
     Raises InputError where the folder holds none, a file is missing or damaged, or this installation would rank
     otherwise (another strategy, other shipped weights, another version of the embedder).
     """
-    manifest = _manifest(folder)
-    for name, digest in manifest["files"].items():
+    manifest = read_manifest(folder)
+    for name, digest in manifest.files.items():
         file = folder / name
         if not file.is_file() or file_sum(file) != digest:
             state = "is damaged" if file.is_file() else "is missing"
-            raise InputError(f"{file} {state}: export the retriever again (hopbench export)")
+            raise InputError(f"{file} {state}: {AGAIN}")
     strategy = _strategy(manifest, folder)
-    embedder = get_embedder(manifest["embedder"]["spec"])
-    if embedder.name != manifest["embedder"]["name"]:
+    embedder = get_embedder(manifest.embedder.spec)
+    if embedder.name != manifest.embedder.name:
         raise InputError(
-            f"{folder} was exported with the embedder {manifest['embedder']['name']}, here is {embedder.name}: "
-            f"install hopbench {manifest['hopbench']} with its pinned packages, or export it again"
+            f"{folder} was exported with the embedder {manifest.embedder.name}, here is {embedder.name}: "
+            f"install hopbench {manifest.hopbench} with its pinned packages, or export it again"
         )
     passages = _passages(folder / PASSAGES)
-    chunks = chunk_passages(passages, manifest["max_tokens"])
-    store = KgliteStore(folder / GRAPH, manifest["graph"]["namespace"])
+    if len(passages) != manifest.passages:
+        raise InputError(
+            f"{folder / MANIFEST}: passages = {manifest.passages}, {PASSAGES} has {len(passages)}: {AGAIN}"
+        )
+    chunks = chunk_passages(passages, manifest.max_tokens)
+    store = KgliteStore(folder / GRAPH, manifest.graph.namespace)
+    record = store.record()
+    if record is None or record.get("fingerprint", manifest.graph.fingerprint) != manifest.graph.fingerprint:
+        raise InputError(f"{folder / GRAPH} does not hold the graph {manifest.graph.namespace} of {MANIFEST}: {AGAIN}")
     index = Index.build(chunks, store, load_vectors(folder / VECTORS, embedder))
-    return Retriever(index, strategy, manifest["label"])
+    return Retriever(index, strategy, manifest.label)
 
 
-def _manifest(folder: Path) -> Mapping[str, Any]:
-    file = folder / MANIFEST
-    if not file.is_file():
-        raise InputError(f"{file} does not exist: name a folder that hopbench export wrote")
-    try:
-        manifest: Mapping[str, Any] = json.loads(read_bytes(file, MAX_MANIFEST))
-        schema = manifest["schema"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{file} is damaged ({error}): export the retriever again") from error
-    if schema != SCHEMA:
-        raise InputError(f"{file}: schema {schema!r}, this version reads {SCHEMA!r}: export the retriever again")
-    if manifest.get(SUM) != _sum(manifest):
-        raise InputError(f"{file} is not as it was written: its checksum does not fit: export the retriever again")
-    return manifest
-
-
-def _strategy(manifest: Mapping[str, Any], folder: Path) -> Any:
+def _strategy(manifest: Manifest, folder: Path) -> Any:
     """The strategy with its parameters, refused where it is not the one that was exported."""
-    entry = manifest["strategy"]
-    kind = registry().get(Label.of_any(entry["name"]).name)
-    parameters = dict(entry["parameters"])
+    entry = manifest.strategy
+    kind = registry().get(Label.of_any(entry.name).name)
+    parameters = dict(entry.parameters)
     for name in kind.fitted_fields:
         if str(parameters.get(name, "")).startswith(f"{FILES}/"):
             parameters[name] = str(folder / parameters[name])
     try:
-        strategy = remade(entry["name"], parameters)
+        strategy = remade(entry.name, parameters)
     except UnknownNameError as error:
         raise InputError(f"{folder}: {error} Here is another version: {_other_version(manifest)}") from error
-    if (here := _plugins(strategy)) != (there := manifest.get("plugins", {})):
+    if (here := _plugins(strategy)) != (there := manifest.plugins):
         raise InputError(
             f"{folder} was exported with the plug-ins {there or 'none'}, here are {here or 'none'}: install the "
             "same, or export it again"
         )
-    if json.loads(json.dumps(strategy.identity())) != entry["identity"]:
-        raise InputError(f"{folder}: {entry['name']} has other learned numbers here: {_other_version(manifest)}")
+    if json.loads(json.dumps(strategy.identity())) != entry.identity:
+        raise InputError(f"{folder}: {entry.name} has other learned numbers here: {_other_version(manifest)}")
     return strategy
 
 
@@ -224,8 +199,8 @@ def _plugins(strategy: Strategy) -> dict[str, str]:
     return settings_of(code for kind in strategy.implementations() for code in code_of(kind)).get("plugins", {})
 
 
-def _other_version(manifest: Mapping[str, Any]) -> str:
-    return f"it was exported by hopbench {manifest['hopbench']}, this is {version('hopbench')}: export it again"
+def _other_version(manifest: Manifest) -> str:
+    return f"it was exported by hopbench {manifest.hopbench}, this is {version('hopbench')}: export it again"
 
 
 def _passage_table(passages: Sequence[Passage]) -> pd.DataFrame:

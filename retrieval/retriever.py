@@ -8,9 +8,9 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.node_names import Names
@@ -91,6 +91,11 @@ class Retrieved(Sequence[RetrievedPassage]):
         ]
         return pd.DataFrame(rows, columns=["rank", "id", "title", "score", "origin", "path", "text"])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: of all the graph's names, those that the paths show."""
+        nodes = {node for one in self.passages for step in one.path for node in (step.source, step.target)}
+        return {**vars(self), "name_of": partial(_known, {node: self.name_of(node) for node in nodes})}
+
     def __repr__(self) -> str:
         return f"<hopbench.Retrieved {self.ids} for {self.question!r} by {self.label}>"
 
@@ -107,6 +112,10 @@ class Retrieved(Sequence[RetrievedPassage]):
         shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
         cells = (str(passage.rank), passage.title or passage.id, f"{passage.score:.4g}", path or passage.origin, shown)
         return f"<tr>{''.join(f'<td{LEFT}>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+
+
+def _known(names: Mapping[str, str], node: str) -> str:
+    return names.get(node, node)
 
 
 def _readable(path: Sequence[Step], name_of: Callable[[str], str]) -> str:

@@ -44,6 +44,23 @@ def test_a_server_is_watched_bounded_kept_and_bound_to_loopback(name: str) -> No
     assert re.search(r"localhost:(7474|5000/health|4200/api/health)", " ".join(service["healthcheck"]["test"]))
 
 
+def test_mlflow_has_one_worker_and_time_to_start() -> None:
+    service = SERVICES["mlflow"]
+    check = service["healthcheck"]
+
+    assert ["--workers=1"] == [word for word in service["command"] if word.startswith("--workers")]
+    assert "5m" == check["start_period"]
+    assert (12, "10s") == (check["retries"], check["interval"])
+
+
+def test_prefects_own_protections_are_on() -> None:
+    environment = SERVICES["prefect"]["environment"]
+    own = [f"http://{name}:${{PREFECT_PORT:-4200}}" for name in ("127.0.0.1", "localhost")]
+
+    assert ",".join(own) == environment["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"]
+    assert "true" == environment["PREFECT_SERVER_CSRF_PROTECTION_ENABLED"]
+
+
 def test_every_secret_comes_from_the_environment_and_the_example_names_it() -> None:
     text = FILE.read_text(encoding="utf-8")
     example = (ROOT / ".env.example").read_text(encoding="utf-8")

@@ -115,7 +115,7 @@ class Corpus:
         from hopbench.flows.explain.target import Target, find_question
 
         target = Target(self.benchmark, find_question(question, self.benchmark), self.index)
-        return Explanation(target, target.examine(strategy, top))
+        return Explanation.of(target, target.examine(strategy, top))
 
     def export(self, folder: str | Path, strategy: str | Strategy = DEFAULT) -> Path:
         """Write a strategy with this corpus and graph into a folder, which `hopbench.load` opens anywhere.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
 from hopbench.retrieval.support.resources import exhausted
+
+STDOUT, STDERR = 1, 2
+NO_READER = 128 + 13  # as a shell reports a command that SIGPIPE ended
 
 # Errors about a path, not about the program.
 _OF_PATHS = {
@@ -57,8 +62,41 @@ def refuse_undecodable_arguments(words: list[str]) -> None:
             raise InputError(f"{what} {text!r}: no name of a file holds NUL: remove it")
 
 
-def escape_unprintable() -> None:
-    """Print characters that the console cannot encode as escapes, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+class Output(io.FileIO):
+    """Standard output or error of this process, whose reader may leave (`| head -1`) and whose disk may be full.
+
+    Without a reader the command ends as others do, by the exit code of SIGPIPE; messages nobody reads stop no work.
+    """
+
+    def write(self, content: Any) -> int:
+        """See `io.FileIO.write`. Raises SystemExit without a reader, IncompleteError where it cannot be written."""
+        try:
+            return super().write(content)
+        except OSError as error:
+            with open(os.devnull, "wb") as nowhere:  # for what is still buffered
+                os.dup2(nowhere.fileno(), self.fileno())
+            if self.fileno() == STDERR:
+                return len(content)
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(NO_READER) from None
+            raise IncompleteError(
+                f"standard output cannot be written ({error.strerror}): send it elsewhere; files are not affected"
+            ) from error
+
+
+def prepare_output() -> None:
+    """Write to both streams by `Output`, and characters that the console cannot encode as escapes."""
+    for name, descriptor in (("stdout", STDOUT), ("stderr", STDERR)):
+        stream = getattr(sys, name)
+        if stream is not None and stream is getattr(sys, f"__{name}__"):  # else somebody collects it
+            raw = io.BufferedWriter(Output(descriptor, "w", closefd=False))
+            lines = stream.line_buffering
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines))
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def flush_output() -> None:
+    """Write what is buffered for standard output, if there is one."""
+    if sys.stdout is not None:
+        sys.stdout.flush()

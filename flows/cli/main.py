@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import re
 import sys
+from contextlib import suppress
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -17,12 +19,13 @@ from hopbench.flows.cli.check_data.command import check_data_command
 from hopbench.flows.cli.compare.command import compare_command
 from hopbench.flows.cli.doctor.command import doctor_command
 from hopbench.flows.cli.explain.command import explain_command
-from hopbench.flows.cli.faults import escape_unprintable, plain, refuse_undecodable_arguments
+from hopbench.flows.cli.faults import flush_output, plain, prepare_output, refuse_undecodable_arguments
 from hopbench.flows.cli.graph.command import app as graph_app
 from hopbench.flows.cli.overview.command import history_command, ls_command, open_command
+from hopbench.flows.cli.printing.reserved import Reserved
 from hopbench.flows.cli.sweep.command import sweep_command
 from hopbench.flows.cli.synthesize import synthesize_command
-from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
 from hopbench.retrieval.support.notice import harmless
 
 INTERRUPTED = 130
@@ -77,7 +80,10 @@ def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # collecting a last time takes a night over a second, of memory that goes anyway
-    escape_unprintable()
+    prepare_output()
+    if sys.stdout is not None:
+        sys.stdout = cast("TextIO", Reserved(sys.stdout))
+    _hide_webhook()
     try:
         refuse_undecodable_arguments(sys.argv[1:])
         app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
@@ -86,6 +92,7 @@ def main() -> None:
     except SystemExit as end:
         if end.code == INTERRUPTED:
             _fail("interrupted; the same command goes on from what is kept", INTERRUPTED)
+        _flush()
         raise
     except Exception as error:
         known = plain(error)
@@ -94,10 +101,30 @@ def main() -> None:
         _fail(str(known), known.exit_code)
 
 
+def _hide_webhook() -> None:
+    """Begin anew with the webhook's URL in the environment: all users of the machine can read a command line."""
+    words = sys.argv[1:]
+    if words[:1] not in (["nightly"], ["serve"]) or words[-1] == "--webhook" or sys.orig_argv[-len(words) :] != words:
+        return
+    rest = serve.without_webhook(words)
+    if rest != words:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1 : -len(words)], *rest])
+
+
+def _flush() -> None:
+    """Write what is buffered, while an error of that can still be reported."""
+    try:
+        flush_output()
+    except IncompleteError as error:
+        _fail(str(error), error.exit_code)
+
+
 def _fail(message: str, code: int) -> NoReturn:
     message = LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-50:]}", message)
     # No markup: messages quote what users wrote, brackets and all.
     Console(stderr=True).print(f"hopbench: {harmless(message)}", markup=False, highlight=False, soft_wrap=True)
+    with suppress(SystemExit, IncompleteError):  # this message says more
+        flush_output()
     sys.exit(code)
 
 

@@ -78,4 +78,12 @@ def _night(commands: Mapping[str, Any], arguments: list[str]) -> dict[str, Any]:
     from hopbench.flows.api.deployable.nightly import PARAMETERS
     from hopbench.flows.settings.parameters import from_flags
 
+    given = {**given, "dataset": _place(given["dataset"]), "tuned_on": [*map(_place, given["tuned_on"] or ())] or None}
     return from_flags(given, PARAMETERS)
+
+
+def _place(dataset: str) -> str:
+    """A data set as its form takes it: a folder or file with its whole path, since a bare name is a shipped one's."""
+    from hopbench.eval.benchmarks.registry import shipped_folders
+
+    return dataset if dataset in shipped_folders() or not Path(dataset).exists() else str(Path(dataset).absolute())

@@ -16,7 +16,7 @@ from typing import IO, cast
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.ports import listener_on
-from hopbench.retrieval.support.errors import IncompleteError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
 from hopbench.retrieval.support.resources import exhausted_by_message, full
 from hopbench.retrieval.support.sqlite_files import damage, heal
 
@@ -40,6 +40,10 @@ class PrefectUnavailableError(IncompleteError):
     """Prefect's API could not be started or reached."""
 
 
+class ServerEndedError(HopBenchError):
+    """Prefect's API server ended, by itself or killed, while its pages were served."""
+
+
 class OwnServer:
     """Prefect's API server on 127.0.0.1 with its SQLite database in `home.prefect`; it ends with this process.
 
@@ -61,7 +65,7 @@ class OwnServer:
                     *(str(listener.fileno()), str(home.prefect / "start.lock")),
                     *(() if serving_port is None else (str(home.root),)),
                 ],
-                env=self._own_origin()
+                env=self._own_pages_only()
                 | os.environ
                 | (_SERVER_ENVIRONMENT if serving_port is None else settings_of_pages(home)),
                 stdin=subprocess.PIPE,
@@ -71,9 +75,12 @@ class OwnServer:
                 start_new_session=True,  # Ctrl-C is for the main process, which still wants to record the failure
             )
 
-    def _own_origin(self) -> dict[str, str]:
-        """Prefect allows every origin: any site open in a browser here could read Secret blocks and start flows."""
-        return {"PREFECT_SERVER_CORS_ALLOWED_ORIGINS": self.api_url.removesuffix("/api")}
+    def _own_pages_only(self) -> dict[str, str]:
+        """Prefect's own protection from other sites' pages, which is off by default; `guard` does the rest."""
+        return {
+            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": self.api_url.removesuffix("/api"),
+            "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+        }
 
     def wait(self, seconds: float) -> None:
         """Block until the API answers. Raises PrefectUnavailableError with the log's end."""
@@ -94,9 +101,19 @@ class OwnServer:
             f"--no-prefect. The end of {self._log}:\n{_tail(self._log)}"
         )
 
+    def check(self) -> None:
+        """Raise ServerEndedError where the process has ended."""
+        code = self.process.poll()
+        if code is not None:
+            raise ServerEndedError(
+                f"Prefect's API server ended with code {code}: run the same command again, which finds its schedules "
+                f"and runs as they were. The end of {self._log}:\n{_tail(self._log) or '(empty)'}"
+            )
+
     def stop(self) -> None:
         """End the process, and wait for it."""
         cast("IO[bytes]", self.process.stdin).close()  # it is a pipe, and its end is the server's
+        self.process.terminate()  # a fork of this process may still have that pipe open
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:

@@ -97,6 +97,11 @@ class PrefectRuntime:
                 "Start that server, unset the variable to use our own, or pass --no-prefect."
             )
 
+    def check(self) -> None:
+        """Raise ServerEndedError where our own server has ended."""
+        if self._server is not None:
+            self._server.check()
+
     def adopts(self) -> bool:
         """Whether a flow's body belongs into the flow run that is under way; not here, where a flow is to begin."""
         return False
@@ -120,7 +125,7 @@ class PrefectRuntime:
         server, self._server = self._server, None
         if server is None:
             return
-        if self._ready:
+        if self._ready and server.process.poll() is None:
             _drain()
         for name in ("PREFECT_API_URL", OURS):
             os.environ.pop(name, None)

@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hopbench.flows.orchestration.guard import guarded
 from hopbench.flows.orchestration.pages import routes
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.locking import exclusive
@@ -61,6 +62,7 @@ def main(descriptor: int, lock: Path, home: Path | None = None) -> None:
     gc.disable()
     import uvicorn
     from prefect.server.api.server import create_app
+    from prefect.settings import PREFECT_SERVER_CORS_ALLOWED_ORIGINS
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -71,10 +73,11 @@ def main(descriptor: int, lock: Path, home: Path | None = None) -> None:
 
     def app() -> ASGIApp:
         created = create_app()
+        origins = PREFECT_SERVER_CORS_ALLOWED_ORIGINS.value().split(",")
         if home is None:
-            return created
+            return guarded(created, origins)
         created.router.routes.insert(0, routes(Home(home)))  # Prefect's pages take every path that is left
-        return without_third_parties(created)
+        return guarded(without_third_parties(created), origins)
 
     config = uvicorn.Config(app, factory=True, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
     Server(config).run(sockets=[socket.socket(fileno=descriptor)])

@@ -18,6 +18,7 @@ from hopbench.flows.run.session import Annotations, RunSession
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
 from hopbench.flows.tracking.names import experiment_of
+from hopbench.retrieval.support.forked import prepare_forks
 
 if TYPE_CHECKING:
     from hopbench.eval.types import Benchmark
@@ -36,6 +37,7 @@ def run(
 
     `annotate` may look at the evaluation before it is written; `force` replaces another benchmark's run in --out.
     """
+    prepare_forks()
     home = Home.resolve()
     home.apply_environment()
     options.models.check()
@@ -43,12 +45,14 @@ def run(
     benchmark, strategies = _checked_input(options, home, force)
     from hopbench.eval.metrics import primary_metric
     from hopbench.flows.settings.foreign import close_foreign
+    from hopbench.flows.settings.out_folder import only_run  # loads pandas
 
     progress = progress or NoProgress()
     progress = RunProgress(progress) if options.prefect else progress
     home.prepare()
     refuse_unwritable(options.out / "results.json")
     with ExitStack() as stack:
+        stack.enter_context(only_run(options.out, benchmark.name))
         stack.callback(close_foreign, strategies.values())
         tables = Path(stack.enter_context(TemporaryDirectory(prefix="tables-", dir=home.scratch)))
         runtime = stack.enter_context(open_runtime(home)) if options.prefect else None
@@ -63,9 +67,9 @@ def run(
         shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
         finished = run_flow(flow, session.execute, runtime=runtime, parameters=shown, tags=[benchmark.name])
         tracker.close()
+        session.unfinished.clear()
     finished.warnings.extend(tracker.notes)
     finished.links.update(tracker.links([f"{finished.key}/{label}" for label in finished.evaluation.trials]))
-    session.unfinished.clear()
     return finished
 
 

@@ -173,6 +173,7 @@ class RunSession:
         """Score and compare the trials, have `annotate` look at them, write files and log to MLflow."""
         from hopbench.eval.runs.evaluate import evaluate
         from hopbench.flows.run.payloads import tracking_key
+        from hopbench.flows.settings.foreign import changed_answers
 
         steps = ProgressSteps(flow_steps, self.progress)
         evaluation = evaluate(plan, trials, shared_seconds, steps)
@@ -182,6 +183,7 @@ class RunSession:
             *statements_of(self.benchmark.folder),
             *self.options.models.warnings(),
             *warnings_of(evaluation),
+            *changed_answers(self.strategies, trials, [one.question for one in plan.benchmark.questions], self.index),
         ]
         warnings += plugin_warnings(self.strategies.values()) + self._broken_plugins()
         key = tracking_key(self.options, self.started_at)

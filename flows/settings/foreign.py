@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
+    from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.eval.types import Benchmark
     from hopbench.retrieval.foreign.base import Foreign
     from hopbench.retrieval.foreign.function import Function
+    from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
+    from hopbench.retrieval.types import Question
 
 KEY, HEADERS = "HOPBENCH_API_KEY_", "HOPBENCH_SECRET_HEADERS_"
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,79}", re.ASCII)
@@ -113,6 +116,31 @@ def close_foreign(strategies: Iterable[Strategy]) -> None:
     for strategy in strategies:
         if isinstance(strategy, Foreign):
             strategy.close()
+
+
+def changed_answers(
+    strategies: Mapping[str, Strategy], trials: Mapping[str, TrialOutcome], questions: Sequence[Question], index: Index
+) -> list[str]:
+    """A warning for each endpoint that answers one question of the finished run otherwise when it is asked again."""
+    from hopbench.retrieval.foreign.endpoint import Endpoint
+    from hopbench.retrieval.hits import DETAILED
+    from hopbench.retrieval.index import Batch
+    from hopbench.retrieval.types import Counters
+
+    found = []
+    for label, strategy in strategies.items():
+        ranked = trials[label].rankings
+        question = next((one for one in questions if one.id in ranked and ranked[one.id].failure is None), None)
+        if not isinstance(strategy, Endpoint) or question is None:
+            continue
+        (again,) = strategy.rank(Batch(index, [question]), Counters())
+        before = [hit.chunk_id for hit in trials[label].hits[question.id]]
+        if again.failure is None and before != [hit.chunk_id for hit in again.hits[:DETAILED]]:
+            found.append(
+                f"{label}: the endpoint answered question {question.id} otherwise when it was asked again: its answers "
+                "change within a run, so its figures are of no one state and cannot be repeated"
+            )
+    return found
 
 
 def absolute_run(text: str) -> str:

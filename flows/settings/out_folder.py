@@ -1,17 +1,21 @@
-"""Refuses to overwrite other work in an --out folder; the same run or sweep may be repeated there."""
+"""Refuses to overwrite other work in an --out folder, or to write beside it; the same work may be repeated there."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hopbench.eval.runs.schema import RESULTS_FILE as RESULTS
 from hopbench.eval.runs.schema import RESULTS_SCHEMA as SCHEMA
 from hopbench.eval.types import Benchmark
+from hopbench.flows.settings.holder import held
 from hopbench.retrieval.support.errors import InputError
 
 SWEEP = "sweep.json"
+LOCK = ".run.lock"
 FORCE = "Name another --out, or replace it with --force"
 
 
@@ -30,6 +34,20 @@ def refuse_other_run(out: Path, benchmark: Benchmark, remedy: str = FORCE) -> No
     there = f"{found.get('name')} ({found.get('questions')} questions, digest {str(found.get('digest'))[:12]})"
     here = f"{benchmark.name} ({len(benchmark.questions)} questions, digest {benchmark.digest[:12]})"
     raise InputError(f"{out} holds a finished run on {there}, and this one is on {here}. {remedy}")
+
+
+@contextmanager
+def only_run(out: Path, dataset: str) -> Iterator[None]:
+    """Hold the folder while a run writes there. Raises InputError, naming the process, while another one does."""
+
+    def refused(holder: str) -> InputError:
+        return InputError(
+            f"{out} is in use by another run: {holder}. Wait for its end or stop it, which this command then goes on "
+            "from, or name another --out"
+        )
+
+    with held(out / LOCK, dataset, refused):
+        yield
 
 
 def refuse_run(out: Path) -> None:

@@ -26,6 +26,7 @@ from typing import Any, Self, cast
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.pages import comparison_page, is_server, runs_page
 from hopbench.flows.tracking.payload import Artifact, Dataset, RunPayload, Scalar, Status, redact, secrets, to_message
+from hopbench.flows.tracking.priority import restore_priority
 from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.support.resources import exhausted_by_message, full
 
@@ -43,6 +44,7 @@ __all__ = [
 
 MAX_REASONS = 5
 WAITING_SECONDS = 0.1
+CLOSING_SECONDS = 0.5
 
 
 class TrackingError(IncompleteError):
@@ -156,7 +158,9 @@ class Tracker:
         self._closed = True
         self._messages.put({"op": "end", "status": unfinished})
         self._messages.put(None)
-        self._courier.join()
+        while self._courier.is_alive():  # from now on nothing is timed, and this process waits for the other
+            restore_priority(self.pid)
+            self._courier.join(CLOSING_SECONDS)
         if self._reasons:
             raise TrackingError(self._failure())
 
@@ -179,7 +183,8 @@ class Tracker:
                 pass
             reason = self._exchange({"op": "prepare"})
             while (message := self._messages.get()) is not None:
-                failed = reason or self._exchange(message)
+                # The writer ends with this message: its input stays open where a fork of this process still has it.
+                failed = self._exchange(message) if message["op"] == "end" else reason or self._exchange(message)
                 if failed is not None:
                     self._reasons[message.get("key") or "end"] = failed
             with suppress(BrokenPipeError):  # a writer that died has been reported already

@@ -17,7 +17,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -29,6 +28,7 @@ from hopbench.flows.tracking.files import folder_in, refuse_secrets, store_file
 from hopbench.flows.tracking.names import Tag
 from hopbench.flows.tracking.pages import comparison_page
 from hopbench.flows.tracking.payload import redact, secrets
+from hopbench.flows.tracking.priority import lower_priority
 from hopbench.flows.tracking.values import log_dataset, log_values
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.locking import exclusive
@@ -242,30 +242,20 @@ def _obey(writer: Writer, message: dict[str, Any]) -> str | None:
 
 
 def serve(writer: Writer, lines: Iterable[str], answers: TextIO) -> None:
-    """Answer each line; without an `end` among them, mark what is open as KILLED."""
-    ended = False
+    """Answer each line up to the message `end`; without one, mark what is open as KILLED."""
     for line in lines:
         message = json.loads(line)
-        ended = ended or message["op"] == "end"
         answers.write(json.dumps(answer(writer, message)) + "\n")
         answers.flush()
-    if not ended:
-        writer.end("KILLED")
-
-
-def lower_priority() -> None:
-    """Let other processes go first: the main process times its labels, some of them on all processors, beside this."""
-    with suppress(AttributeError):  # Windows has none
-        os.nice(NICENESS)
-    # This process has a session of its own, and Linux may share processors among sessions before it does within them.
-    with suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
+        if message["op"] == "end":
+            return
+    writer.end("KILLED")
 
 
 def main(experiment: str, artifacts: str, lock: str, own: str, metric: str = "") -> None:
     """Serve standard input for the store that MLFLOW_TRACKING_URI names."""
     answers = os.fdopen(os.dup(1), "w")
-    lower_priority()
+    lower_priority(NICENESS)
     os.dup2(2, 1)  # what a library prints must not look like an answer
     writer = Writer(os.environ["MLFLOW_TRACKING_URI"], experiment, artifacts, Path(lock), Path(own), metric or None)
     serve(writer, sys.stdin, answers)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from ipaddress import ip_address
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
@@ -17,6 +17,7 @@ from hopbench.retrieval.foreign.answer import shown
 from hopbench.retrieval.foreign.reply import ReplyError
 from hopbench.retrieval.llm.client import LoopThread
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.loopback import is_loopback
 
 REPLY_LIMIT = 16 * 1024 * 1024  # bytes: 1,000 questions × 100 ids of 160 characters
 ATTEMPTS = 3
@@ -30,6 +31,7 @@ _EXCERPT_BYTES = 2000
 
 @cache
 def _loop() -> LoopThread:
+    os.register_at_fork(after_in_child=_loop.cache_clear)  # a fork does not have the thread
     return LoopThread("hopbench-endpoints")
 
 
@@ -169,12 +171,3 @@ class Connection:
         if self._client is not None:
             client, self._client = self._client, None
             _loop().submit(client.aclose()).result()
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address is of this machine alone."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

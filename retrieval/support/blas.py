@@ -5,6 +5,7 @@ Many such products are divided among threads of Python instead, which NumPy lets
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -68,5 +69,7 @@ class _Limit:
 
 @cache
 def _limit() -> _Limit:
-    """Looked up once, which takes milliseconds."""
-    return _Limit()
+    """Looked up once, which takes milliseconds. A fork gets a lock of its own: a thread that it lacks may hold this."""
+    limit = _Limit()
+    os.register_at_fork(after_in_child=lambda: setattr(limit, "lock", Lock()))
+    return limit

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from copyreg import __newobj__  # type: ignore[attr-defined]  # what pickle itself makes an object by
+from typing import Any
 
 _WORDS = re.compile(r"[^\W_]+")
 SHORTEST = 4  # a shorter beginning of a name does not say which name is meant
@@ -17,6 +19,10 @@ class HopBenchError(Exception):
     """Base of every error that HopBench raises on purpose."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its message and attributes: a constructor that takes other arguments is not called again."""
+        return __newobj__, (type(self), *self.args), self.__dict__
 
 
 class InputError(HopBenchError):

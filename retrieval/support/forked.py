@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache, cached_property
 from math import inf
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
@@ -19,6 +21,36 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when the one that started it ends
 MOST = 4  # copies at a time: each needs memory of its own for what it makes
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's: microseconds of processors in each period, or "max"
+
+
+@cache
+def prepare_forks() -> None:
+    """Have forks of this process wait for no lock of Python's that another thread held; once is enough.
+
+    A fork does not have the threads that would release them.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forget_imports_of_other_threads)
+        os.register_at_fork(after_in_child=_renew_property_locks)
+
+
+def _renew_property_locks() -> None:
+    """Give our cached properties new locks: Python 3.11 has one for each, which another thread may hold."""
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith("hopbench.")]
+    for kind in (value for module in ours for value in list(vars(module).values()) if isinstance(value, type)):
+        for attribute in vars(kind).values():
+            if isinstance(attribute, cached_property) and hasattr(attribute, "lock"):
+                attribute.lock = threading.RLock()
+
+
+def _forget_imports_of_other_threads() -> None:
+    """Import anew what another thread was importing: Python keeps a lock for each such module."""
+    locks = getattr(importlib._bootstrap, "_module_locks", {})  # there is no public way
+    for name, reference in list(locks.items()):
+        lock = reference()
+        if lock is not None and lock.owner not in (None, threading.get_ident()):
+            locks.pop(name, None)
+            sys.modules.pop(name, None)
 
 
 def usable_processors() -> int:
@@ -41,6 +73,7 @@ def _quota() -> float:
 
 def begun_copy(work: Callable[[], object]) -> ForkProcess:
     """A fork of this process that does some work and ends, at the latest with this process or with `terminate`."""
+    prepare_forks()
     copy = multiprocessing.get_context("fork").Process(target=_done, args=(work, os.getpid()), daemon=True)
     copy.start()
     return copy

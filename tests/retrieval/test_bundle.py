@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.flows.api.conftest import corpus, tiny
 
 import hopbench
 from hopbench.retrieval.bundle import MANIFEST, write_manifest
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import HopBenchError, InputError
 
 __all__ = ["corpus", "tiny"]  # fixtures
 
@@ -125,6 +129,97 @@ def test_a_manifest_that_was_cut_or_edited_is_refused_before_anything_is_opened(
         (taken / MANIFEST).write_text(json.dumps(edited), encoding="utf-8")
         with pytest.raises(InputError, match=f"{MANIFEST} is not as it was written: its checksum does not fit"):
             hopbench.load(taken)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("max_tokens", -1, "max_tokens = -1, a whole number, 1..1,000,000 is wanted"),
+        ("max_tokens", True, "max_tokens = True, a whole number"),
+        ("max_tokens", "1200", "max_tokens = '1200', a whole number"),
+        ("max_tokens", ..., "max_tokens is missing, a whole number"),
+        ("passages", 1.5, "passages = 1.5, a whole number, 0 or more is wanted"),
+        ("passages", 11, "passages = 11, passages.parquet has 12"),
+        ("label", "", "label = '', the retriever's label is wanted"),
+        ("label", 3, "label = 3, the retriever's label"),
+        ("hopbench", None, "hopbench = None, the version of hopbench that exported it is wanted"),
+        ("dataset", ..., "dataset is missing, the data set's name is wanted"),
+        ("files", [], "files = [], an object with the SHA-256 of each file is wanted"),
+        ("files.passages.parquet", 3, "files.passages.parquet = 3, an object with the SHA-256 of each file is wanted"),
+        ("plugins", {"acme": 1}, "plugins.acme = 1, an object with plug-ins' packages"),
+        ("strategy", "pagerank", "strategy = 'pagerank', an object with name, parameters and identity is wanted"),
+        ("strategy.name", ..., "strategy.name is missing, a label, such as pagerank is wanted"),
+        (
+            "strategy.parameters",
+            [1],
+            "strategy.parameters = [1], an object with the strategy's parameters is wanted",
+        ),
+        ("strategy.identity", ..., "strategy.identity is missing, the strategy's identity is wanted"),
+        ("embedder", None, "embedder = None, an object with spec and name is wanted"),
+        ("embedder.spec", ..., "embedder.spec is missing, an embedder, such as wordllama is wanted"),
+        ("embedder.name", 1, "embedder.name = 1, the embedder's name with its version is wanted"),
+        (
+            "graph.namespace",
+            "../x",
+            "graph.namespace = '../x', the name of the graph's file without its ending",
+        ),
+        ("graph.namespace", "other", "graph does not hold the graph other"),
+        ("graph.fingerprint", "0" * 64, "graph does not hold the graph tiny-"),
+        ("graph.fingerprint", ..., "graph.fingerprint is missing, a SHA-256 in hexadecimal is wanted"),
+    ],
+)
+def test_a_field_of_the_manifest_is_named_with_what_is_wanted(
+    taken: Path, place: str, value: object, message: str
+) -> None:
+    with pytest.raises(InputError, match="export the retriever again") as refused:
+        hopbench.load(mutated(taken, place.split(".", 1), value))
+    assert message in str(refused.value)
+    assert str(taken) in str(refused.value)
+
+
+def mutated(taken: Path, place: Sequence[str | int], value: object) -> Path:
+    """The folder with another value in one place of its manifest, whose checksum fits; `...` takes it away."""
+    manifest = json.loads((taken / MANIFEST).read_text(encoding="utf-8"))
+    part = manifest
+    for name in place[:-1]:
+        part = part[name]
+    if value is ...:
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    write_manifest(taken, manifest)
+    return taken
+
+
+def places(part: object) -> Iterator[tuple[str, ...]]:
+    """The places of a manifest that can have another value."""
+    if isinstance(part, dict):
+        for name, value in part.items():
+            yield from ((name, *rest) for rest in [(), *places(value)])
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope="module")
+def exported(corpus: hopbench.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return corpus.export(tmp_path_factory.mktemp("exported") / "taken", "hoprank")
+
+
+@given(data=st.data())
+def test_whatever_a_manifest_says_it_is_opened_or_refused(exported: Path, data: st.DataObject) -> None:
+    whole = (exported / MANIFEST).read_text(encoding="utf-8")
+    place = data.draw(st.sampled_from([each for each in places(json.loads(whole)) if each != ("sha256",)]))
+    try:
+        mutated(exported, place, data.draw(st.just(...) | JSON_VALUES))
+        with suppress(HopBenchError):
+            hopbench.load(exported)("Who founded Geffen Company?")
+    finally:
+        (exported / MANIFEST).write_text(whole, encoding="utf-8")
 
 
 def test_a_link_is_followed_and_stays(corpus: hopbench.Corpus, tmp_path: Path) -> None:

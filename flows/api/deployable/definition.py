@@ -66,13 +66,19 @@ class CheckedFlow(Flow[..., T]):
     described: Sequence[Described] = ()
 
     def __call__(self, *arguments: Any, **parameters: Any) -> Any:
-        """See `Flow.__call__`. A server that Prefect starts for it may take longer than 20 s, and reports to no one."""
+        """See `Flow.__call__`.
+
+        A server that Prefect starts for it may take longer than 20 s, reports to no one, and answers no site's pages.
+        """
         from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_ANALYTICS_ENABLED, temporary_settings
+        from prefect.settings import PREFECT_SERVER_CORS_ALLOWED_ORIGINS as ORIGINS
+        from prefect.settings import PREFECT_SERVER_CSRF_PROTECTION_ENABLED as TOKENS
         from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS as PATIENCE
 
         if PREFECT_API_URL.value():
             return super().__call__(*arguments, **parameters)
         own = {PATIENCE: max(PATIENCE.value(), START_SECONDS), PREFECT_SERVER_ANALYTICS_ENABLED: False}
+        own |= {ORIGINS: "http://127.0.0.1", TOKENS: True}
         with temporary_settings(own):
             return super().__call__(*arguments, **parameters)
 

@@ -8,22 +8,28 @@ a process of its own, which a cancellation from the pages ends.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import re
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from hopbench.flows.api.deployable.definition import refuse_others
+from hopbench.flows.orchestration.own_server import STOP_SECONDS, ServerEndedError
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.runner import Runner
 
+REFUSED = re.compile(r"Validation failed for (field '\w+[^']*')\. Failure reason: ([^\n]{1,500}?)(?:\"|', 'input')")
+CHECK_SECONDS = 1.0  # between two looks at the server
 DEPLOYMENT = "serve"
 FLOWS = ("nightly", "sweep", "evaluate", "build_graph", "train")
 OURS = "hopbench-"
@@ -101,12 +107,46 @@ def serve(
             deployments = [_deployment(name, night, schedules) for name in FLOWS]
             _remove(BEFORE)
             os.environ["HOPBENCH_SERVED"] = "1"
-            started(runtime.api_url.removesuffix("/api"))
             runner = Served(pause_on_shutdown=False, limit=limit)
             for deployment in deployments:
-                runner.add_deployment(deployment)
+                with _refused_parameters():
+                    runner.add_deployment(deployment)
+            started(runtime.api_url.removesuffix("/api"))
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
-            asyncio.run(runner.start())
+            asyncio.run(_run(runner, runtime))
+
+
+@contextmanager
+def _refused_parameters() -> Iterator[None]:
+    """Raise InputError with the server's reason where it takes no deployment with these parameters."""
+    from prefect.deployments.runner import DeploymentApplyError
+
+    try:
+        yield
+    except DeploymentApplyError as error:
+        reason = REFUSED.search(str(error))
+        if reason is None:
+            raise
+        raise InputError(
+            f"a scheduled night cannot have these parameters: {reason[1]}: {reason[2]}; leave out that flag of serve, "
+            "or run hopbench nightly from a line of cron (docs/nightly.md)"
+        ) from error
+
+
+async def _run(runner: Runner, runtime: PrefectRuntime) -> None:
+    """Run what is due until stopped. Raises ServerEndedError where our own server ends first: a supervisor restarts."""
+    running = asyncio.ensure_future(runner.start())
+    try:
+        while not running.done():
+            await asyncio.wait({running}, timeout=CHECK_SECONDS)
+            runtime.check()
+    except ServerEndedError:
+        logging.disable()  # Prefect's own watchers report that end with a traceback each
+        raise
+    finally:
+        running.cancel()
+        await asyncio.wait({running}, timeout=STOP_SECONDS)
+    await running
 
 
 def _deployment(name: str, night: Mapping[str, Any], schedules: Schedules) -> Any:

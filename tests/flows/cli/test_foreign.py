@@ -21,6 +21,7 @@ from tests.support import retriever_servers as servers
 from tests.support.places import ROOT
 from tests.support.retriever_servers import serving
 
+from hopbench.flows.api.functions import load_run
 from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.foreign.function import Function
@@ -238,6 +239,29 @@ def test_a_key_of_the_environment_is_sent_and_stands_in_no_file(command: Any, ow
     written = [file for folder in (out, own_home) for file in folder.rglob("*") if file.is_file()]
     assert [] == [file for file in written if b"s3cret-of-mine" in file.read_bytes()]
     assert "s3cret" not in done.out + done.err
+
+
+@pytest.mark.parametrize("changes", [True, False])
+def test_an_endpoint_whose_answers_change_within_a_run_is_noticed(command: Any, changes: bool) -> None:
+    requests: list[int] = []
+
+    def rank(texts: Sequence[str], k: int) -> list[list[str]]:
+        requests.append(len(texts))
+        turned = changes and len(requests) > 2  # the greeting, then all questions
+        return [["p01", "p04"] if turned else ["p04", "p01"] for _ in texts]
+
+    with serving(servers.ranking(rank)) as served:
+        done, out = command("--retriever", f"svc={served.url}")
+
+    words = "svc: the endpoint answered question q1 otherwise when it was asked again"
+    places = (
+        done.out + done.err,
+        (out / "report.html").read_text(),
+        str(load_run(out).warnings),
+    )
+    assert 0 == done.code
+    assert [changes] * 3 == [words in " ".join(place.split()) for place in places]
+    assert 1 == requests[-1]
 
 
 def test_explain_tells_fates_of_a_foreign_label_from_the_run_alone(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from tests.flows.cli.conftest import call
+from tests.support.places import ROOT
 
 from hopbench.eval.explain import Answer, Change, Examiner, Fate, HelpfulChange, RankedPassage
 from hopbench.eval.explain.wording import note_words
@@ -28,6 +33,42 @@ def test_every_command_has_help(tmp_path: Path) -> None:
         assert f" {command} " in done.out
         assert call(command, "--help", home=tmp_path).code == 0
     assert list(tmp_path.iterdir()) == []
+
+
+HOPBENCH = (sys.executable, "-m", "hopbench.flows.cli.main")
+NO_READER = 141  # 128 and SIGPIPE, as a shell reports it
+
+
+@pytest.mark.parametrize("arguments", [("strategies",), ("metrics", "--json"), ("--help",), ("--version",)])
+def test_a_reader_that_leaves_is_no_defect(tmp_path: Path, arguments: Sequence[str]) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "wb") as pipe:
+        done = subprocess.run(
+            [*HOPBENCH, *arguments],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "HOPBENCH_HOME": str(tmp_path)},
+            cwd=ROOT,
+            check=False,
+        )
+    assert (NO_READER, b"") == (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("arguments", [("strategies",), ("--version",)])
+def test_a_full_standard_output_is_named(tmp_path: Path, arguments: Sequence[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*HOPBENCH, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "HOPBENCH_HOME": str(tmp_path)},
+            cwd=ROOT,
+            check=False,
+        )
+    reason = "standard output cannot be written (No space left on device): send it elsewhere; files are not affected"
+    assert (4, f"hopbench: {reason}\n") == (done.returncode, done.stderr)
 
 
 def test_the_version(tmp_path: Path) -> None:

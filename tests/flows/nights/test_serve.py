@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -11,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 import yaml
-from tests.flows.cli.conftest import call
+from tests.flows.cli.conftest import call, write_benchmark
 from tests.support.places import ROOT
 from tests.support.served import serving
 
@@ -81,6 +84,8 @@ def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: Pre
     for ending in (signal.SIGKILL, signal.SIGTERM):
         with serving(flags, environment) as (process, shown):
             assert shown[0] == "serving  hopbench nightly --keep 7\n"
+            running = psutil.Process(process.pid)
+            assert not [one for one in (running, *running.children(recursive=True)) if "T0KEN" in str(one.cmdline())]
             wait_for(lambda: served() == FLOWS and len(night().schedules) >= 2)
             process.send_signal(ending)
             process.wait(120)
@@ -97,6 +102,36 @@ def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: Pre
     assert "0 5 1 1 *" in [one[2] for one in seen[1]]
     assert night().parameters == {"keep": 7}
     assert "T0KEN" not in str(night().model_dump())
+
+
+@pytest.mark.prefect
+def test_what_the_server_refuses_is_refused_before_serving(prefect_runtime: PrefectRuntime, tmp_path: Path) -> None:
+    given = {"PREFECT_API_URL": prefect_runtime.api_url}
+    done = call("serve", "--metric", "no name", home=tmp_path / "home", environment=given)
+    assert (2, "") == (done.code, done.out)
+    assert "a scheduled night cannot have these parameters: field 'metrics[0]': 'no name' does not match" in done.err
+
+
+@pytest.mark.prefect
+def test_serve_takes_a_bare_folders_name_and_ends_with_its_server(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "mini")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment["HOPBENCH_HOME"] = str(tmp_path / "home")
+    flags = ["--port", "0", "--cron", CRON, "--dataset", "mini", "--strategies", "bm25"]
+    with serving(flags, environment, tmp_path) as (process, shown):
+        assert shown[0] == "serving  hopbench nightly --dataset mini --strategies bm25\n"
+        (server,) = [
+            one
+            for one in psutil.Process(process.pid).children()
+            if "hopbench.flows.orchestration.server" in one.cmdline()
+        ]
+        server.kill()
+        assert 1 == process.wait(60)
+    errors = (tmp_path / "errors").read_text(encoding="utf-8")
+    assert "hopbench: Prefect's API server ended with code -9: run the same command again" in errors
+    with sqlite3.connect(next((tmp_path / "home" / "prefect").glob("*.db"))) as database:
+        found = database.execute("SELECT parameters FROM deployment WHERE parameters LIKE '%bm25%'").fetchall()
+    assert [{"dataset": str(tmp_path / "mini"), "strategies": ["bm25"]}] == [json.loads(one) for (one,) in found]
 
 
 def wait_for(condition: Any) -> None:

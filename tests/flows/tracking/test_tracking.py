@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +31,7 @@ from hopbench.flows.tracking.client import (
 )
 from hopbench.flows.tracking.names import Tag
 from hopbench.flows.tracking.payload import MAX_PARAM, mlflow_name, redact, secrets, to_message
+from hopbench.flows.tracking.priority import may_go_back
 from hopbench.flows.tracking.writer import NICENESS, Writer, answer, serve
 from hopbench.retrieval.support.errors import InputError
 
@@ -235,6 +237,45 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
     while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("writer_process")
+def test_the_writer_is_not_slowed_once_the_command_waits_for_it(home: Home) -> None:
+    tracker = Tracker.start(home, "waiting")
+    tracker.log(RunPayload("first", "first", status="RUNNING"))
+    until(lambda: "first" in tracker.run_ids)
+    own, low = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, tracker.pid))
+    tracker._messages.put({"op": "drop_artifacts", "key": "first"})
+    os.kill(tracker.pid, signal.SIGSTOP)
+    closing = Thread(target=tracker.close)
+    closing.start()
+    until(lambda: os.getpriority(os.PRIO_PROCESS, tracker.pid) == own)
+    os.kill(tracker.pid, signal.SIGCONT)
+    closing.join(20)
+    assert not closing.is_alive()
+    assert low > own or not may_go_back()
+
+
+@pytest.mark.usefixtures("writer_process")
+def test_the_writer_ends_while_a_fork_still_has_its_input(home: Home) -> None:
+    tracker = Tracker.start(home, "forked")
+    tracker.log(RunPayload("forked", "forked", status="RUNNING"))
+    fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(120,), daemon=True)
+    fork.start()
+    closing = Thread(target=tracker.close)
+    closing.start()
+    closing.join(60)
+    fork.kill()
+    fork.join()
+    assert not closing.is_alive()
+    closing.join()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.soak  # two processes that import mlflow and migrate a database

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -47,6 +49,19 @@ def test_questions_go_in_batches_with_k_and_rankings_come_back_in_their_order(as
     assert [1, 3, 3, 1] == [len(body["questions"]) for body in served.asked]
     assert {"questions": [GREETING], "k": 50} == served.asked[0]
     assert {"questions": ["question 0", "question 1", "question 2"], "k": 50} == served.asked[1]
+
+
+def test_a_fork_asks_after_its_parent_did(ask: Any) -> None:
+    def asked_again() -> None:
+        (answer,) = Endpoint(url=served.url, timeout=5.0).answers(QUESTIONS[:1], Counters())
+        os._exit(0 if list(answer.passages) == ["p0", "p9"] else 1)
+
+    _, served = ask(SOUND)
+    fork = multiprocessing.get_context("fork").Process(target=asked_again, daemon=True)
+    fork.start()
+    fork.join(30)
+    fork.kill()
+    assert 0 == fork.exitcode
 
 
 def test_requests_are_counted_for_the_report(ask: Any) -> None:

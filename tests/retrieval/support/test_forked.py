@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from hopbench.retrieval.index import Batch
 from hopbench.retrieval.support import forked
 from hopbench.retrieval.support.forked import in_copies, usable_processors
 
@@ -72,3 +77,44 @@ def test_a_container_says_how_many_processors_it_has(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
     assert copies == usable_processors()
+
+
+IMPORTING = """
+import os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from hopbench.retrieval.support.forked import prepare_forks
+prepare_forks()
+threading.Thread(target=__import__, args=("slow_to_import",), daemon=True).start()
+while "slow_to_import" not in sys.modules:
+    time.sleep(0.01)
+fork = os.fork()
+if not fork:
+    os.environ["QUICK"] = "1"
+    import slow_to_import
+    os._exit(slow_to_import.ANSWER)
+print(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_fork_imports_what_another_thread_was_importing(tmp_path: Path) -> None:
+    slow = "import os, time\ntime.sleep(0 if 'QUICK' in os.environ else 60)\nANSWER = 42\n"
+    (tmp_path / "slow_to_import.py").write_text(slow, encoding="utf-8")
+    command = [sys.executable, "-c", IMPORTING, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    assert ("42\n", "") == (done.stdout, done.stderr)
+
+
+def test_a_fork_computes_what_another_thread_was_computing() -> None:
+    held = Batch.__dict__["vectors"]
+    forked.prepare_forks()
+    with getattr(held, "lock", threading.RLock()):  # as while a thread computes it
+        copy = threading.Thread(target=in_copies, args=([partial(_take, held)], 1))
+        copy.start()
+        copy.join(30)
+        assert not copy.is_alive()
+
+
+def _take(held: Any) -> None:
+    with getattr(held, "lock", threading.RLock()):
+        pass
