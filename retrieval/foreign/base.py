@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from hopbench.retrieval.foreign.answer import Answer, shown
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
-from hopbench.retrieval.strategies.base import KEEP, Strategy
+from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 FOREIGN = "foreign"
@@ -67,7 +67,9 @@ class Foreign(Strategy):
             (FOREIGN, self), counters, lambda spent: self.answers(batch.questions, spent)
         )
         first = first_parts(batch.index)
-        return [_ranking(question.id, one, first) for question, one in zip(batch.questions, found, strict=True)]
+        return [
+            _ranking(question.id, one, first, self.keep) for question, one in zip(batch.questions, found, strict=True)
+        ]
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The rankings themselves: no other ranking is known from which they would have started."""
@@ -82,13 +84,13 @@ def first_parts(index: Index) -> Mapping[str, str]:
     return index.memo.get(_PARTS, lambda: {chunk.passage_id: chunk.id for chunk in index.chunks if chunk.index == 0})
 
 
-def _ranking(question_id: str, answer: Answer, first: Mapping[str, str]) -> Ranking:
-    passages = answer.passages[:KEEP]
+def _ranking(question_id: str, answer: Answer, first: Mapping[str, str], keep: int) -> Ranking:
+    passages = answer.passages[:keep]
     failure = answer.failure or _fault(passages, first)
     if failure is not None:
         return Ranking(question_id, notes=NOTES, failure=failure)
     scores = answer.scores or [1 / rank for rank in range(1, len(passages) + 1)]
-    hits = [Hit(first[passage], float(score), FOREIGN) for passage, score in zip(passages, scores[:KEEP], strict=True)]
+    hits = [Hit(first[passage], float(score), FOREIGN) for passage, score in zip(passages, scores[:keep], strict=True)]
     return Ranking(question_id, hits, [hit.chunk_id for hit in hits[:SEEDS]], NOTES)
 
 

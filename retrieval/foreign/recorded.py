@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -21,10 +22,12 @@ class Recorded(Foreign):
     name: ClassVar[str] = "run"
     summary: ClassVar[str] = "rankings read from a TREC run, a JSON file or an earlier run's folder"
     timing: ClassVar[Timing] = "unknown"
+    keep: ClassVar[int] = sys.maxsize  # MRR depends on the whole ranking
 
     rankings: Mapping[str, Answer] = field(default_factory=dict, repr=False)
     form: str = ""
     digest: str = ""
+    ties: int = 0
 
     def source(self) -> dict[str, Any]:
         """The file's format, and the SHA-256 of what it holds."""
