@@ -67,11 +67,18 @@ class Gold(tuple[str, ...]):
         """The number of passages in the smallest set; 0 without gold."""
         return min(map(len, self.sets), default=0)
 
+    def complete_in(self, found: Collection[str]) -> bool:
+        """Whether all passages of some set are found; True without gold."""
+        return not self or any(all(passage in found for passage in one) for one in self.sets)
+
+    def share(self, found: Collection[str]) -> float:
+        """The share of the best set that is found."""
+        return max(sum(passage in found for passage in one) / len(one) for one in self.sets)
+
     def best_set(self, found: Collection[str]) -> tuple[int, tuple[str, ...]]:
         """The number (from 1) of the set of which most is found, the first of equal ones, and what it lacks."""
         lacking = [tuple(passage for passage in one if passage not in found) for one in self.sets]
-        shares = [1 - len(lost) / len(one) for lost, one in zip(lacking, self.sets, strict=True)]
-        best = max(range(len(shares)), key=shares.__getitem__)
+        best = min(range(len(lacking)), key=lambda number: len(lacking[number]) / len(self.sets[number]))
         return best + 1, lacking[best]
 
     def digest_fields(self) -> list[Any]:

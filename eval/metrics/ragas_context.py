@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-import numpy as np
-
 from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
 from hopbench.eval.ragas_untracked import import_untracked
 

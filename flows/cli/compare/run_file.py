@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopbench.flows.cli.flags.declare import EXECUTION, OUTPUT, argument, option
-from hopbench.flows.cli.flags.shared import Batch, BudgetUsd, Judge, Llm, NoPrefect, Runner, Workers
+from hopbench.flows.cli.flags.shared import (
+    Batch,
+    BudgetUsd,
+    Judge,
+    Llm,
+    MinGrade,
+    NoPrefect,
+    Runner,
+    Strict,
+    Workers,
+)
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
@@ -35,11 +45,13 @@ def sweep_command(
     llm: Llm = None,
     judge: Judge = None,
     budget: BudgetUsd = None,
+    min_grade: MinGrade = None,
+    strict: Strict = None,
     schema: Annotated[bool, option(OUTPUT, "--schema", help="Print the JSON Schema of sweep files.")] = False,
 ) -> None:
     """Search a space of configurations (docs/sweeps.md); finished trials are kept and reused.
 
-    --llm, --judge and --budget take the place of the file's fields of these names.
+    --llm, --judge, --budget, --min-grade and --strict take the place of the file's fields of these names.
     """
     if schema:
         from hopbench.eval.sweep.model import schema as sweep_schema
@@ -53,7 +65,7 @@ def sweep_command(
     from hopbench.eval.sweep.plan import read_sweep
     from hopbench.flows.settings.options import WorkerOptions
 
-    flags = {"llm": llm, "judge": judge, "budget": budget}
+    flags = {"llm": llm, "judge": judge, "budget": budget, "min_grade": min_grade, "strict": strict}
     plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
     spread = WorkerOptions(runner, workers, batch)
     spread.check(not no_prefect, plan.content.llm)
