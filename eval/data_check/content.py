@@ -58,7 +58,7 @@ def _asked(benchmark: Benchmark) -> Iterator[Fact]:
     spread = f"{_range(gold)} passages each; {sum(n == 1 for n in gold)} have one" if gold else ""
     yield Fact("with gold", len(gold), spread)
     sets = [len(question.gold.sets) for question in questions if len(question.gold.sets) > 1]
-    yield Fact("with alternatives", len(sets), f"{_range(sets)} gold sets each; the best one counts" if sets else "")
+    yield Fact("alternatives", len(sets), f"{_range(sets)} gold sets each; the best one counts" if sets else "")
     grades = Counter(
         grade for question in questions for grade in (question.gold.grades or dict.fromkeys(question.gold, 1)).values()
     )

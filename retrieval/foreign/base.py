@@ -7,6 +7,7 @@ ten passages count as seeds, as bm25's do: reach@h then says what the graph coul
 from __future__ import annotations
 
 import secrets
+import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -32,6 +33,7 @@ class Foreign(Strategy):
 
     kind: ClassVar[str] = FOREIGN
     foreign: ClassVar[bool] = True
+    keep: ClassVar[int] = sys.maxsize  # MRR depends on the whole ranking
 
     fill: bool = field(default=False, init=False, repr=False)
 
@@ -67,9 +69,7 @@ class Foreign(Strategy):
             (FOREIGN, self), counters, lambda spent: self.answers(batch.questions, spent)
         )
         first = first_parts(batch.index)
-        return [
-            _ranking(question.id, one, first, self.keep) for question, one in zip(batch.questions, found, strict=True)
-        ]
+        return [_ranking(question.id, one, first) for question, one in zip(batch.questions, found, strict=True)]
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The rankings themselves: no other ranking is known from which they would have started."""
@@ -84,13 +84,13 @@ def first_parts(index: Index) -> Mapping[str, str]:
     return index.memo.get(_PARTS, lambda: {chunk.passage_id: chunk.id for chunk in index.chunks if chunk.index == 0})
 
 
-def _ranking(question_id: str, answer: Answer, first: Mapping[str, str], keep: int) -> Ranking:
-    passages = answer.passages[:keep]
+def _ranking(question_id: str, answer: Answer, first: Mapping[str, str]) -> Ranking:
+    passages = answer.passages
     failure = answer.failure or _fault(passages, first)
     if failure is not None:
         return Ranking(question_id, notes=NOTES, failure=failure)
     scores = answer.scores or [1 / rank for rank in range(1, len(passages) + 1)]
-    hits = [Hit(first[passage], float(score), FOREIGN) for passage, score in zip(passages, scores[:keep], strict=True)]
+    hits = [Hit(first[passage], float(score), FOREIGN) for passage, score in zip(passages, scores, strict=True)]
     return Ranking(question_id, hits, [hit.chunk_id for hit in hits[:SEEDS]], NOTES)
 
 

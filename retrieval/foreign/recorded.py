@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -22,7 +21,6 @@ class Recorded(Foreign):
     name: ClassVar[str] = "run"
     summary: ClassVar[str] = "rankings read from a TREC run, a JSON file or an earlier run's folder"
     timing: ClassVar[Timing] = "unknown"
-    keep: ClassVar[int] = sys.maxsize  # MRR depends on the whole ranking
 
     rankings: Mapping[str, Answer] = field(default_factory=dict, repr=False)
     form: str = ""
