@@ -60,9 +60,10 @@ def load_rankings(path: str | Path) -> RunFile:
         line and field.
     """
     path = Path(path)
-    if first_character(path) not in {"{", "["}:
+    first = first_character(path)
+    if first not in {"{", "["}:
         form, found = TREC, _trec_rankings(path)
-    elif (scores := read_scores(path)) is not None:
+    elif first == "{" and (scores := read_scores(path)) is not None:
         form, found = SCORES, {question: _by_score(one) for question, one in scores.items()}
     else:
         form, found = JSON, _json_rankings(path)

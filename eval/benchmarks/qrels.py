@@ -60,9 +60,9 @@ def read_qrels(path: Path) -> Iterator[Judgement]:
     A pair judged twice with different grades is refused; the same line twice counts once.
     """
     known: dict[tuple[str, str], Judgement] = {}
-    for place, line in read_lines(path):
+    for number, (place, line) in enumerate(read_lines(path)):
         cells = line.split("\t")
-        if place.number == 1 and _is_heading(cells, place):
+        if number == 0 and _is_heading(cells, place):
             continue
         found = _judgement(cells, place)
         first = known.setdefault((found.question, found.passage), found)

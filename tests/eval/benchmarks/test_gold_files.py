@@ -95,7 +95,7 @@ def test_binary_judgements_are_written_as_before(folder: Path, tmp_path: Path) -
 
 
 def test_whole_numbers_with_a_point_and_headings_by_other_names_are_read(folder: Path) -> None:
-    loaded = load_benchmark(judge(folder, "query_id\tdoc_id\trelevance\nq1\tp1\t2.0\nq1\tp2\t1e0\nq1\tp3\t-1.0\n"))
+    loaded = load_benchmark(judge(folder, "\nquery_id\tdoc_id\trelevance\nq1\tp1\t2.0\nq1\tp2\t1e0\nq1\tp3\t-1.0\n"))
     assert {"p1": 2, "p2": 1, "p3": -1} == loaded.questions[0].gold.grades
     assert ("p1", "p2") == loaded.questions[0].gold
     judged = judge(folder, "query\tp1\t1\n")  # a question whose id is a heading's word
