@@ -36,6 +36,8 @@ class GraphSettings(TypedDict, total=False):
     triples: PathLike | None
     questions: PathLike | None
     limit: int | None
+    min_grade: int
+    strict: bool
     mapping: PathLike | None
     llm: str | None
     gleaning: int
