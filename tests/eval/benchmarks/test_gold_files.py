@@ -31,7 +31,8 @@ def ask(folder: Path, *gold: object) -> Path:
 
 
 def judge(folder: Path, text: str) -> Path:
-    ids = dict.fromkeys(line.split("\t")[0] for line in text.splitlines() if "-" not in line.split("\t")[0])
+    first = (line.split("\t")[0] for line in text.splitlines() if line)
+    ids = dict.fromkeys(one for one in first if one not in ("query-id", "query_id"))
     (folder / "queries.jsonl").write_text("".join(f'{{"_id": "{one}", "text": "Who {one}?"}}\n' for one in ids))
     (folder / "qrels").mkdir(exist_ok=True)
     (folder / "qrels" / "test.tsv").write_text(text)
