@@ -129,9 +129,9 @@ class Batch:
 
     def content(self, passage_id: str) -> str:
         """A passage's title and text in one string; nothing of a passage that the corpus lacks."""
-        if passage_id not in self.benchmark.by_id:
+        passage = self.benchmark.by_id.get(passage_id)
+        if passage is None:
             return ""
-        passage = self.benchmark.by_id[passage_id]
         return f"{passage.title}. {passage.text}" if passage.title else passage.text
 
     @cached_property
