@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from hopbench.eval.gold import NO_GOLD, Gold
 from hopbench.retrieval.fitted import FittedOn, packed, question_hash, shipped_hashes
 from hopbench.retrieval.types import Passage, Question, Source
 
@@ -22,15 +23,20 @@ MAX_FAILED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkQuestion:
-    """A question with its gold. Strategies are handed only `question`."""
+    """A question with its gold, of which ids alone may be given. Strategies are handed only `question`."""
 
     id: str
     text: str
     type: str = ""
     answer: str | None = None
     aliases: tuple[str, ...] = ()
-    gold: tuple[str, ...] = ()
+    gold: Gold = NO_GOLD
     metadata: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take a plain sequence of ids as gold of one set."""
+        if not isinstance(self.gold, Gold):
+            object.__setattr__(self, "gold", Gold(self.gold))
 
     @property
     def question(self) -> Question:
@@ -58,7 +64,7 @@ class Benchmark:
     """A corpus, its questions and their gold. `questions` is in file order; `passages` too.
 
     `questions` is empty for a corpus alone. `warnings` name files of the corpus that could not be read, `omissions`
-    what its documents leave out on purpose.
+    what its documents leave out on purpose. `min_grade` is the lowest grade of judgements that counts as gold.
     """
 
     name: str
@@ -68,23 +74,52 @@ class Benchmark:
     folder: Path | None = None
     warnings: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
+    min_grade: int = 1
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of passages and questions with their gold, independent of the order of files and lines."""
         rows = [json.dumps(["p", p.id, p.title, p.text], ensure_ascii=False) for p in self.passages]
         rows += [
-            json.dumps(["q", q.id, q.text, q.type, q.answer, sorted(q.aliases), sorted(q.gold)], ensure_ascii=False)
+            json.dumps(
+                ["q", q.id, q.text, q.type, q.answer, sorted(q.aliases), sorted(q.gold), *q.gold.digest_fields()],
+                ensure_ascii=False,
+            )
             for q in self.questions
         ]
         return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
 
     @property
     def shown_warnings(self) -> list[str]:
-        """The first of the warnings, and how many more there are."""
+        """The first of the warnings, and how many more there are; then the count of gold that the corpus lacks."""
         more = len(self.warnings) - SHOWN_WARNINGS
         rest = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
-        return [*self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else [])]
+        lacking = [f"{self.name}: {self.missing_gold_words()}"] if self.missing_gold else []
+        return [*self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else []), *lacking]
+
+    @cached_property
+    def missing_gold(self) -> Mapping[str, Sequence[str]]:
+        """Gold passages that the corpus lacks, each with the questions that name it; they are never found."""
+        from hopbench.retrieval.corpus import ids_of
+
+        lacking = {passage for question in self.questions for passage in question.gold}.difference(
+            ids_of(self.passages)
+        )
+        named: dict[str, list[str]] = {}
+        for question in self.questions if lacking else ():
+            for passage in lacking.intersection(question.gold):
+                named.setdefault(passage, []).append(question.id)
+        return dict(sorted(named.items()))
+
+    def missing_gold_words(self) -> str:
+        """How many gold passages the corpus lacks, of how many questions, and the first of them."""
+        questions = {question for named in self.missing_gold.values() for question in named}
+        shown = [f"{passage!r} (question {named[0]})" for passage, named in self.missing_gold.items()]
+        return (
+            f"gold passages that the corpus lacks: {len(self.missing_gold):,}, of {len(questions):,} questions: "
+            f"{', '.join(shown[:3])}{', …' if len(shown) > 3 else ''}; they count as never found, "
+            "and --strict refuses them: add the passages or remove the lines"
+        )
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:

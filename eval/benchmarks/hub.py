@@ -14,6 +14,7 @@ from hopbench.eval.benchmarks.beir import Parsed
 from hopbench.eval.benchmarks.fields import Place, Rows, id_value, required
 from hopbench.eval.benchmarks.official import detect
 from hopbench.eval.benchmarks.passages import read_passages
+from hopbench.eval.benchmarks.qrels import Judgement, grade_value
 from hopbench.eval.benchmarks.question_files import read_query_rows
 from hopbench.eval.benchmarks.questions import attach_gold
 from hopbench.retrieval.support.errors import InputError
@@ -70,14 +71,12 @@ def _read_beir(hub: _Hub, configs: list[str], config: str, split: str) -> Parsed
     return passages, attach_gold(judged.label(beside), questions, _judgements(rows), known)
 
 
-def _judgements(rows: Rows) -> Iterator[tuple[Place, str, str]]:
+def _judgements(rows: Rows) -> Iterator[Judgement]:
     for place, record in rows:
-        score = required(record, place, "score")
-        if not isinstance(score, int | float) or not float(score).is_integer():
-            raise place.error(f"field 'score' is {score!r}, must be an integer (above 0 means gold)")
-        if score > 0:
-            ids = (id_value(place, field, required(record, place, field)) for field in ("query-id", "corpus-id"))
-            yield place, next(ids), next(ids)
+        question, passage = (
+            id_value(place, field, required(record, place, field)) for field in ("query-id", "corpus-id")
+        )
+        yield Judgement(place, question, passage, grade_value(required(record, place, "score"), place))
 
 
 class _Hub:

@@ -12,6 +12,7 @@ from hopbench.eval.benchmarks.card import has_card, role_of
 from hopbench.eval.benchmarks.documents import holds_documents, read_documents
 from hopbench.eval.benchmarks.official import BUILT_IN, detect, loaders
 from hopbench.eval.benchmarks.question_files import read_question_file
+from hopbench.eval.benchmarks.questions import keep_judged
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.benchmarks.registry import shipped_folders
 from hopbench.eval.types import Benchmark
@@ -31,6 +32,8 @@ def load_benchmark(
     questions: Path | None = None,
     need_questions: bool = True,
     mapped: Path | None = None,
+    min_grade: int = 1,
+    strict: bool = False,
 ) -> Benchmark:
     """Load and validate a benchmark.
 
@@ -52,6 +55,10 @@ def load_benchmark(
     mapped
         A folder in which the passages of a folder in BEIR layout are kept as memory-mapped columns, by the content of
         their file: read and checked the first time only, and one copy for all processes.
+    min_grade
+        The lowest grade of the judgements that counts as gold.
+    strict
+        Whether gold passages that the corpus lacks are refused; otherwise they are gold that nothing finds.
 
     Returns
     -------
@@ -78,7 +85,27 @@ def load_benchmark(
         asked = read_question_file(questions, benchmark.passages)
         role = role_of(benchmark.name, has_gold=any(one.gold for one in asked), folder=_card_folder(benchmark.folder))
         benchmark = replace(benchmark, questions=asked, role=role)
+    benchmark = _with_grade(benchmark, min_grade)
+    if strict and benchmark.missing_gold:
+        raise InputError(f"{benchmark.folder or benchmark.name}: {benchmark.missing_gold_words()}")
     return benchmark if limit is None else replace(benchmark, questions=benchmark.questions[:limit])
+
+
+def _with_grade(benchmark: Benchmark, least: int) -> Benchmark:
+    """The benchmark with the gold of at least that grade; questions that then have none are left out."""
+    if least < 1:
+        raise InputError(f"min_grade is {least}, must be at least 1: passages of grade 0 or less are not relevant")
+    if least == 1 or not any(question.gold for question in benchmark.questions):
+        return benchmark
+    grades = [max(question.gold.gains.values(), default=0) for question in benchmark.questions]
+    if least > max(grades):
+        raise InputError(
+            f"--min-grade {least}: no passage of {benchmark.name} has such a grade, the highest is {max(grades)}: "
+            "choose a lower one"
+        )
+    questions = [replace(question, gold=question.gold.at_least(least)) for question in benchmark.questions]
+    kept = keep_judged(f"{benchmark.name}, grades of at least {least}", questions)
+    return replace(benchmark, questions=kept, min_grade=least)
 
 
 def _load(name: str, format: str | None, need_questions: bool, mapped: Path | None) -> Benchmark:

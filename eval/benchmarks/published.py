@@ -1,7 +1,9 @@
-"""Rankings that others made, read from their files: TREC runs and JSON rankings.
+"""Rankings that others made, read from their files: TREC runs, JSON rankings and JSON scores.
 
-A TREC run has six columns (`qid Q0 docid rank score tag`); as in trec_eval, scores decide, and ranks only between equal
-scores. JSON rankings are objects, one a line or in one array, with a question's id and its passages, best first.
+A TREC run has six columns (`qid Q0 docid rank score tag`), of which rank and tag are not read. JSON scores are one
+object, `{"q1": {"p1": 0.7}}`, as ranx, pytrec_eval and BEIR write it. JSON rankings are objects, one a line or in one
+array, with a question's id and its passages, best first. Where passages have scores, these alone decide, as in
+trec_eval: single-precision numbers, equal ones by id, the last id first.
 """
 
 from __future__ import annotations
@@ -11,15 +13,19 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from hopbench.eval.benchmarks.fields import Place, Record, id_value, kind, list_field, record_id
+import numpy as np
+from numpy.typing import NDArray
+
+from hopbench.eval.benchmarks.fields import Place, Record, id_value, list_field, record_id
 from hopbench.eval.benchmarks.files import first_character, read_lines
+from hopbench.eval.benchmarks.json_scores import number_value, read_scores
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.retrieval.foreign.answer import Answer
 from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import InputError
 
-TREC, JSON = "TREC run", "JSON rankings"
+TREC, JSON, SCORES = "TREC run", "JSON rankings", "JSON scores"
 QUESTION_FIELDS = ("question", "question_id", "query_id", "qid")  # beside _id and id
 PASSAGE_FIELDS = ("passages", "ranked_ids", "doc_ids")
 _COLUMNS = ("qid", "Q0", "docid", "rank", "score", "tag")
@@ -28,11 +34,15 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class RunFile:
-    """Rankings by question id, the file's format, and the SHA-256 of its bytes."""
+    """Rankings by question id, the file's format, and the SHA-256 of its bytes.
+
+    `ties` are the passages with the score of the one before them.
+    """
 
     rankings: Mapping[str, Answer]
     form: str
     digest: str
+    ties: int = 0
 
 
 def load_run(path: str | Path) -> dict[str, list[str]]:
@@ -41,23 +51,41 @@ def load_run(path: str | Path) -> dict[str, list[str]]:
 
 
 def load_rankings(path: str | Path) -> RunFile:
-    """The rankings in a TREC run or in a file of JSON rankings, whatever its name.
+    """The rankings in a TREC run or in a JSON file of rankings or scores, whatever its name.
 
     Raises
     ------
     InputError
-        For an empty file, a question twice (JSON), a passage twice in one ranking, or a field of the wrong type; it
-        names file, line and field.
+        For an empty file, a question or a passage of a ranking twice, or a field of the wrong type; it names file,
+        line and field.
     """
     path = Path(path)
-    json_like = first_character(path) in {"{", "["}
-    found = _json_rankings(path) if json_like else _trec_rankings(path)
+    first = first_character(path)
+    if first not in {"{", "["}:
+        form, found = TREC, _trec_rankings(path)
+    elif first == "{" and (scores := read_scores(path)) is not None:
+        form, found = SCORES, {question: _by_score(one) for question, one in scores.items()}
+    else:
+        form, found = JSON, _json_rankings(path)
     if not found:
         raise InputError(
             f"{path}: holds no rankings: each line must be an object with id and ranked_ids, or the six columns of a "
-            f"TREC run ({' '.join(_COLUMNS)})"
+            f"TREC run ({' '.join(_COLUMNS)}), or the file one object of scores by question and passage"
         )
-    return RunFile(found, JSON if json_like else TREC, file_sum(path))
+    ties = sum(len(one.scores) - len(np.unique(_single(one.scores))) for one in found.values())
+    return RunFile(found, form, file_sum(path), ties)
+
+
+def _by_score(scores: Mapping[str, float]) -> Answer:
+    """Passages as trec_eval orders them."""
+    ranked = sorted(zip(_single(list(scores.values())).tolist(), scores, strict=True), reverse=True)
+    return Answer([passage for _, passage in ranked], [scores[passage] for _, passage in ranked])
+
+
+def _single(scores: Sequence[float]) -> NDArray[np.float32]:
+    """Scores as trec_eval reads them."""
+    with np.errstate(over="ignore"):  # beyond 3e38 all are infinite, and so equal
+        return np.asarray(scores, np.float64).astype(np.float32)
 
 
 def _json_rankings(path: Path) -> dict[str, Answer]:
@@ -69,7 +97,8 @@ def _json_rankings(path: Path) -> dict[str, Answer]:
         unique.add(question_id, place)
         passages = next((name for name in PASSAGE_FIELDS if name in record), "ranked_ids")
         ranked = _ranking(record, place, passages)
-        found[question_id] = Answer(ranked, _scores(record, place, passages, len(ranked)))
+        scores = _scores(record, place, passages, len(ranked))
+        found[question_id] = _by_score(dict(zip(ranked, scores, strict=True))) if scores else Answer(ranked)
     return found
 
 
@@ -87,10 +116,7 @@ def _scores(record: Record, place: Place, passages: str, count: int) -> Sequence
     """A score for each passage, none above the one before it; empty where the record has none."""
     if record.get("scores") is None:
         return ()
-    scores = list_field(record, place, "scores")
-    for value in scores:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise place.error(f"field 'scores' holds {kind(value)}, must hold numbers only")
+    scores = [number_value(value, place, "field 'scores' holds") for value in list_field(record, place, "scores")]
     if len(scores) != count:
         raise place.error(f"field 'scores' has {len(scores)} numbers for the {count} passages of {passages!r}")
     rising = next((i for i in range(1, count) if scores[i] > scores[i - 1]), None)
@@ -99,45 +125,38 @@ def _scores(record: Record, place: Place, passages: str, count: int) -> Sequence
             f"field 'scores' rises from {scores[rising - 1]:g} to {scores[rising]:g}: list passages best first, a "
             "better one with a higher score, or leave 'scores' out"
         )
-    return [float(value) for value in scores]
+    return scores
 
 
 def _trec_rankings(path: Path) -> dict[str, Answer]:
     with path.open("rb") as file:
         if file.read(2) == _GZIP:
             raise InputError(f"{path}: is compressed: unpack it (gunzip) and name the result")
-    rows: dict[str, dict[str, tuple[float, int, Place]]] = {}
+    scores: dict[str, dict[str, float]] = {}
+    lines: dict[tuple[str, str], int] = {}
     for place, line in read_lines(path):
-        question_id, passage_id, rank, score = _trec_line(line.split(), place)
-        of_question = rows.setdefault(question_id, {})
-        first = of_question.setdefault(passage_id, (score, rank, place))[2]
-        if first is not place:
+        question_id, passage_id, score = _trec_line(line.split(), place)
+        first = lines.setdefault((question_id, passage_id), place.number)
+        if first != place.number:
             raise place.error(
-                f"ranks {passage_id!r} for question {question_id!r} again, first in line {first.number}: a ranking "
-                "names each passage once"
+                f"ranks {passage_id!r} for question {question_id!r} again, first in line {first}: a ranking names each "
+                "passage once, and trec_eval refuses it too"
             )
-    return {question: _ordered(found) for question, found in rows.items()}
+        scores.setdefault(question_id, {})[passage_id] = score
+    return {question: _by_score(found) for question, found in scores.items()}
 
 
-def _ordered(found: Mapping[str, tuple[float, int, Place]]) -> Answer:
-    ranked = sorted(found.items(), key=lambda item: (-item[1][0], item[1][1]))
-    return Answer([passage for passage, _ in ranked], [score for _, (score, _, _) in ranked])
-
-
-def _trec_line(cells: Sequence[str], place: Place) -> tuple[str, str, int, float]:
+def _trec_line(cells: Sequence[str], place: Place) -> tuple[str, str, float]:
     if len(cells) != len(_COLUMNS):
         raise place.error(
             f"has {len(cells)} columns, must have the {len(_COLUMNS)} of a TREC run: {' '.join(_COLUMNS)}; JSON "
             "rankings begin with {"
         )
-    question_id, _, passage_id, rank, score, _ = cells
+    question_id, _, passage_id, _, score, _ = cells
     try:
         number = float(score)
     except ValueError as error:
         raise place.error(f"column 'score' is {score!r}, must be a number") from error
     if not isfinite(number):
         raise place.error(f"column 'score' is {score!r}, must be a finite number")
-    try:
-        return id_value(place, "qid", question_id), id_value(place, "docid", passage_id), int(rank), number
-    except ValueError as error:
-        raise place.error(f"column 'rank' is {rank!r}, must be a whole number") from error
+    return id_value(place, "qid", question_id), id_value(place, "docid", passage_id), number

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import nan
 from pathlib import Path
+from typing import NamedTuple
 
 from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.files import read_lines
 from hopbench.retrieval.support.errors import InputError
 
-_HEADERS = frozenset({"query-id", "query_id", "queryid", "question_id", "qid", "query"})
+MAX_GRADE = 1_000_000
+_HEADINGS = (
+    frozenset({"query-id", "queryid", "question-id", "qid", "query"}),
+    frozenset({"corpus-id", "corpusid", "passage-id", "document-id", "doc-id", "docid", "docno", "pid"}),
+    frozenset({"score", "relevance", "rel", "grade", "label"}),
+)
+"""What the columns may be called, in their order; - and _ mean the same."""
 
 
 def find_qrels(folder: Path) -> Path | None:
@@ -37,33 +45,79 @@ def find_qrels(folder: Path) -> Path | None:
     )
 
 
-def read_qrels(path: Path) -> Iterator[tuple[Place, str, str]]:
-    """The gold: (place, question id, passage id) of each line whose score is above 0.
+class Judgement(NamedTuple):
+    """A grade that a passage was given for a question; above 0 it is relevant."""
 
-    A pair judged twice with different scores is refused; the same line twice counts once.
+    place: Place
+    question: str
+    passage: str
+    grade: int
+
+
+def read_qrels(path: Path) -> Iterator[Judgement]:
+    """The judgements of a file, each pair of question and passage once.
+
+    A pair judged twice with different grades is refused; the same line twice counts once.
     """
-    scores: dict[tuple[str, str], tuple[int, Place]] = {}
-    for place, line in read_lines(path):
+    known: dict[tuple[str, str], Judgement] = {}
+    for number, (place, line) in enumerate(read_lines(path)):
         cells = line.split("\t")
-        if place.number == 1 and cells[0].strip().lower() in _HEADERS:
+        if number == 0 and _is_heading(cells, place):
             continue
-        question_id, passage_id, score = _judgement(cells, place)
-        first_score, first = scores.setdefault((question_id, passage_id), (score, place))
-        if first_score != score:
+        found = _judgement(cells, place)
+        first = known.setdefault((found.question, found.passage), found)
+        if first.grade != found.grade:
             raise place.error(
-                f"column 'score' is {score}, but line {first.number} gives the same pair {first_score}: keep one"
+                f"column 'score' is {found.grade}, but line {first.place.number} gives the same pair {first.grade}: "
+                "keep one"
             )
-        if score > 0 and first is place:
-            yield place, question_id, passage_id
+        if first is found:
+            yield found
 
 
-def _judgement(cells: list[str], place: Place) -> tuple[str, str, int]:
+def grade_value(value: object, place: Place) -> int:
+    """A grade as a whole number, also where it is written 2.0. Raises InputError, with the place, for all else."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else nan
+    except (ValueError, OverflowError):
+        number = nan
+    if not number.is_integer() or abs(number) > MAX_GRADE:
+        shown = value if isinstance(value, int | float) else repr(value)
+        raise place.error(
+            f"column 'score' is {shown}, must be a whole number from -{MAX_GRADE} to {MAX_GRADE}, such as 2 or 2.0 "
+            "(above 0 is relevant): round or rescale the grades"
+        )
+    return int(number)
+
+
+def _is_heading(cells: list[str], place: Place) -> bool:
+    """Whether a file's first line names its columns; an error where it names other ones, or in another order."""
+    if len(cells) == 1 or _is_number(cells[-1]):
+        return False
+    names = [cell.strip().lower().replace("_", "-") for cell in cells]
+    columns = [next((i for i, known in enumerate(_HEADINGS) if name in known), None) for name in names]
+    known = columns[0] == 0 and all(column in (None, i) for i, column in enumerate(columns))
+    if not known or len(cells) != len(_HEADINGS):
+        shown = ", ".join(map(repr, cells))
+        raise place.error(
+            f"the heading {shown} is unknown: name the columns query-id, corpus-id, score, in this order and separated "
+            "by tabs; if it is a judgement, its last cell must be a whole number"
+        )
+    return True
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _judgement(cells: list[str], place: Place) -> Judgement:
     if len(cells) != 3:
         raise place.error(f"has {len(cells)} columns, must have 3 separated by tabs: query-id, corpus-id, score")
     for name, cell in zip(("query-id", "corpus-id"), cells, strict=False):
         if not cell.strip():
             raise place.error(f"column {name!r} is empty: each judgement names a question and a passage")
-    try:
-        return cells[0], cells[1], int(cells[2])
-    except ValueError as error:
-        raise place.error(f"column 'score' is {cells[2]!r}, must be an integer (above 0 means gold)") from error
+    return Judgement(place, cells[0], cells[1], grade_value(cells[2], place))

@@ -19,6 +19,8 @@ from hopbench.eval.benchmarks.fields import (
     text_value,
 )
 from hopbench.eval.benchmarks.passages import Unique
+from hopbench.eval.benchmarks.qrels import Judgement
+from hopbench.eval.gold import Gold
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 
@@ -28,7 +30,7 @@ _QUESTION_FIELDS = frozenset({"_id", "id", "text", "question", "metadata"})
 
 
 def make_question(
-    place: Place, question_id: str, text: object, metadata: Mapping[str, Any], gold: Sequence[str] = ()
+    place: Place, question_id: str, text: object, metadata: Mapping[str, Any], gold: Iterable[str] = ()
 ) -> BenchmarkQuestion:
     """A question with its metadata normalised: `answer`, `answer_aliases` and `type` get fields of their own.
 
@@ -46,7 +48,7 @@ def make_question(
         type=optional_text(place, "metadata.type", metadata.get("type")),
         answer=unique[0] if unique else None,
         aliases=unique[1:],
-        gold=tuple(dict.fromkeys(gold)),
+        gold=gold if isinstance(gold, Gold) else Gold(gold),
         metadata={key: value for key, value in metadata.items() if value is not None and key not in _NORMALISED},
     )
 
@@ -101,34 +103,38 @@ def keep_judged(source: str, questions: Sequence[BenchmarkQuestion]) -> tuple[Be
 def attach_gold(
     source: str,
     questions: Sequence[BenchmarkQuestion],
-    judgements: Iterable[tuple[Place, str, str]],
+    judgements: Iterable[Judgement],
     known: Iterable[str],
 ) -> tuple[BenchmarkQuestion, ...]:
-    """Give each question its gold passages. A judgement is (place, question id, gold passage id).
+    """Give each question its gold passages and all grades.
+
+    Passages beyond the `known` ids stay gold, which nothing finds (`Benchmark.missing_gold`).
 
     Raises
     ------
     InputError
-        With a count and the first few, when gold passages are not among the `known` passage ids or judgements name
-        unknown questions; when there is no gold at all.
+        With a count and the first few, when judgements name unknown questions, or no known passage is gold; when there
+        is no gold at all.
     """
-    ids = set(known)
-    gold: dict[str, list[str]] = {question.id: [] for question in questions}
-    lost_passages, lost_questions = [], []
-    for place, question_id, passage_id in judgements:
-        if question_id not in gold:
+    grades: dict[str, dict[str, int]] = {question.id: {} for question in questions}
+    passages: dict[str, Place] = {}
+    lost_questions = []
+    for place, question_id, passage_id, grade in judgements:
+        if question_id in grades:
+            grades[question_id].setdefault(passage_id, grade)
+            if grade > 0:
+                passages.setdefault(passage_id, place)
+        elif grade > 0:
             lost_questions.append((question_id, place))
-        elif passage_id not in ids:
-            lost_passages.append((passage_id, place))
-        else:
-            gold[question_id].append(passage_id)
     refuse_unknown(
         source, "question id", "among the questions", "Add the questions or remove the lines.", lost_questions
     )
-    refuse_unknown(source, "gold id", "in the corpus", "Add the passages or remove the lines.", lost_passages)
-    if not any(gold.values()):
+    if not passages:
         raise InputError(
             f"{source}: no line has a score above 0, so no question has gold: correct it or remove the file"
         )
-    with_gold = [replace(question, gold=tuple(dict.fromkeys(gold[question.id]))) for question in questions]
+    if passages.keys().isdisjoint(known):
+        remedy = "None of the gold is there: name the corpus that was judged."
+        refuse_unknown(source, "gold id", "in the corpus", remedy, list(passages.items()))
+    with_gold = [replace(question, gold=Gold.judged(grades[question.id])) for question in questions]
     return keep_judged(source, with_gold)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from hopbench.eval.benchmarks.question_files import GOLD_FIELD
 from hopbench.eval.files import write_atomically
-from hopbench.eval.types import Benchmark
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 
 
 def write_benchmark(benchmark: Benchmark, folder: Path) -> None:
     """Write `corpus.jsonl`, and `queries.jsonl` and `qrels/test.tsv` where there are questions and gold.
+
+    Where some question has alternative sets, which judgements cannot express, all gold stands in `queries.jsonl`.
 
     Raises
     ------
@@ -27,6 +30,7 @@ def write_benchmark(benchmark: Benchmark, folder: Path) -> None:
     write_atomically(folder / "corpus.jsonl", _lines(map(_passage_row, benchmark.passages)))
     if not benchmark.questions:
         return
+    sets = any(len(one.gold.sets) > 1 for one in benchmark.questions)
     asked = (
         {
             "_id": one.id,
@@ -35,12 +39,21 @@ def write_benchmark(benchmark: Benchmark, folder: Path) -> None:
             | ({"type": one.type} if one.type else {})
             | ({"answer": one.answer, "answer_aliases": list(one.aliases)} if one.answer is not None else {}),
         }
+        | ({GOLD_FIELD: one.gold.sets if len(one.gold.sets) > 1 else one.gold} if sets else {})
         for one in benchmark.questions
     )
     write_atomically(folder / "queries.jsonl", _lines(asked))
-    gold = "".join(f"{one.id}\t{passage}\t1\n" for one in benchmark.questions for passage in one.gold)
-    if gold:
-        write_atomically(folder / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{gold}".encode())
+    lines = "".join(_judgements(benchmark.questions))
+    if lines and not sets:
+        write_atomically(folder / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{lines}".encode())
+
+
+def _judgements(questions: Sequence[BenchmarkQuestion]) -> Iterator[str]:
+    """The lines of qrels; those of passages that are not gold only where there are grades beside 0 and 1."""
+    graded = any(question.gold.graded for question in questions)
+    for question in questions:
+        grades = question.gold.grades if graded and question.gold.grades else dict.fromkeys(question.gold, 1)
+        yield from (f"{question.id}\t{passage}\t{grade}\n" for passage, grade in grades.items())
 
 
 def _passage_row(passage: Passage) -> dict[str, Any]:

@@ -54,9 +54,16 @@ def _corpus(benchmark: Benchmark) -> Iterator[Fact]:
 def _asked(benchmark: Benchmark) -> Iterator[Fact]:
     questions = benchmark.questions
     yield Fact("questions", len(questions))
-    gold = [len(question.gold) for question in questions if question.gold]
+    gold = [question.gold.size for question in questions if question.gold]
     spread = f"{_range(gold)} passages each; {sum(n == 1 for n in gold)} have one" if gold else ""
     yield Fact("with gold", len(gold), spread)
+    sets = [len(question.gold.sets) for question in questions if len(question.gold.sets) > 1]
+    yield Fact("alternatives", len(sets), f"{_range(sets)} gold sets each; the best one counts" if sets else "")
+    grades = Counter(
+        grade for question in questions for grade in (question.gold.grades or dict.fromkeys(question.gold, 1)).values()
+    )
+    listed = ", ".join(f"{count:,} of grade {grade}" for grade, count in sorted(grades.items(), reverse=True))
+    yield Fact("judgements", sum(grades.values()), listed)
     answered = [question for question in questions if question.answer is not None]
     shown = sum(bool(scorable_answers(question.answers)) for question in answered)
     yield Fact(

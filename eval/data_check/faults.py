@@ -33,9 +33,11 @@ def faults_of(folder: Path, questions: Path | None = None) -> list[str]:
     ids = _ids(asked, "question", faults)
     judged = _guarded(lambda: find_qrels(asked.parent), faults)
     if judged is not None and not faults:  # ids that a fault hides would seem unknown
-        pairs = list(_each(read_qrels(judged), faults))
-        unknown = [(key, place) for place, key, _ in pairs if key not in ids]
-        missing = [(key, place) for place, _, key in pairs if key not in passages]
+        relevant = [one for one in _each(read_qrels(judged), faults) if one.grade > 0]
+        unknown = [(one.question, one.place) for one in relevant if one.question not in ids]
+        missing = [(one.passage, one.place) for one in relevant]
+        if any(one.passage in passages for one in relevant):
+            missing = []  # a finding: some of the gold is there
         for noun, where, what, found in (
             ("question id", "among the questions", "questions", unknown),
             ("gold id", "in the corpus", "passages", missing),

@@ -39,7 +39,7 @@ def findings(benchmark: Benchmark, questions: Path | None = None) -> list[Findin
     found = [finding for look in looks for finding in look(benchmark)]
     found += _left_out(benchmark, questions)
     if benchmark.questions:
-        found += [*_asked(benchmark), *_answers(benchmark), *_overlaps(benchmark)]
+        found += [*_asked(benchmark), *_gold(benchmark), *_answers(benchmark), *_overlaps(benchmark)]
     return found
 
 
@@ -118,13 +118,40 @@ def _asked(benchmark: Benchmark) -> Iterator[Finding]:
         )
 
 
+def _gold(benchmark: Benchmark) -> Iterator[Finding]:
+    yield from _finding(
+        "gold passages are not in the corpus",
+        benchmark.missing_gold,
+        "they count as never found: add the passages, or remove the lines; --strict refuses such a set",
+    )
+    graded = [
+        f"{question.id} {passage} ({grade})"
+        for question in benchmark.questions
+        for passage, grade in question.gold.grades.items()
+        if grade not in (0, 1)
+    ]
+    yield from _finding(
+        "judgements have a grade other than 0 and 1",
+        graded,
+        "nDCG@10 takes grades as gains, all else those of at least 1 as gold: --min-grade sets another threshold",
+    )
+    wide = [
+        question.id
+        for question in benchmark.questions
+        if any(set(one) < set(other) for one in question.gold.sets for other in question.gold.sets)
+    ]
+    yield from _finding(
+        "questions have a gold set that contains another", wide, "remove the larger set: the smaller one is enough"
+    )
+
+
 def _answers(benchmark: Benchmark) -> Iterator[Finding]:
     texts = {p.id: p for p in benchmark.passages}
     lost = []
     for question in benchmark.questions:
         answers = scorable_answers(question.answers)
         if answers and question.gold:
-            gold = [texts[one] for one in question.gold]
+            gold = [texts[one] for one in question.gold if one in texts]
             if not any(contains_answer(f"{p.title} {p.text}", answers) for p in gold):
                 lost.append(question.id)
     remedy = "check gold and spelling, or add answer_aliases: has_answer counts words as they are written"

@@ -10,6 +10,7 @@ from hopbench.eval.explain.answer import Answer, RankedPassage
 from hopbench.eval.explain.changes import Outcome, helpful, outcomes_of
 from hopbench.eval.explain.fates import Fate, Kind, rivals
 from hopbench.eval.explain.routes import EVERY_KIND, Routes
+from hopbench.retrieval.foreign.base import first_parts
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.base import KEEP
 
@@ -49,6 +50,8 @@ class Examiner:
         answer = self.answer
         if answer.failure is not None:
             return Fate(passage, "failed")
+        if passage not in first_parts(self.batch.index):
+            return Fate(passage, "not in the corpus")
         place, initial = answer.place(passage), answer.initial.get(passage)
         if place is not None and place.rank <= self.top:
             kind = "filled" if not place.candidate else _FOUND.get(place.hit.origin, "seed")

@@ -23,13 +23,14 @@ Kind = Literal[
     "not ranked",
     "not returned",
     "failed",
+    "not in the corpus",
 ]
 """In the top k: `seed` (by the initial ranking), `reached` (an edge led there), `filled` (completed from the initial
 ranking), `returned` (by a foreign retriever). Below it, or beyond the end of a full ranking: `out-ranked`. Not ranked
 by the strategy itself: `pruned` (one changed parameter ranks it), `not followed` (the graph leads there, no single
 parameter explains it), `other edges` (only edges that the strategy does not follow lead there), `never linked` (no way
 of 3 steps), `not ranked` (a hop-free ranking ends before it), `not returned` (by a foreign retriever). `failed`: no
-ranking at all."""
+ranking at all. `not in the corpus`: no ranking can have it."""
 
 RIVALS = 3
 

@@ -58,7 +58,7 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
 
 def _gold_names(question: BenchmarkQuestion, benchmark: Benchmark) -> Iterator[str]:
     for passage in question.gold:
-        yield split_qualifier(benchmark.titles[passage])[0]
+        yield split_qualifier(benchmark.titles.get(passage, ""))[0]
     evidences = question.metadata.get("evidences")
     for triple in evidences if isinstance(evidences, list) else []:
         yield from (str(end) for end in (triple[0], triple[-1]))
@@ -90,9 +90,16 @@ def reach_columns(
         for label, trial in trials.items()
     }
     distinct = {start: number for number, start in enumerate(dict.fromkeys(chain.from_iterable(starts.values())))}
-    gold = {q.id: [row[p] for p in q.gold] for q in benchmark.questions}
+    sets = {q.id: q.gold.sets or ((),) for q in benchmark.questions}
+    parts = [(number, gold) for (question, _), number in distinct.items() for gold in sets[question]]
     seeds = [[row[p] for p in passages] for _, passages in distinct]
-    found = pd.DataFrame(reach(seeds, [gold[q] for q, _ in distinct], factors, hops).columns())
+    gold = [[row[p] for p in one if p in row] for _, one in parts]
+    found = pd.DataFrame(reach([seeds[number] for number, _ in parts], gold, factors, hops).columns())
+    lacking = np.array([not all(p in row for p in one) for _, one in parts], dtype=bool)
+    for h in range(hops + 1):  # what the corpus lacks is never reached
+        found[f"reach@{h}"] = found[f"reach@{h}"].where(~lacking, 0.0)
+    if len(parts) > len(distinct):  # any set of a question
+        found = found.groupby([number for number, _ in parts]).max()
     columns = {}
     for label, trial in trials.items():
         own = found.iloc[[distinct[start] for start in starts[label]]].set_axis([q.id for q in benchmark.questions])

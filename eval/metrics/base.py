@@ -20,7 +20,8 @@ T = TypeVar("T")
 CUTOFFS = (2, 5, 10, 20)
 """The k of `recall@k` and `all_gold@k`."""
 
-IR_MEASURES = (*(f"R@{k}" for k in CUTOFFS), "nDCG@10", "RR")
+NDCG = "nDCG@10"
+IR_MEASURES = (*(f"R@{k}" for k in CUTOFFS), NDCG, "RR")
 """What is asked of ir_measures, in its own notation, in one pass over the rankings."""
 
 CONTEXT_PASSAGES = 5
@@ -32,11 +33,21 @@ Group = Literal["ranking", "ragas", "graph", "answer", "judge", "external"]
 
 @dataclass(frozen=True, slots=True)
 class GoldFacts:
-    """All that a ceiling depends on: a question's number of gold passages and of their distinct titles."""
+    """All that a ceiling depends on: the number of passages in a gold set and of their distinct titles.
+
+    `missing` of the passages are not in the corpus. `ndcg` is the nDCG@10 of the others in their best order.
+    """
 
     passages: int
     titles: int
     context_passages: int = CONTEXT_PASSAGES
+    missing: int = 0
+    ndcg: float = 1.0
+
+    @property
+    def present(self) -> int:
+        """The number of passages that a ranking can find."""
+        return self.passages - self.missing
 
 
 def perfect(_: GoldFacts) -> float:
@@ -117,23 +128,34 @@ class Batch:
         return cast("T", self._shared[name])
 
     def content(self, passage_id: str) -> str:
-        """A passage's title and text in one string."""
-        passage = self.benchmark.by_id[passage_id]
+        """A passage's title and text in one string; nothing of a passage that the corpus lacks."""
+        passage = self.benchmark.by_id.get(passage_id)
+        if passage is None:
+            return ""
         return f"{passage.title}. {passage.text}" if passage.title else passage.text
 
     @cached_property
     def gold(self) -> Sequence[frozenset[str]]:
-        """Each question's gold passage ids."""
+        """Each question's gold passage ids, those of all its sets."""
         return [frozenset(q.gold) for q in self.questions]
+
+    @cached_property
+    def gold_sets(self) -> Sequence[tuple[int, tuple[str, ...]]]:
+        """All gold sets, each with the number of its question in the batch."""
+        return [(row, passages) for row, question in enumerate(self.questions) for passages in question.gold.sets]
+
+    def best(self, values: Sequence[float] | FloatArray) -> FloatArray:
+        """Each question's best of the values of its gold sets, which are in the order of `gold_sets`; NaN without."""
+        best = np.full(len(self.questions), np.nan)
+        np.fmax.at(best, [row for row, _ in self.gold_sets], np.asarray(values, np.float64))
+        return best
 
     def recall(self, k: int) -> FloatArray:
         """The share of each question's gold in the top k, (n,); NaN for questions without gold."""
         if k in CUTOFFS:
             return self.ir[f"R@{k}"]
-        found = [len(gold.intersection(one.ranked_ids[:k])) for gold, one in zip(self.gold, self.rankings, strict=True)]
-        counts = [len(gold) or np.nan for gold in self.gold]
-        shares: FloatArray = np.asarray(found, np.float64) / np.asarray(counts, np.float64)
-        return shares
+        top = [frozenset(one.ranked_ids[:k]) for one in self.rankings]
+        return self.best([len(top[row].intersection(gold)) / len(gold) for row, gold in self.gold_sets])
 
     @cached_property
     def answers(self) -> Sequence[tuple[str, ...]]:
@@ -142,20 +164,36 @@ class Batch:
 
     @cached_property
     def ir(self) -> Mapping[str, FloatArray]:
-        """IR_MEASURES → values by ir_measures (trec_eval); NaN for questions without gold."""
-        import ir_measures  # costs .2 s, which `hopbench strategies` need not pay
+        """IR_MEASURES → values by ir_measures (trec_eval), of each question's best gold set; NaN without gold."""
+        found = {name: self.best(values) for name, values in _measured(self, IR_MEASURES, _binary(self)).items()}
+        graded = {
+            str(n): q.gold.gains for n, (row, _) in enumerate(self.gold_sets) if (q := self.questions[row]).gold.graded
+        }
+        if graded:  # grades decide the gain; which passages are gold, the threshold
+            rows = [self.gold_sets[int(n)][0] for n in graded]
+            found[NDCG][rows] = _measured(self, (NDCG,), graded)[NDCG][list(map(int, graded))]
+        return found
 
-        # trec_eval sorts by score and breaks ties by id; the negated rank keeps the strategy's own total order.
-        ranks = [-float(i) for i in range(max((len(r.ranked_ids) for r in self.rankings), default=0))]
-        run = {r.question_id: dict(zip(r.ranked_ids, ranks, strict=False)) for r in self.rankings}
-        qrels = {q.id: dict.fromkeys(q.gold, 1) for q in self.questions if q.gold}
-        values = {name: np.full(len(self.questions), np.nan) for name in IR_MEASURES}
-        if qrels:
-            row = {q.id: i for i, q in enumerate(self.questions)}
-            measures = [ir_measures.parse_measure(name) for name in IR_MEASURES]
-            name_of = {id(measure): name for measure, name in zip(measures, IR_MEASURES, strict=True)}
-            for cell in ir_measures.pytrec_eval.iter_calc(measures, qrels, run):
-                # Spelling out a measure 3,000 times takes longer than computing it.
-                name = name_of.get(id(cell.measure)) or str(cell.measure)
-                values[name][row[cell.query_id]] = cell.value
+
+def _binary(batch: Batch) -> dict[str, dict[str, int]]:
+    return {str(n): dict.fromkeys(passages, 1) for n, (_, passages) in enumerate(batch.gold_sets)}
+
+
+def _measured(batch: Batch, names: Sequence[str], judged: Mapping[str, Mapping[str, int]]) -> dict[str, FloatArray]:
+    """Measure → values by ir_measures for the gold sets whose numbers `judged` has, with their passages' gains."""
+    import ir_measures  # costs .2 s, which `hopbench strategies` need not pay
+
+    values = {name: np.full(len(batch.gold_sets), np.nan) for name in names}
+    if not judged:
         return values
+    # trec_eval sorts by score and breaks ties by id; the negated rank keeps the ranking's own total order.
+    ranks = [-float(i) for i in range(max((len(r.ranked_ids) for r in batch.rankings), default=0))]
+    scored = [dict(zip(one.ranked_ids, ranks, strict=False)) for one in batch.rankings]
+    run = {n: scored[batch.gold_sets[int(n)][0]] for n in judged}
+    measures = [ir_measures.parse_measure(name) for name in names]
+    name_of = {id(measure): name for measure, name in zip(measures, names, strict=True)}
+    for cell in ir_measures.pytrec_eval.iter_calc(measures, judged, run):
+        # Spelling out a measure 3,000 times takes longer than computing it.
+        name = name_of.get(id(cell.measure)) or str(cell.measure)
+        values[name][int(cell.query_id)] = cell.value
+    return values

@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-import numpy as np
-
 from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
 from hopbench.eval.ragas_untracked import import_untracked
 
@@ -67,7 +65,7 @@ def _scorers() -> Mapping[str, Any]:
 
 
 def _samples(batch: Batch) -> list[Any]:
-    """One RAGAS sample per question; None without gold or without context."""
+    """One RAGAS sample per gold set; None without context."""
     from ragas.dataset_schema import SingleTurnSample
 
     def texts(passages: Sequence[str]) -> list[str]:
@@ -76,13 +74,13 @@ def _samples(batch: Batch) -> list[Any]:
     return [
         SingleTurnSample(
             retrieved_context_ids=list(ranking.context_ids),
-            reference_context_ids=list(question.gold),
+            reference_context_ids=list(gold),
             retrieved_contexts=texts(ranking.context_ids),
-            reference_contexts=texts(question.gold),
+            reference_contexts=texts(gold),
         )
-        if question.gold and ranking.context_ids
+        if (ranking := batch.rankings[row]).context_ids
         else None
-        for question, ranking in zip(batch.questions, batch.rankings, strict=True)
+        for row, gold in batch.gold_sets
     ]
 
 
@@ -96,7 +94,7 @@ def _compute(name: str) -> Callable[[Batch], FloatArray]:
     def compute(batch: Batch) -> FloatArray:
         scorer = _scorers()[name]
         values = _run(_await_all(scorer._single_turn_ascore, batch.once("ragas", _samples)))
-        return np.where([bool(q.gold) for q in batch.questions], values, np.nan)
+        return batch.best(values)
 
     return compute
 
@@ -111,7 +109,7 @@ def _run(work: Any) -> list[float]:
 
 
 def _id_recall_ceiling(gold: GoldFacts) -> float:
-    return min(1.0, gold.context_passages / gold.passages)
+    return min(gold.present, gold.context_passages) / gold.passages
 
 
 def _metric(name: str, meaning: str, ceiling: Callable[[GoldFacts], float] = lambda _: 1.0) -> Metric:
@@ -125,5 +123,9 @@ METRICS = (
         "non_llm_context_precision_with_reference",
         "average precision of the context's texts, right where one resembles a gold text (Levenshtein ≥ .5)",
     ),
-    _metric("non_llm_context_recall", "share of the gold texts that some text of the context resembles"),
+    _metric(
+        "non_llm_context_recall",
+        "share of the gold texts that some text of the context resembles",
+        lambda gold: gold.present / gold.passages,
+    ),
 )

@@ -17,7 +17,7 @@ def recall_at(k: int) -> Metric:
         return batch.recall(k)
 
     def ceiling(gold: GoldFacts) -> float:
-        return min(k, gold.passages) / gold.passages
+        return min(k, gold.present) / gold.passages
 
     return Metric(f"recall@{k}", f"share of the gold passages in the top {k}", TREC, ("gold",), compute, ceiling)
 
@@ -30,7 +30,7 @@ def all_gold_at(k: int) -> Metric:
         return np.where(np.isnan(recall), np.nan, recall == 1.0)
 
     def ceiling(gold: GoldFacts) -> float:
-        return float(gold.passages <= k)
+        return float(gold.passages <= k and not gold.missing)
 
     meaning = f"every gold passage is in the top {k}"
     return Metric(f"all_gold@{k}", meaning, FULL_EVIDENCE, ("gold",), compute, ceiling)
@@ -38,10 +38,11 @@ def all_gold_at(k: int) -> Metric:
 
 NDCG = Metric(
     "nDCG@10",
-    "discounted gain of the gold passages in the top 10 over that of an ideal ranking",
+    "discounted gain (grades, else 1 for gold) of the top 10 over that of an ideal ranking",
     f"Järvelin and Kekäläinen, TOIS 2002; {TREC}",
     ("gold",),
     lambda batch: batch.ir["nDCG@10"],
+    lambda gold: gold.ndcg,
 )
 
 MRR = Metric(
@@ -50,6 +51,7 @@ MRR = Metric(
     f"Kantor and Voorhees, TREC-5 (1997); {TREC}",
     ("gold",),
     lambda batch: batch.ir["RR"],
+    lambda gold: float(gold.present > 0),
 )
 
 METRICS = (MetricFamily("all_gold", all_gold_at, CUTOFFS), MetricFamily("recall", recall_at, CUTOFFS), NDCG, MRR)

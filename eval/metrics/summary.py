@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from math import log2
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy.typing as npt
 
 from hopbench.eval.metrics.base import CONTEXT_PASSAGES, FloatArray, GoldFacts, Metric
 from hopbench.eval.metrics.registry import metrics_among
+from hopbench.eval.metrics.titles import gold_titles
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 
@@ -46,9 +49,9 @@ def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int
     `metrics` are zero-filled: a failed question counts 0 (the metric's `worst`), a question to which the metric does
     not apply is left out. `answered` leaves failed questions out too. `ceilings` are the best values any ranking could
     reach on the same questions. `coverage` is the share of questions answered, `measured` each metric's share of
-    applicable questions with a value. `by_type` and `by_gold` (number of gold passages, as text) hold {metric: mean,
-    "questions": n, "coverage": share, "ceiling": {metric: value}}. A metric that applies to no question is absent.
-    All values are plain JSON types; floats have 6 decimals.
+    applicable questions with a value. `by_type` and `by_gold` (number of gold passages, of the smallest set, as text)
+    hold {metric: mean, "questions": n, "coverage": share, "ceiling": {metric: value}}. A metric that applies to no
+    question is absent. All values are plain JSON types; floats have 6 decimals.
     """
     table = _table(rows, benchmark, context_passages)
     everything = np.ones(len(benchmark.questions), dtype=bool)
@@ -61,7 +64,7 @@ def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int
         "measured": table.measured(),
         "ceilings": table.ceilings(everything),
         "by_type": table.groups([q.type or UNTYPED for q in benchmark.questions]),
-        "by_gold": table.groups([str(len(set(q.gold))) for q in benchmark.questions]),
+        "by_gold": table.groups([str(q.gold.size) for q in benchmark.questions]),
     }
 
 
@@ -141,19 +144,38 @@ def _table(rows: pd.DataFrame, benchmark: Benchmark, context_passages: int) -> _
     rows = rows.loc[ids]
     metrics = metrics_among(rows.columns)
     values = rows[[m.name for m in metrics]].to_numpy(dtype=float)
-    facts = [_facts(q, benchmark.titles, context_passages) for q in benchmark.questions]
+    facts = [gold_facts(q, benchmark.titles, context_passages) for q in benchmark.questions]
     applies = np.array([[m.applies(q) for m in metrics] for q in benchmark.questions], dtype=bool)
     shape = (len(ids), len(metrics))
-    ceiling = np.array([_ceilings(metrics, f, a) for f, a in zip(facts, applies, strict=True)], dtype=float)
+    ceilings = cache(partial(_ceilings, metrics))  # most questions are alike
+    ceiling = np.array([ceilings(f, tuple(a)) for f, a in zip(facts, applies.tolist(), strict=True)], dtype=float)
     answered = rows["failure"].isna().to_numpy(dtype=bool)
     worst = np.array([m.worst for m in metrics], dtype=float)
     return _Table([m.name for m in metrics], values, worst, applies.reshape(shape), ceiling.reshape(shape), answered)
 
 
-def _facts(question: BenchmarkQuestion, titles: Mapping[str, str], context_passages: int) -> GoldFacts:
-    gold = set(question.gold)
-    return GoldFacts(len(gold), len({titles[p] for p in gold}), context_passages)
+def gold_facts(
+    question: BenchmarkQuestion, titles: Mapping[str, str], context_passages: int = CONTEXT_PASSAGES
+) -> tuple[GoldFacts, ...]:
+    """What ceilings depend on, for each gold set of a question; one entry of nothing without gold."""
+    facts = []
+    for gold in question.gold.sets:
+        missing = sum(passage not in titles for passage in gold)
+        gains = question.gold.gains if question.gold.graded else dict.fromkeys(gold, 1)
+        ndcg = 1.0 if titles.keys() >= gains.keys() else _best_ndcg(gains, titles)
+        facts.append(GoldFacts(len(gold), len(gold_titles(gold, titles)), context_passages, missing, ndcg))
+    return tuple(facts) or (GoldFacts(0, 0, context_passages),)
 
 
-def _ceilings(metrics: Sequence[Metric], facts: GoldFacts, applies: npt.NDArray[np.bool_]) -> list[float]:
-    return [m.ceiling(facts) if a else 0.0 for m, a in zip(metrics, applies, strict=True)]
+def _best_ndcg(gains: Mapping[str, int], titles: Mapping[str, str]) -> float:
+    """nDCG@10 of a ranking that begins with the passages of the corpus, those of the highest gain first."""
+    found = [gain for passage, gain in gains.items() if passage in titles]
+    present, ideal = (
+        sum(gain / log2(rank + 1) for rank, gain in enumerate(sorted(part, reverse=True)[:10], start=1))
+        for part in (found, gains.values())
+    )
+    return present / ideal
+
+
+def _ceilings(metrics: Sequence[Metric], facts: Sequence[GoldFacts], applies: Sequence[bool]) -> list[float]:
+    return [max(map(m.ceiling, facts)) if a else 0.0 for m, a in zip(metrics, applies, strict=True)]

@@ -6,9 +6,7 @@ Empty contexts score 0, as there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
 
 from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
 
@@ -25,11 +23,13 @@ def _f1(precision: float, recall: float) -> float:
 
 def _per_question(batch: Batch, value: Callable[[set[str], set[str]], float]) -> FloatArray:
     title = batch.benchmark.titles
-    scores = np.full(len(batch.questions), np.nan)
-    for i, (gold, ranking) in enumerate(zip(batch.gold, batch.rankings, strict=True)):
-        if gold:
-            scores[i] = value({title[p] for p in ranking.context_ids}, {title[p] for p in gold})
-    return scores
+    found = [{title[p] for p in ranking.context_ids} for ranking in batch.rankings]
+    return batch.best([value(found[row], gold_titles(gold, title)) for row, gold in batch.gold_sets])
+
+
+def gold_titles(gold: Sequence[str], titles: Mapping[str, str]) -> set[str]:
+    """The titles of a gold set; a passage that the corpus lacks has one that no passage has."""
+    return {titles.get(passage, f"\0{passage}") for passage in gold}
 
 
 def _precision(titles: set[str], gold: set[str]) -> float:
@@ -41,7 +41,7 @@ def _recall(titles: set[str], gold: set[str]) -> float:
 
 
 def _recall_ceiling(gold: GoldFacts) -> float:
-    return min(1.0, gold.context_passages / gold.titles)
+    return min(gold.titles - gold.missing, gold.context_passages) / gold.titles
 
 
 PRECISION = Metric(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from hopbench.eval.metrics import ragas_metrics, worst_of
+from hopbench.eval.metrics import get_metric, ragas_metrics, worst_of
+from hopbench.eval.metrics.summary import gold_facts
 from hopbench.eval.report.data import ReportData
 from hopbench.eval.types import BenchmarkQuestion
 
@@ -58,7 +59,7 @@ def _breakdown(data: ReportData, metric: str) -> Breakdown:
     questions = [q for q in data.benchmark.questions if q.id in asked]
     everything = _group(data, metric, "all questions", questions)
     by_type = _split(data, metric, questions, lambda q: q.type or "no type")
-    by_gold = _split(data, metric, questions, lambda q: f"{len(q.gold):>3} gold")
+    by_gold = _split(data, metric, questions, lambda q: f"{q.gold.size:>3} gold")
     return Breakdown(metric, [everything, *by_type], by_gold)
 
 
@@ -76,7 +77,7 @@ def _group(data: ReportData, metric: str, name: str, questions: list[BenchmarkQu
         label: filled((data.rows.get((q.id, label), {}).get(metric) for q in questions), worst_of(metric))
         for label in data.labels
     }
-    limits = [limit for q in questions if (limit := ceiling(metric, len(q.gold))) is not None]
+    limits = [limit for q in questions if (limit := ceiling(metric, q, data.benchmark.titles)) is not None]
     return Group(name, len(questions), fmean(limits) if limits else None, means)
 
 
@@ -88,9 +89,8 @@ def filled(values: Iterable[Any], worst: float = 0.0) -> float | None:
     return fmean(worst if v is None else v for v in numbers)
 
 
-def ceiling(metric: str, gold: int) -> float | None:
+def ceiling(metric: str, question: BenchmarkQuestion, titles: Mapping[str, str]) -> float | None:
     """The best value that any ranking can reach on a question: all_gold@2 is 0 for four gold, recall@2 is 2/4."""
-    name, _, k = metric.partition("@")
-    if name not in ("all_gold", "recall") or not k.isdigit() or gold == 0:
+    if metric.partition("@")[0] not in ("all_gold", "recall") or not question.gold:
         return None
-    return float(gold <= int(k)) if name == "all_gold" else min(int(k), gold) / gold
+    return max(map(get_metric(metric).ceiling, gold_facts(question, titles)))

@@ -50,11 +50,14 @@ class Batch:
         return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
     def _question(self, q: BenchmarkQuestion) -> QuestionDetails:
-        return {
+        details: QuestionDetails = {
             "aliases": list(q.aliases),
             "gold": [self._passage(gold) for gold in q.gold],
             "labels": [self._label(q, label) for label in self.data.labels],
         }
+        if len(q.gold.sets) > 1:
+            details["sets"] = [list(map(self._passage, one)) for one in q.gold.sets]
+        return details
 
     def _label(self, q: BenchmarkQuestion, label: str) -> LabelDetails:
         row = self.data.rows.get((q.id, label))
@@ -70,11 +73,21 @@ class Batch:
             "ms": _number(row.get("latency_ms")),
             "listed": len(ranked),
             "ranks": [rank_of.get(gold) for gold in q.gold],
+            "set": self._best_set(q, ranked[:TOP]),
             "hits": [self._passage(p) for p in ranked[:BRIEF_TOP]]
             if self.brief
             else [self._hit(p, rank_of[p], scores, known.get(p), p in q.gold) for p in shown],
             **self._notes(q, label),
         }
+
+    def _best_set(self, q: BenchmarkQuestion, found: Sequence[str]) -> str:
+        """Which of several gold sets counts, and what of it is not among the first; empty where there is one."""
+        if len(q.gold.sets) < 2:
+            return ""
+        number, lacking = q.gold.best_set(found)
+        titles = self.data.benchmark.titles
+        lacks = f"lacks {', '.join(titles.get(one) or one for one in lacking)}" if lacking else "complete"
+        return f"{number} of {len(q.gold.sets)}: {lacks} in the top {TOP}"
 
     def _notes(self, q: BenchmarkQuestion, label: str) -> Notes:
         row = None if self.brief else self.data.trace_rows.get((q.id, label))
@@ -151,7 +164,10 @@ class Batch:
             return ""
         long = key in self.gold and not self.brief
         known = self.data.benchmark.by_id.get(key)
-        text, limit = known.text if known else "", GOLD_CHARACTERS if long else SNIPPET_CHARACTERS
+        text, limit = (
+            known.text if known else "The corpus lacks this passage.",
+            GOLD_CHARACTERS if long else SNIPPET_CHARACTERS,
+        )
         return text if len(text) <= limit else f"{text[:limit].rstrip()} …"
 
 

@@ -49,19 +49,24 @@ class Notes(TypedDict, total=False):
 class LabelDetails(Notes):
     """A label's answer to one question; the numbers but `ranks` and `hits` are missing where it has no row.
 
-    In brief details a hit is its passage's number alone.
+    In brief details a hit is its passage's number alone. `set` says which of several gold sets counts.
     """
 
     failure: str | None
     ms: NotRequired[float | None]
     listed: NotRequired[int]
     ranks: Sequence[int | None]
+    set: NotRequired[str]
     hits: Sequence[list[Any] | int]
 
 
 class QuestionDetails(TypedDict):
-    """The details of a question: gold passages by number, and an entry per label in the index's order."""
+    """The details of a question: gold passages by number, and an entry per label in the index's order.
+
+    `sets` holds the gold of each set, where there are several.
+    """
 
     aliases: Sequence[str]
     gold: Sequence[int]
+    sets: NotRequired[Sequence[Sequence[int]]]
     labels: Sequence[LabelDetails]

@@ -32,7 +32,7 @@ _NEEDED = {"question_id", "strategy", "ranked_ids", "failure"}
 
 def recorded(file: RunFile) -> Recorded:
     """The label that ranks as a file says."""
-    return Recorded(rankings=file.rankings, form=file.form, digest=file.digest)
+    return Recorded(rankings=file.rankings, form=file.form, digest=file.digest, ties=file.ties)
 
 
 def folder_rankings(folder: Path) -> dict[str, RunFile]:

@@ -14,6 +14,7 @@ from hopbench.eval.runs.schema import (
     QUESTION_COLUMNS,
     RESULTS_SCHEMA,
     SOURCES_COLUMN,
+    BenchmarkEntry,
     ComparisonEntry,
     LatencyEntry,
     OptionalEntry,
@@ -40,16 +41,19 @@ def results(evaluation: Evaluation) -> RunResults:
     targets: TargetEntries = {}
     if plan.targets:
         targets = {"targets": targets_entry(check_targets(plan.targets, strategies))}
+    about: BenchmarkEntry = {
+        "name": benchmark.name,
+        "role": benchmark.role,
+        "questions": len(benchmark.questions),
+        "passages": len(benchmark.passages),
+        "digest": benchmark.digest,
+        "primary_metric": plan.primary,
+    }
+    if benchmark.min_grade != 1:
+        about["min_grade"] = benchmark.min_grade
     return {
         "schema": RESULTS_SCHEMA,
-        "benchmark": {
-            "name": benchmark.name,
-            "role": benchmark.role,
-            "questions": len(benchmark.questions),
-            "passages": len(benchmark.passages),
-            "digest": benchmark.digest,
-            "primary_metric": plan.primary,
-        },
+        "benchmark": about,
         "graph": {
             "fingerprint": record["fingerprint"],
             "build_key": record["build_key"],

@@ -29,7 +29,7 @@ SOURCES_COLUMN = "sources"
 
 
 class BenchmarkEntry(TypedDict):
-    """The benchmark that was run; `primary_metric` is missing in files of older versions."""
+    """The benchmark that was run; `primary_metric` is missing in files of older versions, `min_grade` where it is 1."""
 
     name: str
     role: str
@@ -37,6 +37,7 @@ class BenchmarkEntry(TypedDict):
     passages: int
     digest: str
     primary_metric: NotRequired[str | None]
+    min_grade: NotRequired[int]
 
 
 class GraphEntry(TypedDict):

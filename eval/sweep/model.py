@@ -85,6 +85,8 @@ class SweepFile(ModelFields):
     embedder: str = Field(default="wordllama", description="the embedder, unless build varies it")
     extractor: str = Field(default="rules", description="the extractor, unless build varies it")
     store: str = Field(default="kglite", description="where graphs are kept: kglite, arrays or neo4j")
+    min_grade: int = Field(default=1, ge=1, description="the lowest grade of judgements that counts as gold")
+    strict: bool = Field(default=False, description="refuse gold passages that the corpus lacks")
     write_preset: str | None = Field(default=None, description="file for the winner's parameters with provenance")
 
     @model_validator(mode="before")

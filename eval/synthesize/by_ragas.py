@@ -13,6 +13,7 @@ import numpy as np
 
 from hopbench.eval.answering.judge.asker import LIMITS, ModelAsker
 from hopbench.eval.answering.judge.full import ragas_embeddings, ragas_llm
+from hopbench.eval.gold import Gold
 from hopbench.eval.ragas_untracked import import_untracked
 from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.hardness import Searched
@@ -123,7 +124,7 @@ def _questions(
         asked = sample.eval_sample
         text = " ".join((asked.user_input or "").split())
         contexts = [_content(context) for context in asked.reference_contexts or ()]
-        gold = tuple(dict.fromkeys(by_content[context] for context in contexts if context in by_content))
+        gold = Gold(by_content[context] for context in contexts if context in by_content)
         if not text or text in found or not gold:
             dropped["no question, a repeated one, or one without a passage"] += 1
             continue

@@ -26,12 +26,12 @@ def measured(
 ) -> dict[str, Floats]:
     """Label → 1 for each question, (q,), whose gold passages are all among the first ten, else 0; failures are 0."""
     parts = batches(index, [question.question for question in questions])
-    gold = {question.id: frozenset(question.gold) for question in questions}
+    gold = {question.id: question.gold for question in questions}
     values = {}
     for label, strategy in strategies.items():
         begin(label)
         ranked = [each for part in parts for each in rank_batch(strategy, part, Counters())]
-        found = (gold[each.question_id] <= _first_ten(each, index) for each in ranked)
+        found = (gold[each.question_id].complete_in(_first_ten(each, index)) for each in ranked)
         values[label] = np.fromiter(found, float, len(questions))
     return values
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from hopbench.eval.benchmarks.write import write_benchmark
 from hopbench.eval.files import write_atomically
+from hopbench.eval.gold import Gold
 from hopbench.eval.synthesize.card import Origin, card
 from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.hardness import Searched
@@ -33,7 +34,7 @@ def synthetic_name(corpus: Benchmark) -> str:
 
 def _question(number: int, each: Searched, evidence: Evidence) -> BenchmarkQuestion:
     draft = each.wording.draft
-    gold = tuple(dict.fromkeys(evidence.chunks[chunk].passage_id for chunk in draft.gold))
+    gold = Gold(evidence.chunks[chunk].passage_id for chunk in draft.gold)
     return BenchmarkQuestion(f"s{number:05}", each.wording.text, draft.type, draft.answer or None, (), gold)
 
 

@@ -61,18 +61,19 @@ class TrainingExample:
 
 def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[TrainingExample]:
     """The questions of a benchmark that have gold; InputError where none has."""
-    asked = [question for question in benchmark.questions if question.gold]
-    if not asked:
-        raise InputError(f"{benchmark.name} has no question with gold passages: nothing to learn from")
     rows_of: dict[str, list[int]] = {}
     for row, chunk in enumerate(index.chunks):
         rows_of.setdefault(chunk.passage_id, []).append(row)
+    asked = [question for question in benchmark.questions if not rows_of.keys().isdisjoint(question.gold)]
+    if not asked:
+        raise InputError(f"{benchmark.name} has no question with gold passages: nothing to learn from")
     passages = [chunk.passage_id for chunk in index.chunks]
     titles = {chunk.passage_id: chunk.title for chunk in index.chunks}
     batch = Batch(index, [question.question for question in asked])
     for question, candidates in zip(asked, strategy.candidates(batch, Counters()), strict=True):
-        gold = np.array(sorted(row for passage in question.gold for row in rows_of[passage]), np.int64)
-        evidence = [_checksum([index.chunks[row].content for row in rows_of[passage]]) for passage in question.gold]
+        parts = [rows_of[passage] for passage in question.gold if passage in rows_of]
+        gold = np.array(sorted(row for rows in parts for row in rows), np.int64)
+        evidence = [_checksum([index.chunks[row].content for row in rows]) for rows in parts]
         name = index.embedder.name
         yield TrainingExample(benchmark.name, name, question, passages, titles, candidates, gold, evidence)
 

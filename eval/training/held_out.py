@@ -32,9 +32,8 @@ class HeldOut:
     ranking: Sequence[str]
 
     def recall(self, size: int) -> float:
-        """The share of gold passages among the first ones."""
-        gold = set(self.example.question.gold)
-        return len(gold & set(self.ranking[:size])) / len(gold)
+        """The share of gold passages, of the best set, among the first ones."""
+        return self.example.question.gold.share(set(self.ranking[:size]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def table_of(held: Sequence[HeldOut]) -> pd.DataFrame:
             "type": one.example.question.type,
             "text": one.example.question.text,
             "passage": passage,
-            "title": one.example.titles[passage],
+            "title": one.example.titles.get(passage, passage),
             "rank": one.ranking.index(passage) + 1 if passage in one.ranking else 0,
             "linked": passage in one.example.linked,
         }

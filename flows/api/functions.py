@@ -37,6 +37,8 @@ class GraphSettings(TypedDict, total=False):
     triples: PathLike | None
     questions: PathLike | None
     limit: int | None
+    min_grade: int
+    strict: bool
     mapping: PathLike | None
     llm: str | None
     reasoning_effort: str | None

@@ -23,6 +23,8 @@ def explanation_json(target: Target, examiners: list[Examiner]) -> str:
         "benchmark": target.benchmark.name,
         "entities": [asdict(link) for link in linked_entities(target.batch)],
         "gold": question.gold,
+        "gold_sets": question.gold.sets,
+        "grades": question.gold.grades,
         "labels": {each.answer.label: _label(target, each) for each in examiners},
     }
     return json.dumps(content, ensure_ascii=False, indent=2, default=plain)
@@ -45,8 +47,18 @@ def _label(target: Target, examiner: Examiner) -> dict[str, Any]:
             name: getattr(counters, name) for name in ("round_trips", "rows", "edges_touched", "llm_calls", "tokens")
         },
         "context": _context(examiner),
+        "gold_set": _gold_set(target, examiner),
         "gold": [_fate(target, examiner.fate(gold)) for gold in target.question.gold],
     }
+
+
+def _gold_set(target: Target, examiner: Examiner) -> dict[str, Any] | None:
+    """The set that counts, by its number from 1, and its passages that are not among the first hits."""
+    gold = target.question.gold
+    if not gold:
+        return None
+    number, lacking = gold.best_set([place.passage for place in examiner.answer.places[: examiner.top]])
+    return {"number": number, "lacks": lacking}
 
 
 def _hit(target: Target, place: RankedPassage) -> dict[str, Any]:

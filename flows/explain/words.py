@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hopbench.eval.explain import Fate, HelpfulChange, RankedPassage, Rival
+from hopbench.eval.explain import Examiner, Fate, HelpfulChange, RankedPassage, Rival
 from hopbench.eval.explain.wording import Name
+from hopbench.eval.gold import Gold
 from hopbench.eval.metrics.joined import MAX_HOPS
 from hopbench.retrieval.types import Step
 
@@ -41,6 +42,13 @@ def rank_words(fate: Fate) -> str:
     return f"rank {fate.place.rank}" + ("" if fate.place.candidate else " (filled from the initial ranking)")
 
 
+def set_words(gold: Gold, examiner: Examiner, title: Name) -> str:
+    """Which of several gold sets counts for a label, and what it lacks."""
+    number, lacking = gold.best_set([place.passage for place in examiner.answer.places[: examiner.top]])
+    lacks = f"it lacks {', '.join(map(title, lacking))}" if lacking else "it is complete"
+    return f"gold set {number} of {len(gold.sets)} counts: {lacks} in the top {examiner.top}"
+
+
 def fate_words(fate: Fate, name: Name, title: Name) -> list[str]:
     """Why a passage was found or lost, one fact per line."""
     return {
@@ -56,6 +64,7 @@ def fate_words(fate: Fate, name: Name, title: Name) -> list[str]:
         "not ranked": _not_ranked,
         "not returned": _not_returned,
         "failed": _failed,
+        "not in the corpus": _not_in_the_corpus,
     }[fate.kind](fate, name, title)
 
 
@@ -161,6 +170,10 @@ def _never_linked(fate: Fate, name: Name, title: Name) -> list[str]:
 
 def _not_ranked(fate: Fate, name: Name, title: Name) -> list[str]:
     return ["not ranked: it is not among the hits of this hop-free search", *_changes("yet", fate.changes)]
+
+
+def _not_in_the_corpus(fate: Fate, name: Name, title: Name) -> list[str]:
+    return ["the corpus lacks it, so that no ranking can have it"]
 
 
 def _failed(fate: Fate, name: Name, title: Name) -> list[str]:

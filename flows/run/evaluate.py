@@ -44,8 +44,10 @@ def run(
     notes = options.models.reach(home)
     benchmark, strategies = _checked_input(options, home, force)
     from hopbench.eval.metrics import primary_metric
-    from hopbench.flows.settings.foreign import close_foreign
+    from hopbench.flows.settings.foreign import close_foreign, tie_notes
     from hopbench.flows.settings.out_folder import only_run  # loads pandas
+
+    notes = [*notes, *tie_notes(strategies)]
 
     progress = progress or NoProgress()
     progress = RunProgress(progress) if options.prefect else progress

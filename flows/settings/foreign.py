@@ -109,6 +109,18 @@ def check_foreign(strategies: Mapping[str, Strategy], benchmark: Benchmark) -> N
             refuse_other_benchmark(label, strategy, benchmark)
 
 
+def tie_notes(strategies: Mapping[str, Strategy]) -> list[str]:
+    """A line for each run whose file has passages of equal scores."""
+    from hopbench.retrieval.foreign.recorded import Recorded
+
+    return [
+        f"--runs {label}: {one.ties:,} {'tie' if one.ties == 1 else 'ties'}, ordered as trec_eval orders them (by id, "
+        "descending)"
+        for label, one in strategies.items()
+        if isinstance(one, Recorded) and one.ties
+    ]
+
+
 def close_foreign(strategies: Iterable[Strategy]) -> None:
     """Close the connections of endpoints."""
     from hopbench.retrieval.foreign.base import Foreign

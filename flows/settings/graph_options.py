@@ -75,6 +75,13 @@ class GraphOptions:
     limit: Annotated[
         int | None, Setting("Only the first N questions (the whole corpus stays).", low=1, builds=False)
     ] = None
+    min_grade: Annotated[
+        int,
+        Setting("The lowest grade of judgements that counts as gold; nDCG takes all grades.", low=1, builds=False),
+    ] = 1
+    strict: Annotated[
+        bool, Setting("Refuse gold passages that the corpus lacks, which else count as never found.", builds=False)
+    ] = False
     mapping: Annotated[
         Path | None,
         Setting(
@@ -191,7 +198,13 @@ class GraphOptions:
 
         mapped = home.cache / "passages" if home is not None and self.store in ("arrays", "neo4j") else None
         return load_benchmark(
-            self.dataset, limit=self.limit, questions=self.questions, need_questions=need_questions, mapped=mapped
+            self.dataset,
+            limit=self.limit,
+            questions=self.questions,
+            need_questions=need_questions,
+            mapped=mapped,
+            min_grade=self.min_grade,
+            strict=self.strict,
         )
 
     def open_embedder(self, home: Home) -> Embedder:

@@ -35,8 +35,8 @@ class RunSettings:
     runs: Annotated[
         list[str] | None,
         Setting(
-            "NAME=FILE: a label whose rankings were made elsewhere: a TREC run, JSON rankings, or the folder of "
-            "an earlier run.",
+            "NAME=FILE: a label whose rankings were made elsewhere: a TREC run, JSON rankings or scores, or the "
+            "folder of an earlier run.",
             group=STRATEGIES,
         ),
     ] = None

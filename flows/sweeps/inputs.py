@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics import ADD_GOLD, get_metric
@@ -23,7 +23,12 @@ def graph_options(plan: SweepPlan, dataset: str, build: Build) -> GraphOptions:
     """The options of the graph that a configuration is tried on; fields of the same name are the sweep file's."""
     content = plan.content
     asked = content.asked if content.llm else {}
-    return GraphOptions(dataset=dataset, store=content.store, llm=content.llm, **asked, **asdict(build))
+    return replace(_data_options(plan, dataset), llm=content.llm, **asked, **asdict(build))
+
+
+def _data_options(plan: SweepPlan, dataset: str) -> GraphOptions:
+    content = plan.content
+    return GraphOptions(dataset=dataset, store=content.store, min_grade=content.min_grade, strict=content.strict)
 
 
 def open_embedders(plan: SweepPlan, home: Home) -> list[Embedder]:
@@ -38,7 +43,7 @@ def load_benchmarks(plan: SweepPlan, home: Home | None = None) -> dict[str, Benc
     """The plan's data sets and the one it reports on, by the plan's name for them; passages as `GraphOptions` says."""
     names = [*plan.datasets, *([plan.report_on] if plan.report_on else [])]
     try:
-        benchmarks = {name: GraphOptions(dataset=name, store=plan.content.store).benchmark(home) for name in names}
+        benchmarks = {name: _data_options(plan, name).benchmark(home) for name in names}
     except InputError as error:
         raise InputError(f"{plan.file}: datasets: {error}") from error
     objective = plan.content.objective

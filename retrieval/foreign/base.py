@@ -7,6 +7,7 @@ ten passages count as seeds, as bm25's do: reach@h then says what the graph coul
 from __future__ import annotations
 
 import secrets
+import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 from hopbench.retrieval.foreign.answer import Answer, shown
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
-from hopbench.retrieval.strategies.base import KEEP, Strategy
+from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 FOREIGN = "foreign"
@@ -32,6 +33,7 @@ class Foreign(Strategy):
 
     kind: ClassVar[str] = FOREIGN
     foreign: ClassVar[bool] = True
+    keep: ClassVar[int] = sys.maxsize  # MRR depends on the whole ranking
 
     fill: bool = field(default=False, init=False, repr=False)
 
@@ -83,12 +85,12 @@ def first_parts(index: Index) -> Mapping[str, str]:
 
 
 def _ranking(question_id: str, answer: Answer, first: Mapping[str, str]) -> Ranking:
-    passages = answer.passages[:KEEP]
+    passages = answer.passages
     failure = answer.failure or _fault(passages, first)
     if failure is not None:
         return Ranking(question_id, notes=NOTES, failure=failure)
     scores = answer.scores or [1 / rank for rank in range(1, len(passages) + 1)]
-    hits = [Hit(first[passage], float(score), FOREIGN) for passage, score in zip(passages, scores[:KEEP], strict=True)]
+    hits = [Hit(first[passage], float(score), FOREIGN) for passage, score in zip(passages, scores, strict=True)]
     return Ranking(question_id, hits, [hit.chunk_id for hit in hits[:SEEDS]], NOTES)
 
 

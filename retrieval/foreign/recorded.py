@@ -25,6 +25,7 @@ class Recorded(Foreign):
     rankings: Mapping[str, Answer] = field(default_factory=dict, repr=False)
     form: str = ""
     digest: str = ""
+    ties: int = 0
 
     def source(self) -> dict[str, Any]:
         """The file's format, and the SHA-256 of what it holds."""

@@ -94,6 +94,7 @@ class Strategy(Parameters, ABC):
     fitted_fields: ClassVar[tuple[str, ...]] = ()
     contributions: ClassVar[bool] = False
     foreign: ClassVar[bool] = False
+    keep: ClassVar[int] = KEEP
     timing: ClassVar[Timing] = "paced"
 
     fill: bool = param(True, "complete rankings shorter than 20 from the initial ranking")
@@ -126,15 +127,15 @@ class Strategy(Parameters, ABC):
         return {}
 
     def rank(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        """A ranking per question of the batch, in its order: at most `KEEP` hits and all seeds, each chunk once."""
+        """A ranking per question of the batch, in its order: at most `keep` hits and all seeds, each chunk once."""
         if not batch.questions:
             return []
         rankings = self.search(batch, counters)
         for number, ranking in enumerate(rankings):
             hits = ranking.hits if isinstance(ranking.hits, LazyHits) else list(ranking.hits)
-            if len(hits) > KEEP:
+            if len(hits) > self.keep:
                 seeds = set(ranking.seeds)
-                kept = [place for place, (chunk, _) in enumerate(scored(hits)) if place < KEEP or chunk in seeds]
+                kept = [place for place, (chunk, _) in enumerate(scored(hits)) if place < self.keep or chunk in seeds]
                 hits = hits.some(kept) if isinstance(hits, LazyHits) else [hits[place] for place in kept]
             if self.fill and len(hits) < FILL_TO:
                 hits = _filled(hits, self.initial(batch)[number])

@@ -79,11 +79,12 @@
       const sign = MARK[q.found[i]];
       return el("tr", {}, el("th", { scope: "row" }, el("span", { className: "label" }, label)), ...cells,
         el("td", {}, el("span", { className: sign[1] }, `${sign[0]} ${{ 1: "found", 0: "missed", null: entry.failure ? "failed" : "not measured" }[q.found[i]]}`)),
+        detail.sets ? el("td", {}, entry.set || "–") : null,
         el("td", { className: "number" }, entry.ms === null || entry.ms === undefined ? "–" : `${entry.ms.toFixed(1)} ms`));
     });
     const head = el("tr", {}, el("th", { scope: "col" }, "Label"),
       ...q.titles.map((title) => el("th", { scope: "col", className: "number" }, title)),
-      el("th", { scope: "col" }, index.metric), el("th", { scope: "col", className: "number" }, "latency"));
+      el("th", { scope: "col" }, index.metric), detail.sets ? el("th", { scope: "col" }, "gold set that counts") : null, el("th", { scope: "col", className: "number" }, "latency"));
     const table = el("table", {}, el("caption", {}, "Rank of each gold passage"), el("thead", {}, head), el("tbody", {}, ...rows));
     return el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-label": "Rank of each gold passage" }, table);
   }
@@ -162,8 +163,9 @@
   function goldPassages(detail) {
     return detail.gold.map((place) => {
       const [id, title, text] = detail.batch.passages[place];
+      const sets = (detail.sets || []).flatMap((one, i) => (one.includes(place) ? [`set ${i + 1}`] : [])).join(", ");
       return el("details", { className: "gold-passage", open: true },
-        el("summary", {}, el("span", { className: "tag gold" }, "★ gold"), " ", el("b", {}, title || id)), el("p", {}, text));
+        el("summary", {}, el("span", { className: "tag gold" }, "★ gold"), sets ? ` ${sets}` : null, " ", el("b", {}, title || id)), el("p", {}, text));
     });
   }
   async function open(q, focus = true) {

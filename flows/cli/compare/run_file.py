@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ class RunFileSource:
 
 def run_file_sources(runs: Sequence[str], beside: Benchmark | None, dataset: str | None) -> list[RunFileSource]:
     """The sources of --runs, scored on the benchmark of the runs `beside` them, or else on --dataset."""
-    from hopbench.flows.settings.foreign import foreign_labels
+    from hopbench.flows.settings.foreign import foreign_labels, tie_notes
     from hopbench.retrieval.foreign.recorded import Recorded
 
     if not runs:
@@ -97,4 +98,6 @@ def run_file_sources(runs: Sequence[str], beside: Benchmark | None, dataset: str
         raise InputError("--runs: scored on which benchmark? Name a run beside it, or --dataset")
     benchmark = beside or load_benchmark(str(dataset))
     found = foreign_labels(runs, (), {}, ())
+    for note in tie_notes(found):
+        notice(note)
     return [RunFileSource(label, one, benchmark) for label, one in found.items() if isinstance(one, Recorded)]

@@ -13,7 +13,7 @@ from hopbench.eval.explain.wording import note_words
 from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain.features import feature_table, quoted
 from hopbench.flows.cli.printing.output import add_row, console, table
-from hopbench.flows.explain.words import fate_words, path_words, place_words, rank_words, score_words
+from hopbench.flows.explain.words import fate_words, path_words, place_words, rank_words, score_words, set_words
 from hopbench.retrieval.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -49,8 +49,16 @@ def print_explanation(target: Target, examiner: Examiner, again: bool = False) -
     _print_stored(screen, target, examiner)
     if target.question.gold:
         screen.print(Text("gold passages", style="bold"))
+        if len(target.question.gold.sets) > 1:
+            _print_sets(screen, target, examiner)
         for gold in target.question.gold:
             _print_fate(screen, target, examiner.fate(gold))
+
+
+def _print_sets(screen: Console, target: Target, examiner: Examiner) -> None:
+    for number, passages in enumerate(target.question.gold.sets, start=1):
+        _line(screen, f"set {number}: {', '.join(map(target.title, passages))}", 2)
+    _line(screen, set_words(target.question.gold, examiner, target.title), 2)
 
 
 def _line(screen: Console, text: str, indent: int, style: str = "") -> None:

@@ -15,9 +15,11 @@ from hopbench.flows.cli.flags.shared import (
     CompletionTokens,
     Judge,
     Llm,
+    MinGrade,
     NoPrefect,
     ReasoningEffort,
     Runner,
+    Strict,
     Workers,
 )
 from hopbench.retrieval.support.errors import IncompleteError, InputError
@@ -47,11 +49,13 @@ def sweep_command(
     reasoning_effort: ReasoningEffort = None,
     completion_tokens: CompletionTokens = None,
     budget: BudgetUsd = None,
+    min_grade: MinGrade = None,
+    strict: Strict = None,
     schema: Annotated[bool, option(OUTPUT, "--schema", help="Print the JSON Schema of sweep files.")] = False,
 ) -> None:
     """Search a space of configurations (docs/sweeps.md); finished trials are kept and reused.
 
-    --llm, --judge, --reasoning-effort, --completion-tokens and --budget replace the file's fields of these names.
+    Flags that name a field of the file, such as --llm, --budget and --min-grade, replace it.
     """
     if schema:
         from hopbench.eval.sweep.model import schema as sweep_schema
@@ -71,6 +75,8 @@ def sweep_command(
         "reasoning_effort": reasoning_effort,
         "completion_tokens": completion_tokens,
         "budget": budget,
+        "min_grade": min_grade,
+        "strict": strict,
     }
     plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
     spread = WorkerOptions(runner, workers, batch)

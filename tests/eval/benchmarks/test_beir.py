@@ -283,11 +283,28 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "qrels score": (
         put("qrels/test.tsv", "q1\tp1\t1", "q2\tp2\thigh"),
-        "qrels/test.tsv, line 2: column 'score' is 'high', must be an integer (above 0 means gold)",
+        "qrels/test.tsv, line 2: column 'score' is 'high', must be a whole number from -1000000 to",
     ),
     "qrels score with a fraction": (
         put("qrels/test.tsv", "q1\tp1\t0.5"),
         "qrels/test.tsv, line 1: column 'score' is '0.5'",
+    ),
+    "qrels score nan": (put("qrels/test.tsv", "q1\tp1\tnan"), "qrels/test.tsv, line 1: column 'score' is 'nan'"),
+    "qrels score beyond all": (
+        put("qrels/test.tsv", "q1\tp1\t1e300"),
+        "qrels/test.tsv, line 1: column 'score' is '1e300'",
+    ),
+    "unknown headings": (
+        put("qrels/test.tsv", "topic\tdoc\trel", "q1\tp1\t1"),
+        "qrels/test.tsv, line 1: the heading 'topic', 'doc', 'rel' is unknown: name the columns query-id, corpus-id, ",
+    ),
+    "headings in another order": (
+        put("qrels/test.tsv", "corpus-id\tquery-id\tscore", "p1\tq1\t1"),
+        "qrels/test.tsv, line 1: the heading 'corpus-id', 'query-id', 'score' is unknown",
+    ),
+    "a heading too many": (
+        put("qrels/test.tsv", "query-id\titer\tcorpus-id\tscore", "q1\t0\tp1\t1"),
+        "qrels/test.tsv, line 1: the heading 'query-id', 'iter', 'corpus-id', 'score' is unknown",
     ),
     "qrels empty cell": (put("qrels/test.tsv", "q1\t\t1"), "qrels/test.tsv, line 1: column 'corpus-id' is empty"),
     "qrels contradict": (
@@ -297,9 +314,9 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "qrels without gold": (put("qrels/test.tsv", "q1\tp1\t0"), "qrels/test.tsv: no line has a score above 0"),
     "qrels not UTF-8": (put("qrels/test.tsv", b"q1\tp\xff\t1"), "qrels/test.tsv, line 1: not UTF-8 at byte 4"),
     "unknown gold": (
-        put("qrels/test.tsv", "q1\tp1\t1", "q1\tx1\t1", "q1\tx2\t1", "q2\tx1\t1", "q2\tx3\t1", "q2\tx4\t1"),
-        "qrels/test.tsv: 4 gold ids are not in the corpus: 'x1' (line 2), 'x2' (line 3), 'x3' (line 5), and 1 more. "
-        "Add the passages or remove the lines.",
+        put("qrels/test.tsv", "q1\tx1\t1", "q1\tx2\t1", "q2\tx1\t1", "q2\tx3\t1", "q2\tx4\t1"),
+        "qrels/test.tsv: 4 gold ids are not in the corpus: 'x1' (line 1), 'x2' (line 2), 'x3' (line 4), and 1 more. "
+        "None of the gold is there: name the corpus that was judged.",
     ),
     "unknown question": (
         put("qrels/test.tsv", "q1\tp1\t1", "q9\tp1\t1"),

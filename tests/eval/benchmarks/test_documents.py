@@ -78,8 +78,8 @@ def test_gold_that_is_no_passage_is_refused(folder: Path) -> None:
     file.write_text('{"_id": "a", "text": "Who?", "gold": "handbook.md#nowhere"}\n')
     with pytest.raises(InputError, match=r"1 gold id is not in the corpus: 'handbook.md#nowhere' \(line 1\)"):
         load_benchmark(folder)
-    file.write_text('{"_id": "a", "text": "Who?", "gold": [["notes.txt"]]}\n')
-    with pytest.raises(InputError, match="line 1: field 'gold' must be a string, not a list"):
+    file.write_text('{"_id": "a", "text": "Who?", "gold": [{"id": "notes.txt"}]}\n')
+    with pytest.raises(InputError, match="line 1: field 'gold' must be a string, not an object"):
         load_benchmark(folder)
 
 

@@ -31,13 +31,45 @@ def rankings(path: Path) -> dict[str, list[str]]:
     return {question: list(one.passages) for question, one in load_rankings(path).rankings.items()}
 
 
-def test_in_a_trec_run_scores_decide_and_ranks_between_equal_ones(path: Path) -> None:
+def test_in_a_trec_run_scores_decide_and_the_last_id_between_equal_ones(path: Path) -> None:
     path.write_text(RUN)
     run = load_rankings(path)
 
     assert {"q1": ["p2", "p3", "p1"], "q2": ["p2"]} == rankings(path)
     assert [10.0, 9.5, 9.5] == list(run.rankings["q1"].scores)
-    assert "TREC run" == run.form
+    assert ("TREC run", 1) == (run.form, run.ties)
+    path.write_text(RUN.replace(" 1 9.5", " rank 9.5"))
+    assert run.rankings == load_rankings(path).rankings  # trec_eval does not read ranks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"q1": {"a": 1, "b": 2.5, "c": 1}, "q2": {}}',
+        '{\n  "q1": {"c": 1, "a": 1,\n "b": 2.5},\n  "q2": {}\n}\n',
+        '\ufeff{"q1": {"a": 1, "b": 2.5, "c": 1}}\n{"q2": {}}\n',
+    ],
+)
+def test_scores_by_question_and_passage_are_a_run(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    run = load_rankings(path)
+
+    assert {"q1": ["b", "c", "a"], "q2": []} == rankings(path)
+    assert ([2.5, 1, 1], "JSON scores", 1) == (list(run.rankings["q1"].scores), run.form, run.ties)
+
+
+def test_scores_are_compared_in_single_precision(path: Path) -> None:
+    path.write_text('{"q1": {"a": 1.0000000001, "b": 1, "c": 1e40, "d": 1e39, "e": 1.0001}}')
+    run = load_rankings(path)
+
+    assert (["d", "c", "e", "b", "a"], 2) == (list(run.rankings["q1"].passages), run.ties)
+
+
+def test_json_rankings_with_equal_scores_are_ordered_by_id_and_those_without_scores_stand(path: Path) -> None:
+    path.write_text('{"id": "q1", "passages": ["a", "b"], "scores": [1, 1]}\n{"id": "q2", "passages": ["a", "b"]}\n')
+
+    assert {"q1": ["b", "a"], "q2": ["a", "b"]} == rankings(path)
+    assert 1 == load_rankings(path).ties
 
 
 def test_a_trec_run_holds_what_ir_measures_reads(path: Path) -> None:
@@ -81,7 +113,16 @@ def test_json_rankings_in_one_array(path: Path) -> None:
         ("q1 Q0 p1 1 x mine\n", ", line 1: column 'score' is 'x', must be a number"),
         ("q1 Q0 p1 1 nan mine\n", ", line 1: column 'score' is 'nan', must be a finite number"),
         ("q1 Q0 p1 1 inf mine\n", ", line 1: column 'score' is 'inf', must be a finite number"),
-        ("q1 Q0 p1 1.5 2 mine\n", ", line 1: column 'rank' is '1.5', must be a whole number"),
+        ('{"q1": {"p1": "2"}}', ", question 1: 'q1' has for 'p1' a string, must be a number"),
+        ('{"q1": {"p1": true}}', ", question 1: 'q1' has for 'p1' true, must be a number"),
+        ('{"q1": {"p1": 1}, "q2": {"p1": NaN}}', ", question 2: 'q2' has for 'p1' nan, must be a finite number"),
+        ('{"q1": {"p1": 1%s}}' % ("0" * 400), ", question 1: 'q1' has for 'p1' inf, must be a finite number"),
+        ('{"q1": {"p1": 2, "p1": 1}}', ", question 1: 'q1' names 'p1' twice"),
+        ('{"q1": {"p1": 2}, "q1": {"p2": 1}}', ", question 2: 'q1' comes a second time"),
+        ('{"q1": {"p1": 2}}\n{"q2": [1]}\n', ", question 2: 'q2' has a list, must have an object of scores by passage"),
+        ('{"q1": {"p1": 2}}\n7\n', ": holds the number 7 after an object of scores"),
+        ('{\n"q1": {"p1": 2,}}\n', ": not JSON that can be read ("),
+        ("{}", ": holds no rankings"),
         ("q1 Q0 p1 1 2 a\n\nq1 Q0 p1 2 1 a\n", ", line 3: ranks 'p1' for question 'q1' again, first in line 1"),
         ('{"question": "q1"}\n', ", line 1: field 'ranked_ids' is missing"),
         ('{"question": "q1", "passages": "p1"}\n', ", line 1: field 'passages' must be a list, not a string"),

@@ -32,7 +32,7 @@ def test_a_gold_title_or_an_end_of_an_evidence_must_be_linked(tmp_path: Path) ->
             metadata={"evidences": [["Tim Burton", "left", "it"]]},
         ),
         BenchmarkQuestion("elsewhere", "What did Tim Burton leave?", gold=("p3",)),  # linked, but not on the gold path
-        BenchmarkQuestion("unnamed", "Who left a town?", gold=("p2",)),
+        BenchmarkQuestion("unnamed", "Who left a town?", gold=("p2", "gone")),  # `gone` is not in the corpus
         BenchmarkQuestion("no gold", "Who directed Ed Wood?"),
         folder=tmp_path,
     )

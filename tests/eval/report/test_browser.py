@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.support.browser import headless
 
+from hopbench.eval.gold import Gold
 from hopbench.eval.report import ReportData, write_report
 from hopbench.eval.report.drilldown import packed_details
 
@@ -169,6 +172,24 @@ def test_a_question_opens_with_ranks_and_a_readable_path(page: Chrome) -> None:
     assert len(page.find_elements("css selector", "#detail tbody tr")) == 5
     assert page.execute_script("return document.activeElement.id") == "detail"
     assert page.current_url.endswith("#question=q0005")
+
+
+def test_of_several_gold_sets_the_page_says_which_counts(
+    chrome: Chrome, make_report: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    data = make_report()
+    first, *others = data.benchmark.questions
+    asked = replace(first, gold=Gold.any_of([first.gold, [first.gold[0], others[0].gold[0]]]))
+    write_report(replace(data, benchmark=replace(data.benchmark, questions=(asked, *others))), tmp_path / "report.html")
+    chrome.get((tmp_path / "report.html").as_uri())
+    click(chrome, "#list li:first-child button")
+    until(chrome, "document.querySelector('#detail .gold-passage') !== null")
+    tags = [one.text for one in chrome.find_elements("css selector", "#detail .gold-passage summary")]
+    assert ["set 1, set 2", "set 1", "set 2"] == [re.findall(r"set [12](?:, set 2)?", one)[0] for one in tags]
+    table = chrome.find_element("css selector", "#detail table").text
+    assert "gold set that counts" in table
+    assert re.search(r"[12] of 2: (complete|lacks .+) in the top 10", table)
+    assert [] == chrome.get_log("browser")
 
 
 def test_markup_in_a_question_is_shown_as_text(page: Chrome) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from hopbench.eval.explain import Quote, quote
+from hopbench.eval.gold import Gold
 from hopbench.eval.report import ReportData, read_run, write_details, write_report
 from hopbench.eval.report.breakdown import breakdowns, ceiling, filled
 from hopbench.eval.report.charts import figures, pareto
@@ -23,6 +24,7 @@ from hopbench.eval.report.details import BRIEF_TOP, Batch
 from hopbench.eval.report.drilldown import BATCH, found, packed_details, question_index
 from hopbench.eval.report.leaderboard import failures, observations, reach
 from hopbench.eval.report.summary import conclusion, percent, points
+from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 MakeReport = Callable[..., ReportData]
@@ -50,7 +52,8 @@ def unpacked(batch: str) -> Any:
     ],
 )
 def test_ceiling_follows_from_the_number_of_gold_passages(metric: str, gold: int, expected: float | None) -> None:
-    assert ceiling(metric, gold) == expected
+    ids = [f"p{n}" for n in range(gold)]
+    assert ceiling(metric, BenchmarkQuestion("q", "?", gold=Gold(ids)), dict.fromkeys(ids, "")) == expected
 
 
 def test_missing_values_count_zero_and_an_unmeasured_group_is_none() -> None:

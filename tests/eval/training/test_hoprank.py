@@ -17,6 +17,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
+from hopbench.eval.gold import Gold
 from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
 from hopbench.eval.training.folds import cross_validated, left_out
@@ -263,6 +264,19 @@ def test_every_question_is_tested_once_a_setting(group: Sequence[TrainingExample
         0.0 <= one.recall_interval[0] <= one.recall_at_5 <= one.recall_interval[1] <= 1.0 for one in folds + sets
     )
     assert [] == left_out(Trainer(), group[:3], told)
+
+
+def test_gold_sets_are_learned_together_and_what_the_corpus_lacks_is_left_aside(index: Index) -> None:
+    golds = Gold.any_of([["p01", "gone"], ["p02"]]), Gold(["gone"])
+    asked = tuple(BenchmarkQuestion(f"q{n}", ASKED[n].text, gold=gold) for n, gold in enumerate(golds))
+
+    (example,) = training_examples(Benchmark("sets", tuple(WORLD), asked, "tune"), index, HopRank())
+
+    assert ["p01", "p02"] == [example.passages[row] for row in example.gold]
+    held = HeldOut("cross-validated", "trees", example, ["p02", "p03"])
+    assert 1.0 == held.recall(1)
+    rows = table_of([held])
+    assert [("p01", 0), ("gone", 0), ("p02", 1)] == list(zip(rows["passage"], rows["rank"], strict=True))
 
 
 def test_questions_with_the_same_gold_are_also_kept_apart(index: Index) -> None:

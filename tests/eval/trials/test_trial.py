@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tests.support.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
 
+from hopbench.eval.gold import Gold
 from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
 from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.trials import trial as module
@@ -216,6 +217,18 @@ def test_reach_counts_the_steps_of_the_graph_from_the_seeds(index: Index) -> Non
     found = reach_columns({"s": outcome}, known, expansion_factors(index, similar=False))["s"]
 
     assert [1.0, 1.0, 0.0] == found["reach@2"].tolist()
+    assert found["reach_share@2"].between(0, 1).all()
+
+
+def test_reach_takes_any_gold_set_and_never_what_the_corpus_lacks(index: Index) -> None:
+    outcome = run_trial("s", Stumbling(word="?!"), [Batch(index, ASKED[:4])], Budget())
+    golds = Gold.any_of([["p11"], ["p01", "p02"]]), Gold.any_of([["p11"], ["p03", "gone"]]), Gold(["gone"]), Gold()
+    known = benchmark(*golds)
+
+    found = reach_columns({"s": outcome}, known, expansion_factors(index, similar=False))["s"]
+
+    assert [1.0, 0.0, 0.0] == found["reach@2"].tolist()[:3]
+    assert np.isnan(found["reach@2"].tolist()[3])
     assert found["reach_share@2"].between(0, 1).all()
 
 

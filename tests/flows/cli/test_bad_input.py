@@ -77,10 +77,6 @@ def not_utf_8(folder: Path) -> None:
     [
         (no_corpus, ["tiny", "corpus"]),
         (malformed_line_17, ["corpus.jsonl, line 17", "JSON"]),
-        (
-            unknown_gold,
-            ["test.tsv", "2 gold ids are not in the corpus", "'p98'", "Add the passages or remove the lines"],
-        ),
         (empty_corpus, ["corpus.jsonl", "empty", "at least one passage"]),
         (duplicate_ids, [f"corpus.jsonl, line {len(PASSAGES) + 1}", "'p03'", "line 3", "remove one"]),
         (ten_megabytes, ["corpus.jsonl, line 5", "MiB", "split"]),
@@ -92,6 +88,13 @@ def test_a_benchmark_that_cannot_be_used(tmp_path: Path, spoil: Spoil, words: li
     folder = write_benchmark(tmp_path / "tiny")
     spoil(folder)
     assert_refused(tmp_path, run(tmp_path, folder), words)
+
+
+def test_gold_that_the_corpus_lacks_is_refused_on_request(tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "tiny")
+    unknown_gold(folder)
+    words = ["gold passages that the corpus lacks: 2, of 2 questions: 'p98' (question q1), 'p99' (question q2)"]
+    assert_refused(tmp_path, run(tmp_path, folder, "--strict"), [*words, "add the passages or remove the lines"])
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

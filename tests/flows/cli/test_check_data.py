@@ -194,9 +194,12 @@ def test_unknown_ids_of_judgements_are_both_listed(tmp_path: Path) -> None:
     folder = write_benchmark(tmp_path / "made")
     with (folder / "qrels" / "test.tsv").open("a") as qrels:
         qrels.write("q1\tnowhere\t1\nq77\tp01\t1\n")
-    question, gold = check_data(str(folder)).faults
+    (question,) = check_data(str(folder)).faults
     assert "1 question id is not among the questions: 'q77' (line 11)" in question
-    assert "1 gold id is not in the corpus: 'nowhere' (line 10)" in gold
+    (folder / "qrels" / "test.tsv").write_text("q1\tnowhere\t1\nq77\tnowhere\t1\n")
+    question, gold = check_data(str(folder)).faults
+    assert "1 question id is not among the questions: 'q77' (line 2)" in question
+    assert "1 gold id is not in the corpus: 'nowhere' (line 1)" in gold
 
 
 def test_likely_mistakes_are_found(tmp_path: Path) -> None:

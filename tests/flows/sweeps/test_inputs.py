@@ -19,7 +19,7 @@ def test_answers_are_enough_for_an_objective_that_reads_answers(tmp_path: Any) -
     shutil.rmtree(folder / "qrels")
 
     def given(**objective: str) -> Any:
-        content = SimpleNamespace(objective=Objective(**objective), store="kglite")
+        content = SimpleNamespace(objective=Objective(**objective), store="kglite", min_grade=1, strict=False)
         return SimpleNamespace(file="s.yaml", datasets=[str(folder)], report_on=None, content=content)
 
     loaded = inputs.load_benchmarks(given(metric="has_answer@10", also="has_answer@5"))

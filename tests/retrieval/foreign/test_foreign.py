@@ -59,11 +59,12 @@ def test_a_passage_that_was_split_stands_for_its_first_part(index: Index) -> Non
     assert ["long#0"] == [hit.chunk_id for hit in first.hits]
 
 
-def test_only_the_first_hundred_are_looked_at(index: Index) -> None:
-    ids = [f"p{n:03}" for n in range(100)]
-    first, _ = run(index, {"a": Answer([*ids, "nowhere", "p001"])})
+def test_a_ranking_counts_to_its_end(index: Index) -> None:
+    ids = [chunk.passage_id for chunk in index.chunks if chunk.index == 0]
+    whole, broken = run(index, {"a": Answer(ids), "b": Answer([*ids, "nowhere"])})
 
-    assert (100, None) == (len(first.hits), first.failure)
+    assert len(whole.hits) == len(ids) > 100
+    assert f"1 of {len(ids) + 1} passages are not in the corpus, such as 'nowhere'" == broken.failure
 
 
 @pytest.mark.parametrize(
