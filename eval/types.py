@@ -16,6 +16,22 @@ from hopbench.retrieval.types import Passage, Question, Source
 SHOWN_WARNINGS = 5
 Role = Literal["tune", "report", "user"]
 
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`what` is true of `count` things, `examples` the first three of them; `remedy` says what to do about it."""
+
+    what: str
+    count: int
+    examples: tuple[str, ...]
+    remedy: str
+
+    def __str__(self) -> str:
+        """In one line."""
+        shown = f" (such as {', '.join(self.examples)})" if self.examples else ""
+        return f"{self.what}: {self.count:,}{shown}; {self.remedy}"
+
+
 MAX_FAILED = 0.05
 """The share of a label's questions that may fail, or go unanswered or unjudged, before the label is incomplete."""
 
@@ -47,7 +63,8 @@ class BenchmarkQuestion:
 class Benchmark:
     """A corpus, its questions and their gold. `questions` is in file order; `passages` too.
 
-    `questions` is empty for a corpus alone. `warnings` name files of the corpus that could not be read.
+    `questions` is empty for a corpus alone. `warnings` name files of the corpus that could not be read; `findings` are
+    what else its readers noticed.
     """
 
     name: str
@@ -56,6 +73,7 @@ class Benchmark:
     role: Role = "user"
     folder: Path | None = None
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -69,10 +87,11 @@ class Benchmark:
 
     @property
     def shown_warnings(self) -> list[str]:
-        """The first of the warnings, and how many more there are."""
+        """The findings, and the first of the warnings with the number of the others."""
         more = len(self.warnings) - SHOWN_WARNINGS
         rest = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
-        return [*self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else [])]
+        found = [f"{self.name}: {finding}" for finding in self.findings]
+        return [*found, *self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else [])]
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:

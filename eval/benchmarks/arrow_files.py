@@ -16,7 +16,7 @@ from hopbench.eval.benchmarks.cells import with_nested_values
 from hopbench.eval.benchmarks.fields import Place, Record
 from hopbench.eval.benchmarks.files import parse_json
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.input_files import regular
+from hopbench.retrieval.support.input_files import regular, unreadable
 
 _BATCH = 4096
 _POINTER = b"version https://git-lfs"
@@ -55,8 +55,6 @@ def read_arrow(path: Path) -> Iterator[tuple[Place, Record]]:
 
 
 def _start(path: Path) -> bytes:
-    from hopbench.retrieval.support.input_files import unreadable
-
     try:
         with regular(path).open("rb") as file:
             return file.read(len(_POINTER))
@@ -80,28 +78,13 @@ def _arrow(path: Path, start: bytes) -> Iterator[pa.RecordBatch]:
 
 def _convert(kind: pa.DataType) -> Convert | None:
     """What makes a value of JSON of a column's values; None where they are such values."""
-    if isinstance(kind, pa.JsonType):
-        return parse_json_text
     if isinstance(kind, pa.DictionaryType):
         return _convert(kind.value_type)
     if pa.types.is_struct(kind):
         return _in_object({field.name: convert for field in kind if (convert := _convert(field.type))})
-    if pa.types.is_map(kind):
-        return lambda pairs, place: dict(pairs)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _in_list(_convert(kind.value_type))
-    if pa.types.is_floating(kind):
-        return lambda value, place: None if math.isnan(value) else value
-    if pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
-        return lambda value, place: _text(value)
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return _decoded
-    return None
-
-
-def parse_json_text(text: Any, place: Place) -> Any:
-    """The value of a JSON text, or what is no text as it stands."""
-    return parse_json(text, place) if isinstance(text, str) else text
+    return next((convert for is_kind, convert in _CONVERTS if is_kind(kind)), None)
 
 
 def _in_list(convert: Convert | None) -> Convert | None:
@@ -118,7 +101,15 @@ def _in_object(converts: Mapping[str, Convert]) -> Convert | None:
     return convert if converts else None
 
 
-def _text(value: object) -> object:
+def _number(value: float, place: Place) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _object(pairs: list[tuple[Any, Any]], place: Place) -> dict[str, Any]:
+    return {str(key): value for key, value in pairs}
+
+
+def _text(value: object, place: Place) -> object:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else str(value)
     return value.isoformat() if isinstance(value, date | time) else str(value)
@@ -129,3 +120,15 @@ def _decoded(value: bytes, place: Place) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         raise place.error(f"holds bytes that are not UTF-8 ({error.reason}): write texts as strings") from error
+
+
+_CONVERTS: tuple[tuple[Callable[[pa.DataType], bool], Convert], ...] = (
+    (lambda kind: isinstance(kind, pa.JsonType), parse_json),
+    (pa.types.is_floating, _number),
+    (pa.types.is_temporal, _text),
+    (pa.types.is_decimal, _text),
+    (pa.types.is_binary, _decoded),
+    (pa.types.is_large_binary, _decoded),
+    (pa.types.is_map, _object),
+)
+"""Kind of column → what makes a value of JSON of its values."""

@@ -25,6 +25,10 @@ class Place(NamedTuple):
         """`corpus.jsonl, line 17`."""
         return f"{self.file}, {self.unit} {self.number}"
 
+    def within(self, file: str) -> str:
+        """`line 17` for a reader who looks at `file`, and `other.jsonl, line 17` where that is another."""
+        return f"{self.unit} {self.number}" if file == self.file else str(self)
+
     def error(self, problem: str) -> InputError:
         """The error to raise for this record."""
         return InputError(f"{self}: {problem}")

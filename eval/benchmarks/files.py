@@ -51,8 +51,9 @@ def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
 
 
 def parse_json(text: str, place: Place, field: str = "") -> Any:
-    """The JSON value of `text`, which is a line or the value of a field; an error with the column when it is not JSON."""
-    subject, remedy = (f"field {field!r} is not", f"correct {field!r}") if field else ("not", "correct or remove the line")
+    """The JSON value of `text`, a line or a field's value; an error with the column when it is not JSON."""
+    subject = f"field {field!r} is not" if field else "not"
+    remedy = f"correct {field!r}" if field else "correct or remove the line"
     try:
         value = _DECODER.decode(text)
         _refuse_depth(value, text)
@@ -114,7 +115,6 @@ def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
         text = data.decode()
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=pairs)
         _refuse_depth(value, text)
-        return value
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _not_utf8(Place(str(path), "line", line), error.start, data[:2]) from error
@@ -125,6 +125,7 @@ def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
         ) from error
     except (RecursionError, ValueError) as error:
         raise InputError(f"{path}: not JSON that can be read ({error}): download or write the file again") from error
+    return value
 
 
 def first_character(path: Path) -> str:

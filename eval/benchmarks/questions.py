@@ -17,6 +17,7 @@ from hopbench.eval.benchmarks.fields import (
     refuse_unknown,
     required,
     text_value,
+    whole,
 )
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.types import BenchmarkQuestion
@@ -32,7 +33,8 @@ def make_question(
 ) -> BenchmarkQuestion:
     """A question with its metadata normalised: `answer`, `answer_aliases` and `type` get fields of their own.
 
-    `answer` may be a string or a list of accepted strings (the first is the answer, the others are aliases).
+    `answer` may be a string or a list of accepted strings (the first is the answer, the others are aliases). A number
+    or truth value is the text that JSON writes for it: `1931`, `true`.
     """
     words = text_value(place, "text", text)
     if not words.strip():
@@ -64,7 +66,14 @@ def _texts(place: Place, field: str, metadata: Mapping[str, Any]) -> list[str]:
     """The field's string or strings that are not empty."""
     value = metadata.get(field)
     values = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
-    return [text for text in (text_value(place, f"metadata.{field}", item) for item in values) if text.strip()]
+    return [
+        text for text in (text_value(place, f"metadata.{field}", _spelled(item)) for item in values) if text.strip()
+    ]
+
+
+def _spelled(value: object) -> object:
+    """A number or truth value as JSON writes it, `2.0` in a table as the whole number; anything else as it stands."""
+    return json.dumps(whole(value)) if isinstance(value, bool | int | float) else value
 
 
 def read_question(record: Record, place: Place) -> BenchmarkQuestion:
@@ -113,6 +122,7 @@ def attach_gold(
         unknown questions; when there is no gold at all.
     """
     ids = set(known)
+    asked = [question.id for question in questions]
     gold: dict[str, list[str]] = {question.id: [] for question in questions}
     lost_passages, lost_questions = [], []
     for place, question_id, passage_id in judgements:
@@ -123,9 +133,9 @@ def attach_gold(
         else:
             gold[question_id].append(passage_id)
     refuse_unknown(
-        source, "question id", "among the questions", "Add the questions or remove the lines.", lost_questions
+        source, "question id", "among the questions", "Add the questions or remove the lines.", lost_questions, asked
     )
-    refuse_unknown(source, "gold id", "in the corpus", "Add the passages or remove the lines.", lost_passages)
+    refuse_unknown(source, "gold id", "in the corpus", "Add the passages or remove the lines.", lost_passages, ids)
     if not any(gold.values()):
         raise InputError(
             f"{source}: no line has a score above 0, so no question has gold: correct it or remove the file"

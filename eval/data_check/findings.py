@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hopbench.eval.benchmarks import load_triples
@@ -11,7 +10,7 @@ from hopbench.eval.benchmarks.beir import find_questions
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.data_check.content import english_share, triples_file
 from hopbench.eval.metrics.normalise import contains_answer, normalise_answer, scorable_answers
-from hopbench.eval.types import Benchmark, fitted_on
+from hopbench.eval.types import Benchmark, Finding, fitted_on
 from hopbench.retrieval.chunking import count_tokens
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.support.errors import InputError
@@ -21,16 +20,6 @@ ENGLISH = 0.2
 """Share of English stop words below which a corpus is hardly English; prose has some .4, German or French under .1."""
 
 FEW_QUESTIONS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """`what` is true of `count` things, `examples` the first three of them; `remedy` says what to do about it."""
-
-    what: str
-    count: int
-    examples: tuple[str, ...]
-    remedy: str
 
 
 def findings(benchmark: Benchmark, questions: Path | None = None) -> list[Finding]:
@@ -50,6 +39,7 @@ def _finding(what: str, examples: Iterable[str], remedy: str) -> Iterator[Findin
 
 
 def _unread(benchmark: Benchmark) -> Iterator[Finding]:
+    yield from benchmark.findings
     for warning in benchmark.warnings:
         what, _, remedy = warning.rpartition(": ")
         yield Finding(what, 1, (), remedy)
