@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hopbench.eval.benchmarks.cells import with_nested_values
+from hopbench.eval.benchmarks.cells import refuse_repeated, with_nested_values
 from hopbench.eval.benchmarks.fields import Place, Record
 from hopbench.eval.benchmarks.files import parse_json
 from hopbench.retrieval.support.errors import InputError
@@ -34,11 +34,12 @@ def read_arrow(path: Path) -> Iterator[tuple[Place, Record]]:
     InputError
         For another kind of file, a damaged one, and a value that cannot be read.
     """
-    kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+    kind = "a Parquet" if path.suffix.lower() == ".parquet" else "an Arrow"
     start = _start(path)
     try:
         number = 0
-        for batch in _parquet(path) if kind == "Parquet" else _arrow(path, start):
+        for batch in _parquet(path) if kind == "a Parquet" else _arrow(path, start):
+            refuse_repeated(path, batch.schema.names)
             converts = {column.name: convert for column in batch.schema if (convert := _convert(column.type))}
             for record in batch.to_pylist():
                 number += 1
@@ -51,7 +52,7 @@ def read_arrow(path: Path) -> Iterator[tuple[Place, Record]]:
         if start.startswith(_POINTER):
             raise InputError(f"{path}: is a Git LFS pointer, not the file itself: run `git lfs pull` there") from error
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path}: not a {kind} file ({reason}): write or download it again") from error
+        raise InputError(f"{path}: not {kind} file ({reason}): write or download it again") from error
 
 
 def _start(path: Path) -> bytes:

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from hopbench.eval.benchmarks.fields import Place, Record
 from hopbench.eval.benchmarks.files import parse_json
+from hopbench.retrieval.support.errors import InputError
 
+FIELDS = frozenset(
+    """_id id text title question answer answer_aliases type gold metadata page_number document_id document_name
+    context supporting_facts paragraphs query-id corpus-id score""".split()
+)
+"""The columns of tables that are read."""
 _NESTED = (
     *("answer", "answer_aliases", "gold", "metadata"),
     *("context", "supporting_facts", "evidences", "paragraphs", "question_decomposition"),
 )
 _BEGINNINGS = ("[", "{")
+
+
+def refuse_repeated(path: Path, names: Sequence[str]) -> None:
+    """Raise InputError where a column that is read stands twice, as only one of the two could be read."""
+    for name in FIELDS:
+        if names.count(name) > 1:
+            raise InputError(f"{path}: has the column {name!r} {names.count(name)} times: remove or rename all but one")
 
 
 def with_nested_values(record: Record, place: Place) -> Record:

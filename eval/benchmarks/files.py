@@ -53,7 +53,7 @@ def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
 def parse_json(text: str, place: Place, field: str = "") -> Any:
     """The JSON value of `text`, a line or a field's value; an error with the column when it is not JSON."""
     subject = f"field {field!r} is not" if field else "not"
-    remedy = f"correct {field!r}" if field else "correct or remove the line"
+    remedy = 'write a list as ["a", "b"]' if field else "correct or remove the line"
     try:
         value = _DECODER.decode(text)
         _refuse_depth(value, text)

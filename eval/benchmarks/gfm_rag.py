@@ -17,6 +17,7 @@ from hopbench.eval.benchmarks.fields import (
     id_value,
     kind,
     list_field,
+    optional_text,
     refuse_unknown,
     required,
     text_value,
@@ -88,7 +89,7 @@ def _passages(file: Path) -> tuple[Passage, ...]:
         passage_id = id_value(place, "title", key)
         unique.add(passage_id, place)
         sentences = text if isinstance(text, list) else [text]
-        joined = "".join(text_value(place, "text", sentence) for sentence in sentences)
+        joined = "".join(optional_text(place, "text", sentence) for sentence in sentences)
         passages.append(Passage(passage_id, key, text_value(place, "text", joined)))
     if not passages:
         raise InputError(f"{file}: the corpus is empty: it must hold at least one document")

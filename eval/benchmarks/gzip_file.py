@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from hopbench.retrieval.support.input_files import regular, unreadable
 ENDING = ".gz"
 WHOLE_LIMIT = 2 * 1024**3  # bytes of a file that is read at once; HotpotQA's training file has 0.6 GB
 RATIO_LIMIT = 200  # text shrinks to a third or a tenth; gzip makes at most 1,030 bytes of one
-FREE = 64 * 1024 * 1024  # bytes that any file may unfold to
+FREE = 4 * 1024 * 1024  # bytes that any file may unfold to
 _MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
 
@@ -50,8 +49,7 @@ class _Unfolded(io.RawIOBase):
     """The decompressed bytes of a file, up to the limit."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
-        self._path, self._content, self._size = path, gzip.GzipFile(fileobj=file), 0
-        self._limit = max(FREE, RATIO_LIMIT * os.fstat(file.fileno()).st_size)
+        self._path, self._file, self._content, self._size = path, file, gzip.GzipFile(fileobj=file), 0
 
     def readable(self) -> bool:
         return True
@@ -59,10 +57,10 @@ class _Unfolded(io.RawIOBase):
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override] # the library's is a union of buffers
         count = self._content.readinto(buffer)
         self._size += count
-        if self._size > self._limit:
+        if self._size > max(FREE, RATIO_LIMIT * self._file.tell()):
             raise InputError(
-                f"{self._path}: unfolds to over {self._limit:,} bytes, {RATIO_LIMIT} times its size, which is no text: "
-                "decompress it yourself if it is what you want to read"
+                f"{self._path}: its first {self._file.tell():,} bytes unfold to {self._size:,}, over {RATIO_LIMIT} times "
+                "as many, which no text does: decompress it yourself if it is what you want to read"
             )
         return count
 

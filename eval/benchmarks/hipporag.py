@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hopbench.eval.benchmarks.beir import Parsed, contents
 from hopbench.eval.benchmarks.contexts import CorpusBuilder, Paragraph
-from hopbench.eval.benchmarks.fields import Place, Record, Rows, optional_text, required, text_value
+from hopbench.eval.benchmarks.fields import Place, Record, Rows, optional_text, required
 from hopbench.eval.benchmarks.file_sets import FileSet, first_file
 from hopbench.eval.benchmarks.hotpotqa import read_2wiki, read_hotpotqa
 from hopbench.eval.benchmarks.musique import read_musique

@@ -60,7 +60,7 @@ def _splits(folder: Path, given: object) -> Splits:
     splits: dict[str, list[Path]] = {}
     for one in given if isinstance(given, list) else [given]:
         patterns, split = (one.get("path"), str(one.get("split"))) if isinstance(one, dict) else (one, None)
-        files = [file for pattern in _texts(patterns) for file in sorted(folder.glob(pattern))]
+        files = [file for pattern in _texts(patterns) for file in _matching(folder, pattern)]
         for found, shards in by_split(files, folder).items():
             splits.setdefault(split or found, []).extend(shards)
     return splits
@@ -70,6 +70,13 @@ def _texts(patterns: object) -> Iterator[str]:
     for one in patterns if isinstance(patterns, list) else [patterns]:
         if isinstance(one, str) and one and ".." not in Path(one).parts and not Path(one).is_absolute():
             yield one
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(folder.glob(pattern))
+    except (ValueError, NotImplementedError):  # a pattern of another kind than pathlib's
+        return []
 
 
 def read_parts(

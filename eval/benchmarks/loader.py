@@ -17,7 +17,7 @@ from hopbench.eval.benchmarks.beir import (
     read_folder,
 )
 from hopbench.eval.benchmarks.card import has_card, role_of
-from hopbench.eval.benchmarks.documents import holds_documents, read_documents
+from hopbench.eval.benchmarks.documents import DocumentCorpus, holds_documents, read_documents
 from hopbench.eval.benchmarks.gzip_file import ENDING as GZIP
 from hopbench.eval.benchmarks.hub_folder import parts_of, read_parts
 from hopbench.eval.benchmarks.official import BUILT_IN, detect, loaders
@@ -94,9 +94,8 @@ def load_benchmark(
             has_gold = any(one.gold for one in asked)
             role = role_of(benchmark.name, has_gold=has_gold, folder=_card_folder(benchmark.folder))
             benchmark = replace(benchmark, questions=asked, role=role)
-        remark(
-            "passages have neither title nor text", blank_ids(benchmark.passages), "they are never found: remove them"
-        )
+        blank = blank_ids(benchmark.passages)
+        remark("passages have neither title nor text", blank, "give them text, or remove them and their gold")
     kept = benchmark.questions[:limit]
     return replace(benchmark, questions=kept, findings=tuple(findings))
 
@@ -137,22 +136,27 @@ def _load_folder(folder: Path, format: str | None, need_questions: bool, mapped:
             )
         if format is None and (files := published_files(folder)):
             return make_benchmark(files.name, files.read(need_questions=need_questions), folder)
-        if holds_documents(folder):
-            return _load_documents(folder, need_questions)
-        raise no_data_set(folder)
+        return _load_documents(folder, need_questions)
     except OSError as error:
         raise unreadable(str(folder), error) from error
 
 
 def _load_documents(folder: Path, need_questions: bool) -> Benchmark:
-    queries = find_questions(folder, needed=need_questions)
-    try:
-        corpus = read_documents(folder)
-    except InputError as error:
-        raise InputError(f"{error}; {contents(folder)}. {LAYOUTS}") from error
+    queries = find_questions(folder, needed=need_questions) if holds_documents(folder) else None
+    corpus = documents_of(folder)
     questions = read_question_file(queries, corpus.passages) if queries else ()
     benchmark = make_benchmark(folder.resolve().name, (corpus.passages, questions), folder)
     return replace(benchmark, warnings=corpus.warnings)
+
+
+def documents_of(folder: Path) -> DocumentCorpus:
+    """The documents of a folder. Raises InputError with what it holds and what is wanted where there are none."""
+    if not holds_documents(folder):
+        raise no_data_set(folder)
+    try:
+        return read_documents(folder)
+    except InputError as error:
+        raise InputError(f"{error}; {contents(folder)}. {LAYOUTS}") from error
 
 
 def _load_file(path: Path, format: str | None, need_questions: bool) -> Benchmark:

@@ -88,5 +88,5 @@ def _noting_gold(rows: Rows, judged: list[tuple[Place, str, str]]) -> Iterator[t
             without["metadata"] = {name: value for name, value in inner.items() if name != GOLD_FIELD}
         question = read_question(without, place)
         ids = given if isinstance(given, list | tuple) else [] if given in (None, "") else [given]
-        judged += [(place, question.id, id_value(place, GOLD_FIELD, one)) for one in ids]
+        judged += [(place, question.id, id_value(place, GOLD_FIELD, one)) for one in ids if one is not None]
         yield place, without

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from hopbench.eval.benchmarks.cells import with_nested_values
+from hopbench.eval.benchmarks.cells import FIELDS, refuse_repeated, with_nested_values
 from hopbench.eval.benchmarks.fields import Place, Record, Rows
 from hopbench.eval.benchmarks.files import first_character, read_json_array, read_jsonl, read_lines
 from hopbench.eval.benchmarks.gzip_file import ENDING
@@ -19,11 +19,6 @@ from hopbench.retrieval.support.errors import InputError
 
 COLUMNAR = (".parquet", ".arrow")
 TABLES = (".csv", ".tsv", *COLUMNAR)
-FIELDS = frozenset(
-    """_id id text title question answer answer_aliases type gold metadata page_number document_id document_name
-    context supporting_facts paragraphs query-id corpus-id score""".split()
-)
-"""Names of columns by which a table's delimiter is known."""
 _CELL_LIMIT = 1 << 26  # only so that the 1 MiB limit can speak first: csv's own limit is 128 KiB
 
 
@@ -55,6 +50,7 @@ def _read_delimited(path: Path, usual: str) -> Iterator[tuple[Place, Record]]:
         header = [name.strip() for name in next((cells for cells in rows if any(cells)), [])]
         if not header:
             raise InputError(f"{path}: is empty: the first line must name the columns, such as _id, title, text")
+        refuse_repeated(path, header)
         for cells in rows:
             if any(cell.strip() for cell in cells):
                 yield lines.place, _record(cells, header, lines.place)

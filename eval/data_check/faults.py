@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from hopbench.eval.benchmarks.beir import find_table, has_table
-from hopbench.eval.benchmarks.documents import read_documents
 from hopbench.eval.benchmarks.fields import Place, Record, refuse_unknown
 from hopbench.eval.benchmarks.files import as_record, first_character, parse_json, read_lines
 from hopbench.eval.benchmarks.hub_folder import parts_of
+from hopbench.eval.benchmarks.loader import documents_of
 from hopbench.eval.benchmarks.passages import Unique, read_passage
 from hopbench.eval.benchmarks.published_sets import published_files
 from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
@@ -61,7 +61,7 @@ def _is_read_whole(folder: Path) -> bool:
 def _passages(folder: Path, faults: list[str]) -> set[str]:
     if has_table(folder, "corpus"):
         return _ids(find_table(folder, "corpus"), "passage", faults)
-    return {passage.id for passage in read_documents(folder).passages}
+    return {passage.id for passage in documents_of(folder).passages}
 
 
 def _ids(path: Path, what: str, faults: list[str]) -> set[str]:
@@ -82,7 +82,10 @@ def _ids(path: Path, what: str, faults: list[str]) -> set[str]:
 
 def _rows(path: Path, faults: list[str]) -> Iterator[tuple[Place, Record]]:
     """The records of a file; of JSON lines also those after one that is broken."""
-    if layout_ending(path) in TABLES or _guarded(lambda: first_character(path), faults) == "[":
+    start = "[" if layout_ending(path) in TABLES else _guarded(lambda: first_character(path), faults)
+    if start is None:
+        return
+    if start == "[":
         yield from _each(iter(read_records(path)), faults)
         return
     for place, text in _each(read_lines(path), faults):

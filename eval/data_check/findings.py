@@ -47,9 +47,10 @@ def _unread(benchmark: Benchmark) -> Iterator[Finding]:
 
 def _texts(benchmark: Benchmark) -> Iterator[Finding]:
     first: dict[tuple[str, str], str] = {}
-    again = [p.id for p in benchmark.passages if first.setdefault((p.title, p.text), p.id) != p.id]
+    says = [p for p in benchmark.passages if p.title or p.text.strip()]  # of the others the loader's finding has all
+    again = [p.id for p in says if first.setdefault((p.title, p.text), p.id) != p.id]
     yield from _finding("passages repeat another's title and text", again, "keep one: gold names only one of them")
-    empty = [p.id for p in benchmark.passages if not p.text.strip()]
+    empty = [p.id for p in says if not p.text.strip()]
     yield from _finding("passages have a title and no text", empty, "remove them, unless their titles say enough")
     long = [p.id for p in benchmark.passages if len(p.text) > MAX_TOKENS and count_tokens(p.text) > MAX_TOKENS]
     yield from _finding(
