@@ -59,8 +59,8 @@ class _Unfolded(io.RawIOBase):
         self._size += count
         if self._size > max(FREE, RATIO_LIMIT * self._file.tell()):
             raise InputError(
-                f"{self._path}: its first {self._file.tell():,} bytes unfold to {self._size:,}, over {RATIO_LIMIT} times "
-                "as many, which no text does: decompress it yourself if it is what you want to read"
+                f"{self._path}: its first {self._file.tell():,} bytes unfold to {self._size:,}, and over {RATIO_LIMIT} "
+                "times as many is the limit, as no text has that: decompress it yourself if you want to read it"
             )
         return count
 

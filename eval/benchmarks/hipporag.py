@@ -79,9 +79,8 @@ def _corpus(file: Path) -> CorpusBuilder:
     seen: set[str] = set()
     for place, record in read_records(file):
         title = optional_text(place, "title", record.get("title"))
-        passage = corpus.add(
-            Paragraph(title, text_value(place, "text", required(record, place, "text"))), place
-        ).passage
+        text = optional_text(place, "text", required(record, place, "text"))
+        passage = corpus.add(Paragraph(title, text), place).passage
         if passage in seen:
             again.append(f"{title!r} ({place.unit} {place.number})")
         seen.add(passage)

@@ -42,8 +42,8 @@ def split_name(folder: Path, splits: Splits, preferred: Iterable[str]) -> str:
         name = next(iter(splits))
     if name is None:
         raise InputError(
-            f"{folder}: has the splits {', '.join(sorted(splits)) or '(none)'}, and which to read is not clear: put the "
-            "files of one of them into a folder of their own"
+            f"{folder}: has the splits {', '.join(sorted(splits)) or '(none)'}, and which to read is not clear: put "
+            "the files of one of them into a folder of their own"
         )
     return name
 
