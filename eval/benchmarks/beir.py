@@ -12,7 +12,7 @@ from hopbench.eval.benchmarks.gzip_file import ENDING as GZIP
 from hopbench.eval.benchmarks.mapped import mapped_passages
 from hopbench.eval.benchmarks.passages import read_passages
 from hopbench.eval.benchmarks.qrels import find_qrels
-from hopbench.eval.benchmarks.question_files import read_question_file
+from hopbench.eval.benchmarks.question_files import judgement_tables, read_question_file
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
@@ -43,7 +43,7 @@ def read_folder(folder: Path, *, need_questions: bool = True, mapped: Path | Non
         For the first thing that is wrong, with file, line and field.
     """
     corpus, queries = find_table(folder, "corpus"), find_questions(folder, needed=need_questions)
-    find_qrels(folder)  # what is wrong with it is said before a long corpus is read
+    _ = judgement_tables(folder) or find_qrels(folder)  # what is wrong with it is said before a long corpus is read
     passages = mapped_passages([corpus], mapped) if mapped else read_passages(str(corpus), read_records(corpus))
     return passages, read_question_file(queries, passages) if queries else ()
 

@@ -183,8 +183,12 @@ def _pairs(values: Sequence[Any], place: Place, field: str, shape: str) -> list[
 
 
 def _parsed(title: object, value: object) -> tuple[Any, Any]:
-    """The pair; where both are JSON text, as `datasets` writes mixed lists, the values that they stand for."""
-    if isinstance(title, str) and isinstance(value, str) and title[:1] == '"':
+    """The pair; where both are JSON text, as `datasets` writes mixed lists, the values that they stand for.
+
+    It writes the title "1984" without quotes, so that it comes back as a number.
+    """
+    if isinstance(title, str) and isinstance(value, str):
         with suppress(ValueError, RecursionError):
-            return json.loads(title), json.loads(value)
-    return title, value
+            if not isinstance(parsed := json.loads(value), str):
+                title, value = json.loads(title), parsed
+    return json.dumps(title) if isinstance(title, bool | int | float) else title, value

@@ -30,14 +30,21 @@ def read_question_file(path: Path, passages: Sequence[Passage]) -> tuple[Benchma
     """
     known = ids_of(passages)
     rows = read_records(path)
-    beside = path.parent / "qrels"
-    if beside.is_dir() and not any(beside.glob("*.tsv")) and (splits := splits_of(beside)):
-        files = chosen_split(beside, splits, GOLD_SPLITS)
-        return attach_gold(str(beside), read_query_rows(str(path), rows), read_judgements(rows_of(files)), known)
+    if tables := judgement_tables(path.parent):
+        judgements = read_judgements(rows_of(tables))
+        return attach_gold(str(tables[0].parent), read_query_rows(str(path), rows), judgements, known)
     qrels = find_qrels(path.parent)
     if qrels is not None:
         return attach_gold(str(qrels), read_query_rows(str(path), rows), read_qrels(qrels), known)
     return read_questions_with_gold(str(path), rows, known)
+
+
+def judgement_tables(folder: Path) -> Sequence[Path]:
+    """The files of the judgements in `qrels/` where they are other tables than TSV, as the Hub has them; else none."""
+    place = folder / "qrels"
+    if not place.is_dir() or any(place.glob("*.tsv")) or not (splits := splits_of(place)):
+        return ()
+    return chosen_split(place, splits, GOLD_SPLITS)
 
 
 def read_questions_with_gold(source: str, rows: Rows, known: Sequence[str]) -> tuple[BenchmarkQuestion, ...]:

@@ -15,6 +15,7 @@ from hopbench.eval.benchmarks.loader import documents_of
 from hopbench.eval.benchmarks.passages import Unique, read_passage
 from hopbench.eval.benchmarks.published_sets import published_files
 from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
+from hopbench.eval.benchmarks.question_files import judgement_tables
 from hopbench.eval.benchmarks.questions import read_question
 from hopbench.eval.benchmarks.records import TABLES, layout_ending, read_records
 from hopbench.retrieval.support.errors import InputError
@@ -35,6 +36,8 @@ def faults_of(folder: Path, questions: Path | None = None) -> list[str]:
     if asked is None:
         return faults
     ids = _ids(asked, "question", faults)
+    if _guarded(lambda: judgement_tables(asked.parent), faults):
+        return faults  # the benchmark's own error names what is wrong in them
     judged = _guarded(lambda: find_qrels(asked.parent), faults)
     if judged is not None and not faults:  # ids that a fault hides would seem unknown
         pairs = list(_each(read_qrels(judged), faults))
