@@ -57,8 +57,12 @@ class CorpusBuilder:
     _missing: list[tuple[str, Place]] = field(default_factory=list)
     _same: dict[tuple[str, str], str] | None = None
 
-    def add(self, paragraph: Paragraph, place: Place) -> Titled:
-        """Add a passage; one with neither title nor text is refused. A closed corpus is asked for it instead."""
+    def add(self, title: str, text: str, place: Place) -> str:
+        """Add a passage and return its id; one with neither title nor text is refused."""
+        return self.take(Paragraph(title, text), place).passage
+
+    def take(self, paragraph: Paragraph, place: Place) -> Titled:
+        """Add a passage, as `add`; a closed corpus is asked for it instead."""
         title, text, sentences = paragraph
         if not title.strip() and not text.strip():
             raise place.error("holds a passage with neither title nor text: it could never be found")

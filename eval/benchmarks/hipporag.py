@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hopbench.eval.benchmarks.beir import Parsed, contents
-from hopbench.eval.benchmarks.contexts import CorpusBuilder, Paragraph
+from hopbench.eval.benchmarks.contexts import CorpusBuilder
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, optional_text, required
 from hopbench.eval.benchmarks.file_sets import FileSet, first_file
 from hopbench.eval.benchmarks.hotpotqa import read_2wiki, read_hotpotqa
@@ -80,7 +80,7 @@ def _corpus(file: Path) -> CorpusBuilder:
     for place, record in read_records(file):
         title = optional_text(place, "title", record.get("title"))
         text = optional_text(place, "text", required(record, place, "text"))
-        passage = corpus.add(Paragraph(title, text), place).passage
+        passage = corpus.add(title, text, place)
         if passage in seen:
             again.append(f"{title!r} ({place.unit} {place.number})")
         seen.add(passage)

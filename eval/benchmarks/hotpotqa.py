@@ -55,7 +55,7 @@ class _Read(NamedTuple):
         context = read_context(record, place)
         question_id = pooled_id(record, place, (one.title for one in context))
         metadata = {key: value for key, value in record.items() if key not in _READ}
-        own = [corpus.add(one, place) for one in context]
+        own = [corpus.take(one, place) for one in context]
         text = required(record, place, "question")
         return cls(place, question_id, text, own, read_facts(record, place), metadata)
 

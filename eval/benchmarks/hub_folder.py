@@ -59,10 +59,10 @@ def _splits(folder: Path, given: object) -> Splits:
     """A config's `data_files`: a pattern, a list of them, or a list of splits with their patterns."""
     splits: dict[str, list[Path]] = {}
     for one in given if isinstance(given, list) else [given]:
-        patterns, split = (one.get("path"), str(one.get("split"))) if isinstance(one, dict) else (one, None)
+        patterns, split = (one.get("path"), one.get("split")) if isinstance(one, dict) else (one, None)
         files = [file for pattern in _texts(patterns) for file in _matching(folder, pattern)]
         for found, shards in by_split(files, folder).items():
-            splits.setdefault(split or found, []).extend(shards)
+            splits.setdefault(str(split or found), []).extend(shards)
     return splits
 
 
@@ -105,8 +105,5 @@ def read_parts(
     rows = rows_of(chosen_split(folder / QUERIES, parts[QUERIES], (split,)))
     if judged is None:
         return "", (passages, read_questions_with_gold(source, rows, ids_of(passages)))
-    judgements = read_judgements(rows_of(parts[judged][split]))
-    return "", (
-        passages,
-        attach_gold(str(folder / judged), read_query_rows(source, rows), judgements, ids_of(passages)),
-    )
+    judgements, questions = read_judgements(rows_of(parts[judged][split])), read_query_rows(source, rows)
+    return "", (passages, attach_gold(str(folder / judged), questions, judgements, ids_of(passages)))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hopbench.eval.benchmarks.beir import Parsed
-from hopbench.eval.benchmarks.contexts import CorpusBuilder, Paragraph, pooled_id
+from hopbench.eval.benchmarks.contexts import CorpusBuilder, pooled_id
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, list_field, required, text_value
 from hopbench.eval.benchmarks.formats import Loader
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_questions
@@ -51,7 +51,7 @@ def _question(record: Record, place: Place, corpus: CorpusBuilder) -> BenchmarkQ
         title = text_value(place, "paragraphs.title", required(paragraph, place, "title"))
         field = "text" if "text" in paragraph and "paragraph_text" not in paragraph else "paragraph_text"
         text = text_value(place, f"paragraphs.{field}", required(paragraph, place, field))
-        passage_id = corpus.add(Paragraph(title, text), place).passage
+        passage_id = corpus.add(title, text, place)
         by_index[_index(paragraph.get("idx", position), place, "paragraphs.idx")] = passage_id
         if paragraph.get("is_supporting"):
             gold.append(passage_id)

@@ -46,4 +46,4 @@ def write_benchmark(benchmark: Benchmark, folder: Path) -> None:
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows).encode()

@@ -76,6 +76,7 @@ def test_a_page_beside_gaps_is_a_whole_number_where_it_is_shown(tmp_path: Path, 
     rows = {"_id": ["a", "b"], "title": ["Kestrel", "Yard"], "text": ["The Kestrel sails.", "The yard lies."]}
     pd.DataFrame({**rows, "page_number": [2, None], "document_name": "log.pdf"}).to_csv(tmp_path / "corpus.csv")
     (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "What is the Kestrel?", "gold": "a"}\n')
+    assert 0 == hopbench("graph", "build", "--dataset", tmp_path, "--no-prefect").code
     done = hopbench("explain", "q1", "--dataset", tmp_path, "--strategy", "bm25")
     assert (0, True, False) == (done.code, "page 2" in done.out, "2.0" in done.out)
 
