@@ -13,9 +13,9 @@ _FRACTION = re.compile(r"(?<=\d)\.0+(?!\d)")
 
 def plain_title(title: str) -> str:
     """A title with its HTML entities as characters, in Unicode's composed form, with single spaces."""
-    while (unescaped := html.unescape(title)) != title:
+    while "&" in title and (unescaped := html.unescape(title)) != title:
         title = unescaped
-    return " ".join(unicodedata.normalize("NFC", title).split())
+    return " ".join((title if title.isascii() else unicodedata.normalize("NFC", title)).split())
 
 
 def _visible(text: str) -> str:

@@ -67,6 +67,8 @@ class Supporting:
 
 def _with_title(title: str, known: Sequence[Titled]) -> list[Titled]:
     """Those with just this title, else those whose title differs only in how it is written; each passage once."""
-    plain = plain_title(title)
-    found = [one for one in known if one.title == title] or [one for one in known if plain_title(one.title) == plain]
+    found = [one for one in known if one.title == title]
+    if not found:
+        plain = plain_title(title)
+        found = [one for one in known if plain_title(one.title) == plain]
     return list({one.passage: one for one in found}.values())
