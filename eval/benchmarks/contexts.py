@@ -53,6 +53,7 @@ class CorpusBuilder:
     """
 
     _passages: dict[tuple[str, str], Passage] = field(default_factory=dict)
+    _every: list[Titled] = field(default_factory=list)
     _titled: dict[str, list[Titled]] = field(default_factory=dict)
     _missing: list[tuple[str, Place]] = field(default_factory=list)
     _same: dict[tuple[str, str], str] | None = None
@@ -69,11 +70,12 @@ class CorpusBuilder:
         if self._same is not None:
             return Titled(self._find(title, text), title, sentences)
         passage = self._passages.get((title, text))
-        if passage is None:
-            passage = Passage(content_id("p", title, text), title, text)
-            self._passages[title, text] = passage
-            self._titled.setdefault(plain_title(title), []).append(Titled(passage.id, title, sentences))
-        return Titled(passage.id, title, sentences)
+        if passage is not None:
+            return Titled(passage.id, title, sentences)
+        passage = Passage(content_id("p", title, text), title, text)
+        self._passages[title, text] = passage
+        self._every.append(Titled(passage.id, title, sentences))
+        return self._every[-1]
 
     def close(self) -> None:
         """Take the corpus as whole: contexts then name its passages, and add none."""
@@ -81,7 +83,7 @@ class CorpusBuilder:
 
     def _find(self, title: str, text: str) -> str:
         """The passage with this title and text, else the only one of the title."""
-        titled = self._titled.get(plain_title(title), [])
+        titled = self.titled(title)
         only = titled[0].passage if len(titled) == 1 else ""
         return (self._same or {}).get(_folded(title, text), only)
 
@@ -92,7 +94,10 @@ class CorpusBuilder:
         return tuple(self._passages.values())
 
     def titled(self, title: str) -> list[Titled]:
-        """The passages with this title in any context."""
+        """The passages with this title in any context; few are looked for, so the index is made with the first."""
+        for one in self._every:
+            self._titled.setdefault(plain_title(one.title), []).append(one)
+        self._every.clear()
         return self._titled.get(plain_title(title), [])
 
     def miss(self, title: str, place: Place) -> None:
