@@ -17,6 +17,22 @@ from hopbench.retrieval.types import Passage, Question, Source
 SHOWN_WARNINGS = 5
 Role = Literal["tune", "report", "user"]
 
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`what` is true of `count` things, `examples` the first three of them; `remedy` says what to do about it."""
+
+    what: str
+    count: int
+    examples: tuple[str, ...]
+    remedy: str
+
+    def __str__(self) -> str:
+        """In one line."""
+        shown = f" (such as {', '.join(self.examples)})" if self.examples else ""
+        return f"{self.what}: {self.count:,}{shown}; {self.remedy}"
+
+
 MAX_FAILED = 0.05
 """The share of a label's questions that may fail, or go unanswered or unjudged, before the label is incomplete."""
 
@@ -64,7 +80,8 @@ class Benchmark:
     """A corpus, its questions and their gold. `questions` is in file order; `passages` too.
 
     `questions` is empty for a corpus alone. `warnings` name files of the corpus that could not be read, `omissions`
-    what its documents leave out on purpose. `min_grade` is the lowest grade of judgements that counts as gold.
+    what its documents leave out on purpose, `findings` what else its readers noticed. `min_grade` is the lowest grade
+    of judgements that counts as gold.
     """
 
     name: str
@@ -75,6 +92,7 @@ class Benchmark:
     warnings: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
     min_grade: int = 1
+    findings: tuple[Finding, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -91,11 +109,12 @@ class Benchmark:
 
     @property
     def shown_warnings(self) -> list[str]:
-        """The first of the warnings, and how many more there are; then the count of gold that the corpus lacks."""
+        """The findings, the first of the warnings with the number of the others, and the gold that the corpus lacks."""
         more = len(self.warnings) - SHOWN_WARNINGS
         rest = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
+        found = [f"{self.name}: {finding}" for finding in self.findings]
         lacking = [f"{self.name}: {self.missing_gold_words()}"] if self.missing_gold else []
-        return [*self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else []), *lacking]
+        return [*found, *self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else []), *lacking]
 
     @cached_property
     def missing_gold(self) -> Mapping[str, Sequence[str]]:
@@ -113,11 +132,19 @@ class Benchmark:
 
     def missing_gold_words(self) -> str:
         """How many gold passages the corpus lacks, of how many questions, and the first of them."""
+        from hopbench.eval.benchmarks.resemblance import looks_like
+        from hopbench.retrieval.corpus import ids_of
+
         questions = {question for named in self.missing_gold.values() for question in named}
-        shown = [f"{passage!r} (question {named[0]})" for passage, named in self.missing_gold.items()]
+        first = list(self.missing_gold.items())[:3]
+        alike = looks_like([passage for passage, _ in first], ids_of(self.passages))
+        shown = [
+            f"{passage!r} (question {named[0]}{'; ' + alike[passage] if passage in alike else ''})"
+            for passage, named in first
+        ]
         return (
             f"gold passages that the corpus lacks: {len(self.missing_gold):,}, of {len(questions):,} questions: "
-            f"{', '.join(shown[:3])}{', …' if len(shown) > 3 else ''}; they count as never found, "
+            f"{', '.join(shown)}{', …' if len(self.missing_gold) > 3 else ''}; they count as never found, "
             "and --strict refuses them: add the passages or remove the lines"
         )
 

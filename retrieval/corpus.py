@@ -86,6 +86,11 @@ class MappedPassages(Sequence[Passage]):
         return self._texts.sizes()
 
     @property
+    def blank(self) -> Rows:
+        """The rows of passages with neither title nor text."""
+        return np.flatnonzero(self._titles.sizes() + self._texts.sizes() == 0)
+
+    @property
     def sourced(self) -> bool:
         """Whether any passage has a source, or links."""
         return bool(self._sources.sizes().any())
@@ -165,6 +170,13 @@ def write_passages(passages: Iterable[Passage], folder: Path) -> None:
                 column.add(values)
             ids += [one.id for one in part]
     np.save(folder / ORDER, np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64))
+
+
+def blank_ids(passages: Sequence[Passage]) -> list[str]:
+    """The ids of passages with neither title nor text."""
+    if isinstance(passages, MappedPassages):
+        return passages.some_ids(passages.blank)
+    return [one.id for one in passages if not one.title and not one.text]
 
 
 def ids_of(records: Sequence[Passage] | Sequence[Chunk]) -> list[str]:

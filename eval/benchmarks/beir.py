@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from hopbench.eval.benchmarks.gzip_file import ENDING as GZIP
 from hopbench.eval.benchmarks.mapped import mapped_passages
 from hopbench.eval.benchmarks.passages import read_passages
 from hopbench.eval.benchmarks.qrels import find_qrels
-from hopbench.eval.benchmarks.question_files import read_question_file
+from hopbench.eval.benchmarks.question_files import judgement_tables, read_question_file
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
@@ -19,11 +20,19 @@ from hopbench.retrieval.support.input_files import regular
 from hopbench.retrieval.types import Passage
 
 SUFFIXES = (".jsonl", ".parquet", ".csv", ".tsv")
+ENDINGS = (*SUFFIXES, ".json", *(f"{text}{GZIP}" for text in (".jsonl", ".csv", ".tsv", ".json")))
+SHOWN = 8
+LAYOUTS = (
+    "A benchmark is a folder of corpus, queries and qrels/test.tsv (text files may end in .gz), or of documents with "
+    "queries.jsonl beside them; a folder with tables in corpus/, queries/ and qrels/ (MTEB); one that "
+    "Dataset.save_to_disk wrote; NAME_corpus.json with NAME.json (HippoRAG); raw/documents.json with raw/test.json "
+    "(GFM-RAG)"
+)
 Parsed = tuple[Sequence[Passage], tuple[BenchmarkQuestion, ...]]
 
 
 def read_folder(folder: Path, *, need_questions: bool = True, mapped: Path | None = None) -> Parsed:
-    """Passages and questions of `folder`: `corpus.*`, `queries.*` (JSONL, Parquet, CSV or TSV) and `qrels/*.tsv`.
+    """Passages and questions of `folder`: `corpus.*`, `queries.*` (one of `ENDINGS`) and `qrels/*.tsv`.
 
     Where questions are not needed, a folder without `queries.*` has none. Gold is as `read_question_file` says. With
     `mapped` the passages are columns that are kept there.
@@ -34,8 +43,8 @@ def read_folder(folder: Path, *, need_questions: bool = True, mapped: Path | Non
         For the first thing that is wrong, with file, line and field.
     """
     corpus, queries = find_table(folder, "corpus"), find_questions(folder, needed=need_questions)
-    find_qrels(folder)  # what is wrong with it is said before a long corpus is read
-    passages = mapped_passages(corpus, mapped) if mapped else read_passages(str(corpus), read_records(corpus))
+    _ = judgement_tables(folder) or find_qrels(folder)  # what is wrong with it is said before a long corpus is read
+    passages = mapped_passages([corpus], mapped) if mapped else read_passages(str(corpus), read_records(corpus))
     return passages, read_question_file(queries, passages) if queries else ()
 
 
@@ -47,29 +56,48 @@ def find_questions(folder: Path, *, needed: bool = True) -> Path | None:
 
 
 def has_table(folder: Path, stem: str) -> bool:
-    """Whether something is called `stem` with one of `SUFFIXES`; it may be no readable file."""
-    return any((folder / f"{stem}{suffix}").exists() for suffix in SUFFIXES)
+    """Whether something is called `stem` with one of `ENDINGS`; it may be no readable file."""
+    return any((folder / f"{stem}{ending}").exists() for ending in ENDINGS)
 
 
 def find_table(folder: Path, stem: str) -> Path:
-    """`folder/stem` with the first suffix of `SUFFIXES` that exists."""
-    for suffix in SUFFIXES:
-        path = folder / f"{stem}{suffix}"
+    """`folder/stem` with the first ending of `ENDINGS` that exists."""
+    for ending in ENDINGS:
+        path = folder / f"{stem}{ending}"
         if path.exists():
             return regular(path)
-    present = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
-    wanted = f"{stem}.jsonl (or {', '.join(SUFFIXES[1:])})"
     if stem == "queries":
-        raise InputError(
-            f"{folder}: no {wanted}; the folder holds {present}. It is a corpus without questions, which are needed "
-            "here: write them into that file, or name another with --questions; `hopbench graph build` needs none"
-        )
-    raise InputError(
-        f"{folder}: no {wanted} and no documents (.md, .html, .pdf, .txt); the folder holds {present}. "
-        "A benchmark is a folder of corpus, queries and qrels/test.tsv, or of documents with queries.jsonl beside them"
+        raise missing_questions(folder)
+    raise no_data_set(folder)
+
+
+def no_data_set(folder: Path) -> InputError:
+    """The error for a folder in no layout that is read."""
+    return InputError(
+        f"{folder}: no {_wanted('corpus')} and no documents (.md, .html, .pdf, .txt); {contents(folder)}. {LAYOUTS}"
     )
+
+
+def missing_questions(folder: Path) -> InputError:
+    """The error for a folder that has no questions where they are needed."""
+    return InputError(
+        f"{folder}: no {_wanted('queries')}; {contents(folder)}. It is a corpus without questions, which are needed "
+        "here: write them into that file, or name another with --questions; `hopbench graph build` needs none"
+        + ("" if has_table(folder, "corpus") else f". If it is another kind of data set: {LAYOUTS}")
+    )
+
+
+def _wanted(stem: str) -> str:
+    return f"{stem}.jsonl (or {', '.join(SUFFIXES[1:])})"
+
+
+def contents(folder: Path) -> str:
+    """What the folder holds, in the words of a message."""
+    names = sorted(path.name for path in folder.iterdir())
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return f"the folder holds {', '.join(names[:SHOWN]) or 'nothing'}{more}"
 
 
 def is_folder_of_tables(folder: Path) -> bool:
     """Whether the folder holds a corpus that `read_folder` would read."""
-    return any((folder / f"corpus{suffix}").is_file() for suffix in SUFFIXES)
+    return any((folder / f"corpus{ending}").is_file() for ending in ENDINGS)

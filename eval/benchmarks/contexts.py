@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,8 +20,29 @@ from hopbench.eval.benchmarks.fields import (
     required,
     text_value,
 )
+from hopbench.eval.benchmarks.resemblance import plain_title
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
+
+
+class Paragraph(NamedTuple):
+    """A passage of a context; `sentences` counts those it is divided into, None where the format does not divide."""
+
+    title: str
+    text: str
+    sentences: int | None = None
+
+
+class Titled(NamedTuple):
+    """A passage's id in the corpus ("" where it is not in it), its title and its sentences, as of `Paragraph`."""
+
+    passage: str
+    title: str
+    sentences: int | None
+
+    def has(self, sentence: int) -> bool:
+        """Whether the passage has a sentence of this index."""
+        return self.sentences is None or 0 <= sentence < self.sentences
 
 
 @dataclass(slots=True)
@@ -30,19 +53,39 @@ class CorpusBuilder:
     """
 
     _passages: dict[tuple[str, str], Passage] = field(default_factory=dict)
-    _by_title: dict[str, str] = field(default_factory=dict)
+    _every: list[Titled] = field(default_factory=list)
+    _titled: dict[str, list[Titled]] = field(default_factory=dict)
     _missing: list[tuple[str, Place]] = field(default_factory=list)
+    _same: dict[tuple[str, str], str] | None = None
 
     def add(self, title: str, text: str, place: Place) -> str:
         """Add a passage and return its id; one with neither title nor text is refused."""
+        return self.take(Paragraph(title, text), place).passage
+
+    def take(self, paragraph: Paragraph, place: Place) -> Titled:
+        """Add a passage, as `add`; a closed corpus is asked for it instead."""
+        title, text, sentences = paragraph
         if not title.strip() and not text.strip():
             raise place.error("holds a passage with neither title nor text: it could never be found")
+        if self._same is not None:
+            return Titled(self._find(title, text), title, sentences)
         passage = self._passages.get((title, text))
-        if passage is None:
-            passage = Passage(content_id("p", title, text), title, text)
-            self._passages[title, text] = passage
-            self._by_title.setdefault(title, passage.id)
-        return passage.id
+        if passage is not None:
+            return Titled(passage.id, title, sentences)
+        passage = Passage(content_id("p", title, text), title, text)
+        self._passages[title, text] = passage
+        self._every.append(Titled(passage.id, title, sentences))
+        return self._every[-1]
+
+    def close(self) -> None:
+        """Take the corpus as whole: contexts then name its passages, and add none."""
+        self._same = {_folded(title, text): one.id for (title, text), one in self._passages.items()}
+
+    def _find(self, title: str, text: str) -> str:
+        """The passage with this title and text, else the only one of the title."""
+        titled = self.titled(title)
+        only = titled[0].passage if len(titled) == 1 else ""
+        return (self._same or {}).get(_folded(title, text), only)
 
     def passages(self, source: str) -> tuple[Passage, ...]:
         """All passages in order of first appearance; none at all is refused."""
@@ -50,17 +93,28 @@ class CorpusBuilder:
             raise InputError(f"{source}: the corpus is empty: no record brings a passage of its own")
         return tuple(self._passages.values())
 
-    def find(self, title: str, place: Place) -> str:
-        """The id of the first passage with this title in any context; remembers the title when there is none."""
-        passage_id = self._by_title.get(title, "")
-        if not passage_id:
-            self._missing.append((title, place))
-        return passage_id
+    def titled(self, title: str) -> list[Titled]:
+        """The passages with this title in any context; few are looked for, so the index is made with the first."""
+        for one in self._every:
+            self._titled.setdefault(plain_title(one.title), []).append(one)
+        self._every.clear()
+        return self._titled.get(plain_title(title), [])
+
+    def miss(self, title: str, place: Place) -> None:
+        """Remember a gold passage that the corpus lacks."""
+        self._missing.append((title, place))
 
     def refuse_missing(self, source: str) -> None:
         """Raise for gold titles that no context holds, which full-wiki and truncated files have."""
-        remedy = "Use the distractor file, whose contexts hold all gold passages."
-        refuse_unknown(source, "supporting title", "in any context", remedy, self._missing)
+        where, remedy = "in any context", "Use the distractor file, whose contexts hold all gold passages."
+        if self._same is not None:
+            where, remedy = "in the corpus", "Use the corpus that these questions were written for."
+        titles = (title for title, _ in self._passages) if self._missing else ()
+        refuse_unknown(source, "supporting title", where, remedy, self._missing, titles)
+
+
+def _folded(title: str, text: str) -> tuple[str, str]:
+    return plain_title(title), " ".join(text.split())
 
 
 class Fact(NamedTuple):
@@ -77,8 +131,8 @@ def pooled_id(record: Record, place: Place, titles: Iterable[str]) -> str:
     return content_id("q", str(record.get("question")), str(record.get("answer")), *titles)
 
 
-def read_context(record: Record, place: Place) -> list[tuple[str, str]]:
-    """(title, text) of each passage of `context`.
+def read_context(record: Record, place: Place) -> list[Paragraph]:
+    """The passages of `context`.
 
     Read in the official form `[[title, [sentence, ...]], ...]` and in the Hub's `{"title": [...], "sentences":
     [[...], ...]}` (`content` in some copies). Sentences are joined and white space collapsed to single spaces, since
@@ -90,14 +144,14 @@ def read_context(record: Record, place: Place) -> list[tuple[str, str]]:
         pairs = _columns(context, place, "context", ("title", sentences))
     else:
         pairs = _pairs(list_field(record, place, "context"), place, "context", "[title, [sentences]]")
-    return [(text_value(place, "context title", title), _join(lines, place)) for title, lines in pairs]
+    return [_paragraph(text_value(place, "context title", title), lines, place) for title, lines in pairs]
 
 
-def _join(sentences: object, place: Place) -> str:
+def _paragraph(title: str, sentences: object, place: Place) -> Paragraph:
     if not isinstance(sentences, list | tuple):
         raise place.error(f"field 'context' must give each passage's sentences as a list, not {kind(sentences)}")
     joined = " ".join(text_value(place, "context sentence", sentence) for sentence in sentences)
-    return text_value(place, "context", " ".join(joined.split()))
+    return Paragraph(title, text_value(place, "context", " ".join(joined.split())), len(sentences))
 
 
 def read_facts(record: Record, place: Place) -> list[Fact]:
@@ -134,4 +188,16 @@ def _pairs(values: Sequence[Any], place: Place, field: str, shape: str) -> list[
     for item in values:
         if not isinstance(item, list | tuple) or len(item) != 2:
             raise place.error(f"field {field!r} must be a list of {shape}, but holds {kind(item)} of another shape")
-    return [(item[0], item[1]) for item in values]
+    return [_parsed(item[0], item[1]) for item in values]
+
+
+def _parsed(title: object, value: object) -> tuple[Any, Any]:
+    """The pair; where both are JSON text, as `datasets` writes mixed lists, the values that they stand for.
+
+    It writes the title "1984" without quotes, so that it comes back as a number.
+    """
+    if isinstance(title, str) and isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            if not isinstance(parsed := json.loads(value), str):
+                title, value = json.loads(title), parsed
+    return json.dumps(title) if isinstance(title, bool | int | float) else title, value

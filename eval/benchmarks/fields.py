@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from unicodedata import category
 
+from hopbench.eval.benchmarks.resemblance import looks_like
 from hopbench.retrieval.support.errors import InputError
 
 Record = dict[str, Any]
@@ -24,6 +25,10 @@ class Place(NamedTuple):
         """`corpus.jsonl, line 17`."""
         return f"{self.file}, {self.unit} {self.number}"
 
+    def within(self, file: str) -> str:
+        """`line 17` for a reader who looks at `file`, and `other.jsonl, line 17` where that is another."""
+        return f"{self.unit} {self.number}" if file == self.file else str(self)
+
     def error(self, problem: str) -> InputError:
         """The error to raise for this record."""
         return InputError(f"{self}: {problem}")
@@ -32,24 +37,33 @@ class Place(NamedTuple):
 Rows = Iterable[tuple[Place, Record]]
 
 
-def refuse_unknown(source: str, noun: str, where: str, remedy: str, unknown: Sequence[tuple[str, Place]]) -> None:
+def refuse_unknown(
+    source: str, noun: str, where: str, remedy: str, unknown: Sequence[tuple[str, Place]], known: Iterable[str] = ()
+) -> None:
     """Raise one error for all unknown references: how many, the first three, and where they occur.
 
     The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`. `unknown`
     holds each value with the place that names it; nothing happens when it is empty. The count is of distinct values,
-    since one missing passage is often named by many lines.
+    since one missing passage is often named by many lines. Where one of the `known` values looks like one shown, the
+    message says how they differ.
     """
     first: dict[str, Place] = {}
     for value, place in unknown:
         first.setdefault(value, place)
     if not first:
         return
-    shown = ", ".join(f"{value!r} ({place.unit} {place.number})" for value, place in list(first.items())[:3])
-    more = f", and {len(first) - 3:,} more" if len(first) > 3 else ""
+    named = list(first.items())[:SHOWN]
+    alike = looks_like([value for value, _ in named], known)
+    shown = ", ".join(
+        f"{value!r} ({place.unit} {place.number}{'; ' + alike[value] if value in alike else ''})"
+        for value, place in named
+    )
+    more = f", and {len(first) - SHOWN:,} more" if len(first) > SHOWN else ""
     subject = f"{noun} is" if len(first) == 1 else f"{noun}s are"
     raise InputError(f"{source}: {len(first):,} {subject} not {where}: {shown}{more}. {remedy}")
 
 
+SHOWN = 3
 ID_LIMIT = 2000  # characters: a long web address
 TEXT_LIMIT = 1024 * 1024  # bytes of UTF-8; a passage of this size is hundreds of times what an embedder reads
 
@@ -62,6 +76,11 @@ def kind(value: object) -> str:
         return f"the number {value}"
     names: dict[type, str] = {list: "a list", tuple: "a list", dict: "an object", str: "a string"}
     return names.get(type(value), f"a {type(value).__name__}")
+
+
+def whole(value: object) -> object:
+    """A float without a fraction as the integer that it is; any other value as it stands."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def text_value(place: Place, field: str, value: object) -> str:
@@ -96,7 +115,8 @@ def optional_text(place: Place, field: str, value: object) -> str:
 
 
 def id_value(place: Place, field: str, value: object) -> str:
-    """An id as a string. Integers are taken as their digits, as many corpora write them; others are refused."""
+    """An id as a string. Whole numbers are taken as their digits, `2.0` too, as tables hold them beside gaps."""
+    value = whole(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     text = text_value(place, field, value)

@@ -6,21 +6,22 @@ Sources: Yang et al., HotpotQA (arXiv 1809.09600), https://hotpotqa.github.io; H
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from hopbench.eval.benchmarks.beir import Parsed
-from hopbench.eval.benchmarks.contexts import CorpusBuilder, pooled_id, read_context, read_facts
+from hopbench.eval.benchmarks.contexts import CorpusBuilder, Fact, Titled, pooled_id, read_context, read_facts
 from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, list_field, required
 from hopbench.eval.benchmarks.formats import Loader
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_questions
+from hopbench.eval.benchmarks.supporting import Supporting
 from hopbench.eval.types import BenchmarkQuestion
 
 _READ = frozenset({"_id", "id", "question", "context", "supporting_facts"})
 
 
-def read_hotpotqa(source: str, rows: Rows) -> Parsed:
-    """Contexts pooled into one corpus; the passages that supporting facts name are gold.
+def read_hotpotqa(source: str, rows: Rows, corpus: CorpusBuilder | None = None) -> Parsed:
+    """Contexts pooled into one corpus, or looked up in a corpus that is given; what supporting facts name is gold.
 
     `metadata` keeps `level` and whatever else the record has, with `supporting_facts` as [passage id, sentence] and
     `context_ids` as the passages that came with the question.
@@ -30,29 +31,45 @@ def read_hotpotqa(source: str, rows: Rows) -> Parsed:
     InputError
         For a record of another shape (file, record and field are named) and for gold titles that no context holds.
     """
-    corpus = CorpusBuilder()
-    questions = read_questions(source, ((place, _question(record, place, corpus)) for place, record in rows))
+    corpus = CorpusBuilder() if corpus is None else corpus
+    read = [_Read.of(record, place, corpus) for place, record in rows]  # a fact may mean a passage of a later context
+    supporting = Supporting(corpus)
+    questions = read_questions(source, ((one.place, one.question(supporting)) for one in read))
     corpus.refuse_missing(source)
+    supporting.report()
     return corpus.passages(source), keep_judged(source, questions)
 
 
-def _question(record: Record, place: Place, corpus: CorpusBuilder) -> BenchmarkQuestion:
-    context = read_context(record, place)
-    ids = [corpus.add(title, text, place) for title, text in context]
-    own = dict(zip((title for title, _ in reversed(context)), reversed(ids), strict=True))
-    facts = read_facts(record, place)
-    supporting = [[own.get(fact.title) or corpus.find(fact.title, place), fact.sentence] for fact in facts]
-    metadata: Mapping[str, Any] = {
-        **{key: value for key, value in record.items() if key not in _READ},
-        "context_ids": ids,
-        "supporting_facts": supporting,
-    }
-    question_id = pooled_id(record, place, (title for title, _ in context))
-    gold = [str(passage_id) for passage_id, _ in supporting]
-    return make_question(place, question_id, required(record, place, "question"), metadata, gold)
+class _Read(NamedTuple):
+    """A record whose context has been added to the corpus."""
+
+    place: Place
+    id: str
+    text: object
+    own: Sequence[Titled]
+    facts: Sequence[Fact]
+    metadata: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, record: Record, place: Place, corpus: CorpusBuilder) -> _Read:
+        context = read_context(record, place)
+        question_id = pooled_id(record, place, (one.title for one in context))
+        metadata = {key: value for key, value in record.items() if key not in _READ}
+        own = [corpus.take(one, place) for one in context]
+        text = required(record, place, "question")
+        return cls(place, question_id, text, own, read_facts(record, place), metadata)
+
+    def question(self, supporting: Supporting) -> BenchmarkQuestion:
+        gold = supporting.passages(self.facts, self.own, self.place)
+        metadata: Mapping[str, Any] = {
+            **self.metadata,
+            "context_ids": [one.passage for one in self.own if one.passage],
+            "supporting_facts": [[one, fact.sentence] for one, fact in zip(gold, self.facts, strict=True)],
+        }
+        return make_question(self.place, self.id, self.text, metadata, gold)
 
 
-def read_2wiki(source: str, rows: Rows) -> Parsed:
+def read_2wiki(source: str, rows: Rows, corpus: CorpusBuilder | None = None) -> Parsed:
     """As HotpotQA, whose layout it shares; `metadata.evidences` holds (subject, relation, object) triples.
 
     Raises
@@ -60,7 +77,7 @@ def read_2wiki(source: str, rows: Rows) -> Parsed:
     InputError
         As `read_hotpotqa`; also for evidences that are not triples.
     """
-    return read_hotpotqa(source, _with_evidences(rows))
+    return read_hotpotqa(source, _with_evidences(rows), corpus)
 
 
 def _with_evidences(rows: Rows) -> Iterator[tuple[Place, Record]]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 from hopbench.eval.benchmarks.beir import Parsed
-from hopbench.eval.benchmarks.fields import Place, Rows, id_value, required
+from hopbench.eval.benchmarks.cells import with_nested_values
+from hopbench.eval.benchmarks.fields import Place, Rows
 from hopbench.eval.benchmarks.official import detect
 from hopbench.eval.benchmarks.passages import read_passages
-from hopbench.eval.benchmarks.qrels import Judgement, grade_value
-from hopbench.eval.benchmarks.question_files import read_query_rows
+from hopbench.eval.benchmarks.question_files import read_judgements, read_query_rows
 from hopbench.eval.benchmarks.questions import attach_gold
+from hopbench.eval.benchmarks.splits import EVALUATION_SPLITS, GOLD_SPLITS
 from hopbench.retrieval.support.errors import InputError
-
-_EVALUATION_SPLITS = ("validation", "dev", "test", "train")  # multi-hop test splits have no public gold
-_GOLD_SPLITS = ("test", "validation", "dev", "train")
 
 
 def load_hub(name: str, format: str | None = None) -> tuple[str, Parsed]:
@@ -41,7 +39,7 @@ def load_hub(name: str, format: str | None = None) -> tuple[str, Parsed]:
     if format == "beir" or (format is None and {"corpus", "queries"} <= set(configs)):
         return _name(repository, "", split), _read_beir(hub, configs, config, split)
     config = config or _only_config(name, configs)
-    rows, used = hub.rows(config, split, _EVALUATION_SPLITS)
+    rows, used = hub.rows(config, split, EVALUATION_SPLITS)
     rows, reader = detect(rows, hub.label(config), format)
     return _name(repository, config, used), reader(hub.label(config), rows)
 
@@ -66,17 +64,9 @@ def _read_beir(hub: _Hub, configs: list[str], config: str, split: str) -> Parsed
     questions = read_query_rows(hub.label("queries"), hub.rows("queries", "", ())[0])
     beside = next((known for known in (config, "qrels", "default") if known and known in configs), None)
     judged = hub if beside else _Hub(f"{hub.repository}-qrels")
-    rows, _ = judged.rows(beside, split, _GOLD_SPLITS)
+    rows, _ = judged.rows(beside, split, GOLD_SPLITS)
     known = (passage.id for passage in passages)
-    return passages, attach_gold(judged.label(beside), questions, _judgements(rows), known)
-
-
-def _judgements(rows: Rows) -> Iterator[Judgement]:
-    for place, record in rows:
-        question, passage = (
-            id_value(place, field, required(record, place, field)) for field in ("query-id", "corpus-id")
-        )
-        yield Judgement(place, question, passage, grade_value(required(record, place, "score"), place))
+    return passages, attach_gold(judged.label(beside), questions, read_judgements(rows), known)
 
 
 class _Hub:
@@ -106,7 +96,8 @@ class _Hub:
             raise InputError(
                 f"{label}: no split {used!r}: name one of {', '.join(sorted(splits))} as owner/name:config:split"
             )
-        rows = ((Place(self.label(config), "row", n), record) for n, record in enumerate(splits[used], start=1))
+        places = (Place(self.label(config), "row", number) for number in count(1))
+        rows = ((place, with_nested_values(one, place)) for place, one in zip(places, splits[used], strict=False))
         return rows, used
 
     def _ask(self, call: Any, *arguments: Any, **options: Any) -> Any:

@@ -7,15 +7,28 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from hopbench.eval.benchmarks.beir import Parsed, find_questions, has_table, read_folder
+from hopbench.eval.benchmarks.beir import (
+    LAYOUTS,
+    Parsed,
+    contents,
+    find_questions,
+    has_table,
+    no_data_set,
+    read_folder,
+)
 from hopbench.eval.benchmarks.card import has_card, role_of
-from hopbench.eval.benchmarks.documents import holds_documents, read_documents
+from hopbench.eval.benchmarks.documents import DocumentCorpus, holds_documents, read_documents
+from hopbench.eval.benchmarks.gzip_file import ENDING as GZIP
+from hopbench.eval.benchmarks.hub_folder import parts_of, read_parts
 from hopbench.eval.benchmarks.official import BUILT_IN, detect, loaders
+from hopbench.eval.benchmarks.published_sets import published_files
 from hopbench.eval.benchmarks.question_files import read_question_file
 from hopbench.eval.benchmarks.questions import keep_judged
-from hopbench.eval.benchmarks.records import read_records
+from hopbench.eval.benchmarks.records import layout_ending, read_records
 from hopbench.eval.benchmarks.registry import shipped_folders
+from hopbench.eval.benchmarks.remarks import collected, remark
 from hopbench.eval.types import Benchmark
+from hopbench.retrieval.corpus import blank_ids
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.input_files import unreadable
 
@@ -41,7 +54,8 @@ def load_benchmark(
     ----------
     name_or_path
         A shipped name (`hopworld`); a folder in BEIR layout, with `qrels` or without (a user's own corpus; tables may
-        be JSONL, Parquet, CSV or TSV); a folder of Markdown, HTML, PDF and text files; an official HotpotQA,
+        be JSONL, JSON, Parquet, CSV or TSV); a folder of the Hub's, or one that `Dataset.save_to_disk` wrote;
+        HippoRAG's or GFM-RAG's files; a folder of Markdown, HTML, PDF and text files; an official HotpotQA,
         2WikiMultihopQA or MuSiQue file, or one that a plug-in's loader reads; or a Hub set as
         `owner/name[:config[:split]]`. A shipped name wins over a folder of that name: write `./hopworld` for yours.
     limit
@@ -80,15 +94,19 @@ def load_benchmark(
         raise UnknownNameError("benchmark format", format, ("beir", *loaders().names()))
     if isinstance(name_or_path, Path):  # Path("./hopworld") has lost its "./", yet means the folder
         name_or_path = os.path.join(os.curdir, os.path.expanduser(name_or_path))
-    benchmark = _load(name_or_path, format, need_questions and questions is None, mapped)
-    if questions is not None:
-        asked = read_question_file(questions, benchmark.passages)
-        role = role_of(benchmark.name, has_gold=any(one.gold for one in asked), folder=_card_folder(benchmark.folder))
-        benchmark = replace(benchmark, questions=asked, role=role)
+    with collected() as findings:
+        benchmark = _load(name_or_path, format, need_questions and questions is None, mapped)
+        if questions is not None:
+            asked = read_question_file(questions, benchmark.passages)
+            has_gold = any(one.gold for one in asked)
+            role = role_of(benchmark.name, has_gold=has_gold, folder=_card_folder(benchmark.folder))
+            benchmark = replace(benchmark, questions=asked, role=role)
+        blank = blank_ids(benchmark.passages)
+        remark("passages have neither title nor text", blank, "give them text, or remove them and their gold")
     benchmark = _with_grade(benchmark, min_grade)
     if strict and benchmark.missing_gold:
         raise InputError(f"{benchmark.folder or benchmark.name}: {benchmark.missing_gold_words()}")
-    return benchmark if limit is None else replace(benchmark, questions=benchmark.questions[:limit])
+    return replace(benchmark, questions=benchmark.questions[:limit], findings=tuple(findings))
 
 
 def _with_grade(benchmark: Benchmark, least: int) -> Benchmark:
@@ -115,8 +133,10 @@ def _load(name: str, format: str | None, need_questions: bool, mapped: Path | No
     path = Path(os.path.expanduser(name))
     # for a name that the system does not allow os.path says no, where Path raises
     if name.strip() and os.path.exists(path):
-        return _load_folder(path, format, need_questions, mapped) if path.is_dir() else _load_file(path, format)
-    if _HUB_NAME.fullmatch(name) and not path.suffix.startswith(".json") and not path.parent.is_dir():
+        if path.is_dir():
+            return _load_folder(path, format, need_questions, mapped)
+        return _load_file(path, format, need_questions)
+    if _HUB_NAME.fullmatch(name) and not layout_ending(path).startswith(".json") and not path.parent.is_dir():
         from hopbench.eval.benchmarks.hub import load_hub  # `datasets` takes seconds to import
 
         return make_benchmark(*load_hub(name, format))
@@ -128,33 +148,53 @@ def _load(name: str, format: str | None, need_questions: bool, mapped: Path | No
 
 
 def _load_folder(folder: Path, format: str | None, need_questions: bool, mapped: Path | None) -> Benchmark:
-    if format not in {None, "beir"}:
-        raise InputError(f"{folder}: is a folder, and format {format!r} is a single file: name the file")
+    name = folder.resolve().name
     try:
-        if has_table(folder, "corpus") or not holds_documents(folder):
-            parsed = read_folder(folder, need_questions=need_questions, mapped=mapped)
-            return make_benchmark(folder.resolve().name, parsed, folder)
+        if has_table(folder, "corpus") and format in {None, "beir"}:
+            return make_benchmark(name, read_folder(folder, need_questions=need_questions, mapped=mapped), folder)
+        parts = parts_of(folder)
+        if parts:
+            split, parsed = read_parts(folder, parts, format, need_questions=need_questions, mapped=mapped)
+            return make_benchmark(f"{name}-{split}" if split else name, parsed, folder)
+        if format not in {None, "beir"}:
+            raise InputError(
+                f"{folder}: is a folder, and format {format!r} is a single file: name the file; {contents(folder)}"
+            )
+        if format is None and (files := published_files(folder)):
+            return make_benchmark(files.name, files.read(need_questions=need_questions), folder)
         return _load_documents(folder, need_questions)
     except OSError as error:
         raise unreadable(str(folder), error) from error
 
 
 def _load_documents(folder: Path, need_questions: bool) -> Benchmark:
-    queries = find_questions(folder, needed=need_questions)
-    corpus = read_documents(folder)
+    queries = find_questions(folder, needed=need_questions) if holds_documents(folder) else None
+    corpus = documents_of(folder)
     questions = read_question_file(queries, corpus.passages) if queries else ()
     benchmark = make_benchmark(folder.resolve().name, (corpus.passages, questions), folder)
     return replace(benchmark, warnings=corpus.warnings, omissions=corpus.omissions)
 
 
-def _load_file(path: Path, format: str | None) -> Benchmark:
+def documents_of(folder: Path) -> DocumentCorpus:
+    """The documents of a folder. Raises InputError with what it holds and what is wanted where there are none."""
+    if not holds_documents(folder):
+        raise no_data_set(folder)
+    try:
+        return read_documents(folder)
+    except InputError as error:
+        raise InputError(f"{error}; {contents(folder)}. {LAYOUTS}") from error
+
+
+def _load_file(path: Path, format: str | None, need_questions: bool) -> Benchmark:
     if format == "beir":
         raise InputError(
             f"{path}: is a file, and format 'beir' is a folder: name the folder that holds corpus and queries"
         )
+    if format is None and (files := published_files(path)):
+        return make_benchmark(files.name, files.read(need_questions=need_questions))
     source = str(path)
     rows, reader = detect(read_records(path), source, format)
-    return make_benchmark(path.stem, reader(source, rows))
+    return make_benchmark(path.name.removesuffix(GZIP).removesuffix(layout_ending(path)), reader(source, rows))
 
 
 def make_benchmark(name: str, parsed: Parsed, folder: Path | None = None) -> Benchmark:

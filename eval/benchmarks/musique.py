@@ -1,4 +1,4 @@
-"""MuSiQue: the official JSON lines (`musique_ans_v1.0_*.jsonl`, `musique_full_v1.0_*.jsonl`).
+"""MuSiQue: the official JSON lines (`musique_ans_v1.0_*.jsonl`, `musique_full_v1.0_*.jsonl`), and copies of its layout.
 
 Source: Trivedi et al., MuSiQue (arXiv 2108.00573), https://github.com/StonyBrookNLP/musique.
 """
@@ -18,8 +18,8 @@ from hopbench.eval.types import BenchmarkQuestion
 _READ = frozenset({"_id", "id", "question", "paragraphs", "question_decomposition"})
 
 
-def read_musique(source: str, rows: Rows) -> Parsed:
-    """Paragraphs pooled into one corpus; those marked `is_supporting` are gold.
+def read_musique(source: str, rows: Rows, corpus: CorpusBuilder | None = None) -> Parsed:
+    """Paragraphs pooled into one corpus, or looked up in one that is given; those marked `is_supporting` are gold.
 
     The type is the id's hop pattern (`2hop`, `3hop1`, …). `metadata.decomposition` lists the single-hop questions with
     answer and passage id. A question marked unanswerable (MuSiQue-Full pairs each with an answerable twin of the same
@@ -30,8 +30,9 @@ def read_musique(source: str, rows: Rows) -> Parsed:
     InputError
         For a record of another shape; file, line and field are named.
     """
-    corpus = CorpusBuilder()
+    corpus = CorpusBuilder() if corpus is None else corpus
     questions = read_questions(source, _answerable(rows, corpus))
+    corpus.refuse_missing(source)
     return corpus.passages(source), keep_judged(source, questions)
 
 
@@ -48,16 +49,19 @@ def _question(record: Record, place: Place, corpus: CorpusBuilder) -> BenchmarkQ
     gold = []
     for position, paragraph in enumerate(paragraphs):
         title = text_value(place, "paragraphs.title", required(paragraph, place, "title"))
-        text = text_value(place, "paragraphs.paragraph_text", required(paragraph, place, "paragraph_text"))
+        field = "text" if "text" in paragraph and "paragraph_text" not in paragraph else "paragraph_text"
+        text = text_value(place, f"paragraphs.{field}", required(paragraph, place, field))
         passage_id = corpus.add(title, text, place)
         by_index[_index(paragraph.get("idx", position), place, "paragraphs.idx")] = passage_id
         if paragraph.get("is_supporting"):
             gold.append(passage_id)
+            if not passage_id:
+                corpus.miss(title, place)
     question_id = pooled_id(record, place, (str(paragraph["title"]) for paragraph in paragraphs))
     metadata: Mapping[str, Any] = {
         "type": question_id.split("__")[0] if "__" in question_id else "",
         **{key: value for key, value in record.items() if key not in _READ},
-        "context_ids": list(by_index.values()),
+        "context_ids": [passage_id for passage_id in by_index.values() if passage_id],
         "decomposition": _decomposition(record, place, by_index),
     }
     return make_question(place, question_id, required(record, place, "question"), metadata, gold)

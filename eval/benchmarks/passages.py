@@ -7,16 +7,21 @@ whatever else a corpus says about its passages may give away a question's gold.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
 
-from hopbench.eval.benchmarks.fields import Place, Record, Rows, kind, optional_text, record_id, required, text_value
+from hopbench.eval.benchmarks.fields import (
+    Place,
+    Record,
+    Rows,
+    kind,
+    optional_text,
+    record_id,
+    required,
+    text_value,
+    whole,
+)
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Link, Passage, Source
-
-_log = logging.getLogger(__name__)
-_NORMALISED = frozenset({"answer", "answer_aliases", "type"})
-_QUESTION_FIELDS = frozenset({"_id", "id", "text", "question", "metadata"})
 
 
 class Unique:
@@ -32,19 +37,18 @@ class Unique:
         first = self._first.setdefault(value, place)
         if first is not place:
             raise place.error(
-                f"duplicate {self._what} '_id' {value!r}, first used in {first.unit} {first.number}: "
+                f"duplicate {self._what} '_id' {value!r}, first used in {first.within(place.file)}: "
                 "remove one of the two or give it an id of its own"
             )
 
 
 def read_passage(record: Record, place: Place) -> Passage:
-    """One passage from `_id`, `title` (may be absent), `text` (may be empty when there is a title), and its source."""
+    """One passage from `_id`, `title` (may be absent), `text` (may be empty or null), and its source."""
     title = optional_text(place, "title", record.get("title"))
-    text = text_value(place, "text", required(record, place, "text"))
-    if not text.strip() and not title.strip():
-        raise place.error("fields 'title' and 'text' are both empty: a passage needs one of them to be found by")
-    named = title if title.strip() else ""
-    return Passage(record_id(record, place), named, text, read_source(record, place), read_links(record, place))
+    text = optional_text(place, "text", required(record, place, "text"))
+    if not title.strip():
+        title, text = "", text if text.strip() else ""
+    return Passage(record_id(record, place), title, text, read_source(record, place), read_links(record, place))
 
 
 def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
@@ -106,15 +110,15 @@ def read_source(record: Record, place: Place) -> Source:
     if all(value in (None, "") for value in given.values()):
         return UNKNOWN_SOURCE
     page, document_id, document_name = (_value(place, name, value) for name, value in given.items())
-    number = int(page) if page.isascii() and page.isdigit() else page or None
+    digits = page.removesuffix(".0")  # as pandas writes whole numbers of a column with gaps
+    number = int(digits) if digits.isascii() and digits.isdigit() else page or None
     return Source(number, document_id, document_name)
 
 
 def _value(place: Place, name: str, value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, float) and value.is_integer():  # as a table's reader gives whole numbers beside gaps
-        value = int(value)
+    value = whole(value)  # a table's reader gives whole numbers beside gaps as floats
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise place.error(f"field {name!r} must be text or a whole number, not {kind(value)}: correct or remove it")
     text = text_value(place, name, str(value)).strip()

@@ -17,6 +17,7 @@ from hopbench.eval.benchmarks.fields import (
     refuse_unknown,
     required,
     text_value,
+    whole,
 )
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.qrels import Judgement
@@ -34,7 +35,8 @@ def make_question(
 ) -> BenchmarkQuestion:
     """A question with its metadata normalised: `answer`, `answer_aliases` and `type` get fields of their own.
 
-    `answer` may be a string or a list of accepted strings (the first is the answer, the others are aliases).
+    `answer` may be a string or a list of accepted strings (the first is the answer, the others are aliases). A number
+    or truth value is the text that JSON writes for it: `1931`, `true`.
     """
     words = text_value(place, "text", text)
     if not words.strip():
@@ -66,7 +68,14 @@ def _texts(place: Place, field: str, metadata: Mapping[str, Any]) -> list[str]:
     """The field's string or strings that are not empty."""
     value = metadata.get(field)
     values = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
-    return [text for text in (text_value(place, f"metadata.{field}", item) for item in values) if text.strip()]
+    return [
+        text for text in (text_value(place, f"metadata.{field}", _spelled(item)) for item in values) if text.strip()
+    ]
+
+
+def _spelled(value: object) -> object:
+    """A number or truth value as JSON writes it, `2.0` in a table as the whole number; anything else as it stands."""
+    return json.dumps(whole(value)) if isinstance(value, bool | int | float) else value
 
 
 def read_question(record: Record, place: Place) -> BenchmarkQuestion:
@@ -116,6 +125,7 @@ def attach_gold(
         With a count and the first few, when judgements name unknown questions, or no known passage is gold; when there
         is no gold at all.
     """
+    asked = [question.id for question in questions]
     grades: dict[str, dict[str, int]] = {question.id: {} for question in questions}
     passages: dict[str, Place] = {}
     lost_questions = []
@@ -127,14 +137,15 @@ def attach_gold(
         elif grade > 0:
             lost_questions.append((question_id, place))
     refuse_unknown(
-        source, "question id", "among the questions", "Add the questions or remove the lines.", lost_questions
+        source, "question id", "among the questions", "Add the questions or remove the lines.", lost_questions, asked
     )
     if not passages:
         raise InputError(
             f"{source}: no line has a score above 0, so no question has gold: correct it or remove the file"
         )
-    if passages.keys().isdisjoint(known):
+    ids = set(known)
+    if passages.keys().isdisjoint(ids):
         remedy = "None of the gold is there: name the corpus that was judged."
-        refuse_unknown(source, "gold id", "in the corpus", remedy, list(passages.items()))
+        refuse_unknown(source, "gold id", "in the corpus", remedy, list(passages.items()), ids)
     with_gold = [replace(question, gold=Gold.judged(grades[question.id])) for question in questions]
     return keep_judged(source, with_gold)

@@ -62,7 +62,8 @@ def load_triples(path: str | Path, passage_ids: Iterable[str]) -> list[Triple]:
             f"{path}: holds no triples: each line must be an object with passage_id, subject, relation, object"
         )
     where = f"in the corpus of {len(known):,} passages"
-    refuse_unknown(str(path), "passage_id", where, "Use the triples of this benchmark or remove the lines.", unknown)
+    remedy = "Use the triples of this benchmark or remove the lines."
+    refuse_unknown(str(path), "passage_id", where, remedy, unknown, known)
     return triples
 
 

@@ -1,4 +1,3 @@
 from hopbench.eval.data_check.check import Checked, check_data
-from hopbench.eval.data_check.findings import Finding
 
-__all__ = ["Checked", "Finding", "check_data"]
+__all__ = ["Checked", "check_data"]

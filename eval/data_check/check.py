@@ -11,9 +11,9 @@ from typing import Any
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.data_check.content import Fact, contents
 from hopbench.eval.data_check.faults import faults_of
-from hopbench.eval.data_check.findings import Finding, findings
+from hopbench.eval.data_check.findings import findings
 from hopbench.eval.data_check.needs import CommandUse, MetricUse, command_uses, metric_uses
-from hopbench.eval.types import Benchmark
+from hopbench.eval.types import Benchmark, Finding
 from hopbench.retrieval.support.errors import InputError
 
 ROLES = {

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from hopbench.eval.benchmarks.beir import find_table, has_table
-from hopbench.eval.benchmarks.documents import read_documents
 from hopbench.eval.benchmarks.fields import Place, Record, refuse_unknown
 from hopbench.eval.benchmarks.files import as_record, first_character, parse_json, read_lines
+from hopbench.eval.benchmarks.hub_folder import parts_of
+from hopbench.eval.benchmarks.loader import documents_of
 from hopbench.eval.benchmarks.passages import Unique, read_passage
+from hopbench.eval.benchmarks.published_sets import published_files
 from hopbench.eval.benchmarks.qrels import find_qrels, read_qrels
+from hopbench.eval.benchmarks.question_files import judgement_tables
 from hopbench.eval.benchmarks.questions import read_question
-from hopbench.eval.benchmarks.records import TABLES, read_records
+from hopbench.eval.benchmarks.records import TABLES, layout_ending, read_records
 from hopbench.retrieval.support.errors import InputError
 
 T = TypeVar("T")
@@ -24,6 +27,8 @@ Item = TypeVar("Item")
 def faults_of(folder: Path, questions: Path | None = None) -> list[str]:
     """The messages of all faults in corpus, questions and judgements, in this order; empty where none is found."""
     faults: list[str] = []
+    if not has_table(folder, "corpus") and _is_read_whole(folder):
+        return faults
     passages = _guarded(lambda: _passages(folder, faults), faults) or set()
     asked = _guarded(
         lambda: questions or (find_table(folder, "queries") if has_table(folder, "queries") else None), faults
@@ -31,6 +36,8 @@ def faults_of(folder: Path, questions: Path | None = None) -> list[str]:
     if asked is None:
         return faults
     ids = _ids(asked, "question", faults)
+    if _guarded(lambda: judgement_tables(asked.parent), faults):
+        return faults  # the benchmark's own error names what is wrong in them
     judged = _guarded(lambda: find_qrels(asked.parent), faults)
     if judged is not None and not faults:  # ids that a fault hides would seem unknown
         relevant = [one for one in _each(read_qrels(judged), faults) if one.grade > 0]
@@ -38,19 +45,28 @@ def faults_of(folder: Path, questions: Path | None = None) -> list[str]:
         missing = [(one.passage, one.place) for one in relevant]
         if any(one.passage in passages for one in relevant):
             missing = []  # a finding: some of the gold is there
-        for noun, where, what, found in (
-            ("question id", "among the questions", "questions", unknown),
-            ("gold id", "in the corpus", "passages", missing),
+        for noun, where, what, found, known in (
+            ("question id", "among the questions", "questions", unknown, ids),
+            ("gold id", "in the corpus", "passages", missing, passages),
         ):
-            refuse = partial(refuse_unknown, str(judged), noun, where, f"Add the {what} or remove the lines.", found)
+            remedy = f"Add the {what} or remove the lines."
+            refuse = partial(refuse_unknown, str(judged), noun, where, remedy, found, known)
             _guarded(refuse, faults)
     return faults
+
+
+def _is_read_whole(folder: Path) -> bool:
+    """Whether one reader reads all files of the folder, up to the first fault, which its error names."""
+    try:
+        return bool(parts_of(folder)) or published_files(folder) is not None
+    except InputError:
+        return True
 
 
 def _passages(folder: Path, faults: list[str]) -> set[str]:
     if has_table(folder, "corpus"):
         return _ids(find_table(folder, "corpus"), "passage", faults)
-    return {passage.id for passage in read_documents(folder).passages}
+    return {passage.id for passage in documents_of(folder).passages}
 
 
 def _ids(path: Path, what: str, faults: list[str]) -> set[str]:
@@ -71,7 +87,10 @@ def _ids(path: Path, what: str, faults: list[str]) -> set[str]:
 
 def _rows(path: Path, faults: list[str]) -> Iterator[tuple[Place, Record]]:
     """The records of a file; of JSON lines also those after one that is broken."""
-    if path.suffix.lower() in TABLES or _guarded(lambda: first_character(path), faults) == "[":
+    start = "[" if layout_ending(path) in TABLES else _guarded(lambda: first_character(path), faults)
+    if start is None:
+        return
+    if start == "[":
         yield from _each(iter(read_records(path)), faults)
         return
     for place, text in _each(read_lines(path), faults):

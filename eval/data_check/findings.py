@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hopbench.eval.benchmarks import load_triples
@@ -11,7 +10,7 @@ from hopbench.eval.benchmarks.beir import find_questions
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.data_check.content import english_share, triples_file
 from hopbench.eval.metrics.containment import contains_answer, scorable_answers
-from hopbench.eval.types import Benchmark, Omission, fitted_on
+from hopbench.eval.types import Benchmark, Finding, Omission, fitted_on
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.tokens import count_tokens
@@ -21,16 +20,6 @@ ENGLISH = 0.2
 """Share of English stop words below which a corpus is hardly English; prose has some .4, German or French under .1."""
 
 FEW_QUESTIONS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """`what` is true of `count` things, `examples` the first three of them; `remedy` says what to do about it."""
-
-    what: str
-    count: int
-    examples: tuple[str, ...]
-    remedy: str
 
 
 def findings(benchmark: Benchmark, questions: Path | None = None) -> list[Finding]:
@@ -50,6 +39,7 @@ def _finding(what: str, examples: Iterable[str], remedy: str) -> Iterator[Findin
 
 
 def _unread(benchmark: Benchmark) -> Iterator[Finding]:
+    yield from benchmark.findings
     for warning in benchmark.warnings:
         what, _, remedy = warning.rpartition(": ")
         yield Finding(what, 1, (), remedy)
@@ -69,9 +59,10 @@ def _omitted(benchmark: Benchmark) -> Iterator[Finding]:
 
 def _texts(benchmark: Benchmark) -> Iterator[Finding]:
     first: dict[tuple[str, str], str] = {}
-    again = [p.id for p in benchmark.passages if first.setdefault((p.title, p.text), p.id) != p.id]
+    says = [p for p in benchmark.passages if p.title or p.text.strip()]  # of the others the loader's finding has all
+    again = [p.id for p in says if first.setdefault((p.title, p.text), p.id) != p.id]
     yield from _finding("passages repeat another's title and text", again, "keep one: gold names only one of them")
-    empty = [p.id for p in benchmark.passages if not p.text.strip()]
+    empty = [p.id for p in says if not p.text.strip()]
     yield from _finding("passages have a title and no text", empty, "remove them, unless their titles say enough")
     long = [p.id for p in benchmark.passages if count_tokens(p.text) > MAX_TOKENS]
     yield from _finding(

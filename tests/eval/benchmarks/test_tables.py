@@ -98,5 +98,5 @@ def test_not_parquet_and_rows_of_parquet(folder: Path) -> None:
     path.write_text("no table")
     assert refusal(folder).startswith("corpus.parquet: not a Parquet file (")
 
-    pd.DataFrame({"_id": ["a", "b"], "text": ["x", None]}).to_parquet(path)
-    assert refusal(folder) == "corpus.parquet, row 2: field 'text' must be a string, not null"
+    pd.DataFrame({"_id": ["a", None], "text": ["x", "y"]}).to_parquet(path)
+    assert refusal(folder) == "corpus.parquet, row 2: field '_id' must be a string, not null"
