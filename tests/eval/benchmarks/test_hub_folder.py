@@ -172,7 +172,7 @@ def test_saved_records_are_read_as_any_file_of_them(tmp_path: Path) -> None:
         ),
         (
             lambda folder: parquet(folder / "default" / "test", [{"query-id": "q1", "corpus-id": "p1", "score": "x"}]),
-            "default/test-00000-of-00001.parquet, row 1: field 'score' is 'x', must be an integer",
+            "default/test-00000-of-00001.parquet, row 1: column 'score' is 'x', must be a whole number",
         ),
         (
             lambda folder: parquet(folder / "corpus" / "corpus", [CORPUS[0]] * 2, shards=2),
