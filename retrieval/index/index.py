@@ -26,7 +26,7 @@ from hopbench.retrieval.support.mapped_arrays import LARGE, read_whole
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
-from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.text import Language, Tagger, detect, sampled
 from hopbench.retrieval.types import Chunk, Source
 
 EXACT = "exact"
@@ -64,13 +64,21 @@ class Index:
 
     @cached_property
     @done_once()
+    def language(self) -> Language:
+        """The corpus's language: as the graph was built with it, else as the chunks tell it."""
+        settings = (self.store.record() or {}).get("settings") or {}
+        code = settings.get("language")
+        return Language(code) if code else detect(self.chunks[row].content for row in sampled(len(self.chunks)))
+
+    @cached_property
+    @done_once()
     def lexical(self) -> LexicalIndex:
         """BM25 over the chunks."""
 
         def computed() -> LexicalIndex:
-            return LexicalIndex([chunk.content for chunk in self.chunks])
+            return LexicalIndex([chunk.content for chunk in self.chunks], self.language)
 
-        return computed() if self.kept is None else self.kept.lexical(computed)
+        return computed() if self.kept is None else self.kept.lexical(computed, self.language)
 
     @cached_property
     @done_once()
@@ -78,9 +86,9 @@ class Index:
         """The tagger that gave the graph's edges their tags: fitted on the chunks' contents."""
 
         def computed() -> Tagger:
-            return Tagger(chunk.content for chunk in self.chunks)
+            return Tagger((chunk.content for chunk in self.chunks), self.language)
 
-        return computed() if self.kept is None else self.kept.tagger(computed)
+        return computed() if self.kept is None else self.kept.tagger(computed, self.language)
 
     @cached_property
     @done_once()

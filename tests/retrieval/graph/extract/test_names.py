@@ -9,7 +9,7 @@ from hypothesis import given
 from tests.support.graphs import corpora
 
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table, title_key
+from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table
 from hopbench.retrieval.graph.extract.names import (
     Named,
     Phrases,
@@ -20,7 +20,7 @@ from hopbench.retrieval.graph.extract.names import (
     read_chunk,
     titled_entities,
 )
-from hopbench.retrieval.text import tokens
+from hopbench.retrieval.text import title_key, tokens
 from hopbench.retrieval.types import Chunk, Passage
 
 
