@@ -46,7 +46,7 @@ class Index:
     `floors` are the lowest thresholds of the trials to come, by (strategy, parameter): edges are read once down to
     there, and each trial leaves out what is below its own threshold. `kept` holds files of what is computed from the
     chunks alone; without it each process computes that itself. `graph_ids` are the ids of the graph's chunks where the
-    store maps them and they are those of `chunks`, row by row.
+    store maps them and they are those of `chunks`, row by row. `known_language` is the corpus's, where it was told.
     """
 
     chunks: Sequence[Chunk]
@@ -61,11 +61,14 @@ class Index:
     floors: dict[tuple[str, str], float] = field(default_factory=dict)
     kept: KeptSearch | None = None
     graph_ids: Texts | None = None
+    known_language: Language | None = None
 
     @cached_property
     @done_once()
     def language(self) -> Language:
-        """The corpus's language: as the graph was built with it, else as the chunks tell it."""
+        """The corpus's language: as it is known, as the graph was built with it, or as the chunks tell it."""
+        if self.known_language is not None:
+            return self.known_language
         settings = (self.store.record() or {}).get("settings") or {}
         code = settings.get("language")
         return Language(code) if code else detect(self.chunks[row].content for row in sampled(len(self.chunks)))
@@ -176,7 +179,12 @@ class Index:
 
     @classmethod
     def build(
-        cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder, kept: KeptSearch | None = None
+        cls,
+        chunks: Sequence[Chunk],
+        store: GraphStore,
+        embedder: Embedder,
+        kept: KeptSearch | None = None,
+        language: Language | None = None,
     ) -> Index:
         """Put everything together; the vectors are the store's, where it maps them, those kept, or the embedder's.
 
@@ -192,7 +200,7 @@ class Index:
                 return embedder.embed([chunk.content for chunk in chunks])
 
             vectors = embedded() if kept is None or isinstance(store, ArrayStore) else kept.vectors(embedded)
-        return cls(chunks, vectors, store, embedder, kept=kept, graph_ids=graph_ids)
+        return cls(chunks, vectors, store, embedder, kept=kept, graph_ids=graph_ids, known_language=language)
 
     def __post_init__(self) -> None:
         """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""

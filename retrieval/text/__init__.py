@@ -1,6 +1,6 @@
 """Words, sentences, names, tags and languages, read alike in passages and questions, in every script."""
 
-from hopbench.retrieval.text.languages import ENGLISH, NAMES, STOP_WORDS, Language, detect, sampled
+from hopbench.retrieval.text.languages import ENGLISH, NAMES, STOP_WORDS, UNKNOWN, Language, detect, sampled
 from hopbench.retrieval.text.sentences import sentences, shortened
 from hopbench.retrieval.text.spellings import Key, Spellings, name_key, split_qualifier, title_key
 from hopbench.retrieval.text.tags import Tagger
@@ -23,6 +23,7 @@ __all__ = [
     "ENGLISH",
     "NAMES",
     "STOP_WORDS",
+    "UNKNOWN",
     "Key",
     "Language",
     "Spellings",

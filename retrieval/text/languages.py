@@ -31,6 +31,7 @@ NAMES: Mapping[str, str] = dict(
     sl:Slovenian sq:Albanian sr:Serbian sv:Swedish sw:Swahili ta:Tamil te:Telugu th:Thai tl:Tagalog tr:Turkish
     uk:Ukrainian ur:Urdu vi:Vietnamese zh:Chinese und:unknown mul:mixed""".split()
 )
+_ENGLISH_EMBEDDERS = ("wordllama", "minilm")
 _PAIRED = frozenset(("ja", "zh", "th", "lo", "km", "my", "bo"))  # their stop words and stems would be of words
 _SCRIPTS: Mapping[str, str] = dict(
     pair.split(":")
@@ -93,6 +94,18 @@ class Language:
         """Its Snowball stemmer; "" where there is none."""
         name = "english" if self._like_english else self.name.lower()
         return name if name in _stemmers() and self.code not in _PAIRED else ""
+
+    def meaning(self, embedder: str = "wordllama") -> str:
+        """What the language means for search, rules and tags, and for the embedder of this name, by default ours."""
+        if self.code in _PAIRED:
+            words = "searched by pairs of characters, without stop words and stems"
+        else:
+            own = "English" if self._like_english else "its"
+            stop = f"{own} stop words" if self.stop else "no list of stop words"
+            words = f"{stop}, {f'{own} stems' if self.stemmer else 'no stemmer'}"
+        if embedder.startswith(_ENGLISH_EMBEDDERS) and not self.english:
+            words += "; the default embedder knows English alone: take --embedder fastembed:MODEL or openai:MODEL"
+        return words
 
     @property
     def _like_english(self) -> bool:

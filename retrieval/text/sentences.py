@@ -14,7 +14,8 @@ _ABBREVIATIONS = frozenset(
 )
 _ENGLISH = r"([.!?])[\"'’”)]*\s+(?=[\"“'(]*[^\W\d_a-z]|[\"“'(]*\d)"
 _CLOSERS = r"[\"'\p{Pe}\p{Pf}]*"
-_ASCII_END = re.compile(_ENGLISH)
+_OTHER = re.compile("[…‼⁇-⁉\u0589-\u1dff\u2e00-\U0010ffff]")
+_PLAIN_END = re.compile(_ENGLISH)
 # The full stops of other scripts need no space, nor do ! and ? before letters that have none.
 _END = regex.compile(
     rf"{_ENGLISH}|(…){_CLOSERS}(?:\s+(?=[\"“'(]*[\p{{Lu}}\p{{Lo}}])|(?=[{UNSPACED}]))"
@@ -27,7 +28,8 @@ def sentences(text: str) -> list[str]:
     """Split text at sentence ends, never after an initial or an abbreviation ("J. R. Smith", "St. Louis")."""
     parts: list[str] = []
     begin = 0
-    for match in (_ASCII_END if text.isascii() else _END).finditer(text):
+    pattern = _END if not text.isascii() and _OTHER.search(text) else _PLAIN_END
+    for match in pattern.finditer(text):
         if match.group(1) == "." and _abbreviated(text, begin, match.start()):
             continue
         parts.append(text[begin : match.end()].strip())

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import regex
 
-from hopbench.retrieval.text.words import UNSPACED, Token, exact, normalised, parts, tokens
+from hopbench.retrieval.text.words import UNSPACED, Token, exact, is_beyond, normalised, parts, tokens
 
 Key = tuple[str, ...]
 """A name's folded words, by which equal names are one entity."""
@@ -112,13 +112,13 @@ class Spellings:
     def tokens(self, sentence: str) -> list[Token]:
         """The words of a sentence; of runs without spaces the longest known names are words, and what is between."""
         words = tokens(sentence)
-        if sentence.isascii() or not _DIVISIBLE.search(sentence):
+        if not is_beyond(sentence) or not _DIVISIBLE.search(sentence):
             return words
         return [part for word in words for part in self._divided(word)]
 
     def _add_pieces(self, key: Sequence[str]) -> None:
         for word in key:
-            if word not in self._pieces and _DIVISIBLE.search(word):
+            if is_beyond(word) and word not in self._pieces and _DIVISIBLE.search(word):
                 self._pieces.add(word)
                 lengths = {*self._lengths.get(word[0], ()), len(word)}
                 self._lengths[word[0]] = tuple(sorted(lengths, reverse=True))
@@ -142,7 +142,7 @@ class Spellings:
         while start < (1 if only_first else len(run)):
             for length in self._lengths.get(run[start], ()):
                 end = start + length
-                if run[start:end] in self._pieces and _free(run, start) and _free(run, end):
+                if run[start:end] in self._pieces and end <= len(run) and _free(run, start) and _free(run, end):
                     yield start, end
                     break
             else:

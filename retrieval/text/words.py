@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import regex
 
-_ASCII_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]{2,})?")
+# Texts without marks and scripts beyond Cyrillic, which `re` reads alike, in half of the time that `regex` takes.
+_BEYOND = re.compile("[\u0300-\u036f\u0483-\u0489\u0590-\u1dff\u200c\u200d\u20d0-\u20ff\u2de0-\U0010ffff]")
+_PLAIN_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]{2,})?")
 _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*(?:['’][\p{L}\p{M}]{2,})?")
 _SEARCHED = regex.compile(r"[\p{L}\p{N}\p{M}_\u200c\u200d]+")
 _BREAKS = frozenset(',;:()"“”/–—،؛、，；：（）「」『』《》〈〉【】')
@@ -55,7 +57,9 @@ class Token(NamedTuple):
 
 def normalised(text: str) -> str:
     """NFKC, the one form in which texts are read."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_SIGNS))
+    if text.isascii() or unicodedata.is_normalized("NFKC", text):
+        return text
+    return unicodedata.normalize("NFKC", text.translate(_SIGNS))
 
 
 @lru_cache(maxsize=1 << 18)
@@ -106,17 +110,23 @@ def tokens(sentence: str) -> list[Token]:
 def folded_words(text: str) -> list[str]:
     """The folded words of a text; faster than `tokens`, but with the "s" of possessives."""
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
-    return [fold(word) for word in _WORD.findall(normalised(text))]
+        return _PLAIN_WORD.findall(text.lower())
+    text = normalised(text)
+    return [fold(word) for word in _pattern(text).findall(text)]
 
 
 def _pattern(text: str) -> re.Pattern[str] | regex.Pattern[str]:
-    return _ASCII_WORD if text.isascii() else _WORD
+    return _WORD if is_beyond(text) else _PLAIN_WORD
+
+
+def is_beyond(text: str) -> bool:
+    """Whether a text has marks of their own, or letters beyond Latin, Greek and Cyrillic."""
+    return not text.isascii() and _BEYOND.search(text) is not None
 
 
 def is_unspaced(text: str) -> bool:
     """Whether a text has letters of a script that writes no spaces between words."""
-    return not text.isascii() and _UNSPACED.search(text) is not None
+    return is_beyond(text) and _UNSPACED.search(text) is not None
 
 
 def mostly_unspaced(text: str) -> bool:

@@ -42,7 +42,7 @@ class GraphPlan:
     def language(self) -> Language:
         """The language of the settings, else that of most passages."""
         code = self.settings.language
-        return Language(code) if code else detect(f"{one.title}. {one.text}" for one in _sample(self.passages))
+        return Language(code) if code else passages_language(self.passages)
 
     @cached_property
     def build_key(self) -> str:
@@ -63,6 +63,11 @@ class GraphPlan:
         """The benchmark's name and the beginning of the build key, so that two builds never share a namespace."""
         safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
         return f"{safe}-{self.build_key[:12]}"
+
+
+def passages_language(passages: Sequence[Passage]) -> Language:
+    """The language of most passages, in any order."""
+    return detect(f"{one.title}. {one.text}" for one in _sample(passages))
 
 
 def corpus_digest(passages: Sequence[Passage]) -> str:
