@@ -70,7 +70,7 @@ def _texts(benchmark: Benchmark) -> Iterator[Finding]:
 def _language(benchmark: Benchmark) -> Iterator[Finding]:
     language = language_of(benchmark)
     if language.code not in (ENGLISH.code, UNKNOWN):
-        remedy = f"{language.meaning()}; --language CODE where it is another; rules see titles, --extractor llm more"
+        remedy = f"{language.meaning()}; --language CODE where it is another"
         yield Finding(f"the corpus is {language.name}", 1, (), remedy)
 
 

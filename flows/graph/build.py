@@ -50,9 +50,8 @@ def open_index(
     store = options.open_store(plan, home)
     keeps = options.store == "arrays" or (options.store == "neo4j" and len(plan.passages) > EMBEDDED_PASSAGES)
     kept = KeptSearch(home.cache / "search" / plan.namespace, elsewhere) if keeps else None
-    index = Index.build(
-        chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder, kept, plan.language
-    )
+    chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
+    index = Index.build(chunks, store, plan.embedder, kept, plan.language)
     if options.neo4j_vector_index:
         from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense
 

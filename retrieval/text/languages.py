@@ -71,6 +71,11 @@ class Language:
         return NAMES[self.code]
 
     @property
+    def spaced(self) -> bool:
+        """Whether spaces stand between its words."""
+        return self.code not in _PAIRED
+
+    @property
     def capital_nouns(self) -> bool:
         """Whether all nouns have capitals, so that a capital makes no name."""
         return self.code == "de"
@@ -93,17 +98,17 @@ class Language:
     def stemmer(self) -> str:
         """Its Snowball stemmer; "" where there is none."""
         name = "english" if self._like_english else self.name.lower()
-        return name if name in _stemmers() and self.code not in _PAIRED else ""
+        return name if name in _stemmers() and self.spaced else ""
 
     def meaning(self, embedder: str = "wordllama") -> str:
         """What the language means for search, rules and tags, and for the embedder of this name, by default ours."""
-        if self.code in _PAIRED:
+        if not self.spaced:
             words = "searched by pairs of characters, without stop words and stems"
         else:
             own = "English" if self._like_english else "its"
             stop = f"{own} stop words" if self.stop else "no list of stop words"
             words = f"{stop}, {f'{own} stems' if self.stemmer else 'no stemmer'}"
-        if embedder.startswith(_ENGLISH_EMBEDDERS) and not self.english:
+        if embedder.startswith(_ENGLISH_EMBEDDERS) and self.code not in (_EN, UNKNOWN):
             words += "; the default embedder knows English alone: take --embedder fastembed:MODEL or openai:MODEL"
         return words
 
@@ -115,7 +120,7 @@ class Language:
     def _listed(self) -> Iterable[str]:
         from stop_words import LANGUAGE_MAPPING, get_stop_words
 
-        return get_stop_words(self.code) if self.code in LANGUAGE_MAPPING and self.code not in _PAIRED else ()
+        return get_stop_words(self.code) if self.code in LANGUAGE_MAPPING and self.spaced else ()
 
 
 ENGLISH = Language()
