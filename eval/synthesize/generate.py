@@ -54,7 +54,7 @@ class Generator:
     def _nothing_links(self) -> str:
         chunks, language = len(self.evidence.chunks), self.evidence.linker.language
         if not language.spaced:
-            return f"rules quote words between spaces, which {language.name} does not write: bring questions of your own"
+            return f"rules quote words, between which {language.name} writes no spaces: bring questions of your own"
         return (
             f"no two of the {chunks:,} passages mention the same name, and none mentions another's title, so that no "
             "question needs two of them. Names that rules do not see may join them: say --extractor spacy, or "

@@ -1,4 +1,4 @@
-"""Corpora in five languages, with gold: ferries, the shipyards that built them, and parks that say nothing of either."""
+"""Corpora in five languages, with gold: ferries, the shipyards that built them, and parks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ class World:
         """Twenty ferries, each with its yard and the yard's town."""
         parts = (list(product(*each)) for each in (self.ferry, self.yard, self.town))
         for names in zip(*parts, strict=True):
-            ferry, yard, town = (
-                form.format(*each) for form, each in zip(self.names, names, strict=True)
-            )
+            ferry, yard, town = (form.format(*each) for form, each in zip(self.names, names, strict=True))
             yield ferry, yard, town
 
     def passages(self) -> list[Mapping[str, str]]:
