@@ -58,7 +58,8 @@ def aliases(*passages: tuple[str, str]) -> dict[tuple[str, ...], list[tuple[str,
         ("Björk", ("bjork",)),
         ("(1990)", ("1990",)),  # nothing but a qualifier: it is the name
         ("", ()),
-        ("!!!", ()),
+        ("!!!", ("!!!",)),
+        ("!!! (album)", ("!!!",)),
     ],
 )
 def test_the_key_of_a_title_has_no_qualifier(title: str, expected: tuple[str, ...]) -> None:
