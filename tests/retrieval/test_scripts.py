@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopbench.eval.explain.wording import quote
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.extract.triples import triple_tables
 from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO
@@ -263,3 +264,19 @@ def test_an_english_corpus_finds_its_texts_in_other_scripts() -> None:
     (found,) = index.top(["海燕号在哪里？"])
 
     assert [1] == found.rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "mention"),
+    [
+        ("海燕号由澜江造船厂建造。", "澜江造船厂", "澜江造船厂"),
+        ("Ed Woods sang. Ed Wood sat.", "Ed Wood", "Ed Wood"),
+        ("किलाबंदी है। यह किला है।", "किला", "किला"),
+    ],
+)
+def test_the_sentence_that_spells_a_name_is_quoted(text: str, name: str, mention: str) -> None:
+    found = quote("title", text, name)
+
+    assert found is not None
+    assert mention == found.mention
+    assert not found.after.startswith(("s", "बंदी"))
