@@ -132,7 +132,7 @@ class Benchmark:
 
     def missing_gold_words(self) -> str:
         """How many gold passages the corpus lacks, of how many questions, and the first of them."""
-        from hopbench.eval.benchmarks.resemblance import looks_like
+        from hopbench.eval.resemblance import looks_like
         from hopbench.retrieval.corpus import ids_of
 
         questions = {question for named in self.missing_gold.values() for question in named}

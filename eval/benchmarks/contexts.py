@@ -20,7 +20,7 @@ from hopbench.eval.benchmarks.fields import (
     required,
     text_value,
 )
-from hopbench.eval.benchmarks.resemblance import plain_title
+from hopbench.eval.resemblance import plain_title
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 

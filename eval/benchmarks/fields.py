@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from unicodedata import category
 
-from hopbench.eval.benchmarks.resemblance import looks_like
+from hopbench.eval.resemblance import looks_like
 from hopbench.retrieval.support.errors import InputError
 
 Record = dict[str, Any]

@@ -27,7 +27,7 @@ from hopbench.eval.benchmarks.files import read_json
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_questions
 from hopbench.eval.benchmarks.records import read_records
-from hopbench.eval.benchmarks.resemblance import plain_title
+from hopbench.eval.resemblance import plain_title
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hopbench.eval.benchmarks.contexts import CorpusBuilder, Fact, Titled
 from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.remarks import remark
-from hopbench.eval.benchmarks.resemblance import plain_title
+from hopbench.eval.resemblance import plain_title
 
 
 @dataclass

@@ -12,12 +12,12 @@ from statistics import median
 from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.metrics.containment import scorable_answers
 from hopbench.eval.types import Benchmark
+from hopbench.retrieval.graph.build.plan import passages_language
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.text import STOP_WORDS, folded_words
+from hopbench.retrieval.text import Language, sampled
 from hopbench.retrieval.tokens import count_tokens
 
 TRIPLE_FILES = ("triples.jsonl", "kg/triples.jsonl")
-_SAMPLE = 2000  # passages that tell the language
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ def _corpus(benchmark: Benchmark) -> Iterator[Fact]:
     yield Fact(
         "titles", sum(bool(passage.title) for passage in passages), "passages with a title, which names an entity"
     )
-    yield Fact("English", round(100 * english_share(benchmark)), "% of the words are English stop words")
+    language = language_of(benchmark)
+    yield Fact("language", len(sampled(len(passages))), f"passages read: {language.name}; {language.meaning()}")
     file = triples_file(benchmark)
     note = "no triples.jsonl or kg/triples.jsonl" if file is None else f"--triples {file}"
     yield Fact("ready triples", _triples(benchmark, file), note)
@@ -79,10 +80,9 @@ def _range(counts: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def english_share(benchmark: Benchmark) -> float:
-    """The share of English stop words among the words of the first 2,000 passages; some 0.4 in English prose."""
-    words = [word for passage in benchmark.passages[:_SAMPLE] for word in folded_words(passage.text[:1000])]
-    return sum(word in STOP_WORDS for word in words) / len(words) if words else 0.0
+def language_of(benchmark: Benchmark) -> Language:
+    """The language that a graph of the corpus is built with, unless --language names another."""
+    return passages_language(benchmark.passages)
 
 
 def triples_file(benchmark: Benchmark) -> Path | None:

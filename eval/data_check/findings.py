@@ -8,16 +8,14 @@ from pathlib import Path
 from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.benchmarks.beir import find_questions
 from hopbench.eval.benchmarks.records import read_records
-from hopbench.eval.data_check.content import english_share, triples_file
+from hopbench.eval.data_check.content import language_of, triples_file
 from hopbench.eval.metrics.containment import contains_answer, scorable_answers
 from hopbench.eval.types import Benchmark, Finding, Omission, fitted_on
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.text import ENGLISH, UNKNOWN
 from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.types import MAX_TOKENS
-
-ENGLISH = 0.2
-"""Share of English stop words below which a corpus is hardly English; prose has some .4, German or French under .1."""
 
 FEW_QUESTIONS = 50
 
@@ -73,9 +71,10 @@ def _texts(benchmark: Benchmark) -> Iterator[Finding]:
 
 
 def _language(benchmark: Benchmark) -> Iterator[Finding]:
-    if english_share(benchmark) < ENGLISH:
-        remedy = "the rules, stop words and stems are English: take --extractor llm, and an embedder of the language"
-        yield Finding("the corpus is hardly English", 1, (), remedy)
+    language = language_of(benchmark)
+    if language.code not in (ENGLISH.code, UNKNOWN):
+        remedy = f"{language.meaning()}; --language CODE where it is another"
+        yield Finding(f"the corpus is {language.name}", 1, (), remedy)
 
 
 def _triples(benchmark: Benchmark) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.question.node_names import Names
-from hopbench.retrieval.text import tokens
 from hopbench.retrieval.traversal.adjacency import mentioning
 from hopbench.retrieval.types import Counters
 
@@ -29,8 +28,8 @@ class Linked:
 def linked_entities(batch: Batch) -> Sequence[Linked]:
     """The entities that the surface linker recognises in the batch's one question, left to right."""
     (question,) = batch.questions
-    reader, words = linker(batch, Counters()), tokens(question.text)
-    links = reader.links(question.text)
+    reader = linker(batch, Counters())
+    words, links = reader.tokens(question.text), reader.links(question.text)
     return [
         Linked(
             " ".join(word.text for word in words[link.start : link.end]),

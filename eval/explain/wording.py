@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+
+import regex
 
 from hopbench.retrieval.context import Relationship, relation_words
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS
 from hopbench.retrieval.graph.statements import statements_of
 from hopbench.retrieval.index import Index
-from hopbench.retrieval.text import sentences, split_qualifier
+from hopbench.retrieval.text import is_unspaced, sentences, split_qualifier
 from hopbench.retrieval.types import Step
 
 Name = Callable[[str], str]
@@ -86,8 +87,11 @@ def _spellings(name: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _pattern(spelling: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(spelling)}(?!\w)", re.IGNORECASE)
+def _pattern(spelling: str) -> regex.Pattern[str]:
+    """A name as a word of its own, but for scripts without spaces, where it may stand anywhere but before a mark."""
+    before = "" if is_unspaced(spelling[:1]) else r"(?<![\w\p{M}])"
+    after = r"(?!\p{M})" if is_unspaced(spelling[-1:]) else r"(?![\w\p{M}])"
+    return regex.compile(f"{before}{regex.escape(spelling)}{after}", regex.IGNORECASE)
 
 
 MOST = 3  # relations shown of one pair, strongest first

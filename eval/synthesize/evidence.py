@@ -15,7 +15,7 @@ from hopbench.retrieval.index.memo import Memo
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
 from hopbench.retrieval.strategies.hoprank.words import Numbers
-from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens
+from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens, unit_tokens
 from hopbench.retrieval.types import Chunk, Counters
 
 SHORT, LONG = 43, 83  # words of the median chunk, its title among them: of which questions quote little, and much
@@ -131,9 +131,13 @@ class Evidence:
     def words(self, chunk: int, sentence: int) -> list[Token]:
         """The words of a sentence."""
         split: list[list[Token]] = self._sentences.get(
-            ("words", chunk), lambda: [tokens(each) for each in self.sentences(chunk)]
+            ("words", chunk), lambda: [self._split(each) for each in self.sentences(chunk)]
         )
         return split[sentence]
+
+    def _split(self, sentence: str) -> list[Token]:
+        """The words by which the corpus counts places."""
+        return tokens(sentence) if self.linker.language.english else unit_tokens(tokens(sentence))
 
     def titled_by(self, chunk: int) -> int:
         """The entity that a chunk is titled by; negative without one."""

@@ -52,7 +52,9 @@ class Generator:
         return Made(making.questions, dict(making.dropped))
 
     def _nothing_links(self) -> str:
-        chunks = len(self.evidence.chunks)
+        chunks, language = len(self.evidence.chunks), self.evidence.linker.language
+        if not language.spaced:
+            return f"rules quote words, between which {language.name} writes no spaces: bring questions of your own"
         return (
             f"no two of the {chunks:,} passages mention the same name, and none mentions another's title, so that no "
             "question needs two of them. Names that rules do not see may join them: say --extractor spacy, or "

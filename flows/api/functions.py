@@ -50,6 +50,7 @@ class GraphSettings(TypedDict, total=False):
     similar_top_k: int | None
     similar_floor: float | None
     max_tokens: int | None
+    language: str | None
 
 
 PATHS = ("triples", "mapping", "questions")

@@ -24,6 +24,7 @@ from hopbench.retrieval.index import APPROXIMATE as APPROXIMATE_SEARCH
 from hopbench.retrieval.index import Index, approximate_dense
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.text import ENGLISH, UNKNOWN
 
 if TYPE_CHECKING:
     from hopbench.retrieval.graph.build.builder import BuildRecord
@@ -48,7 +49,8 @@ def open_index(
     store = options.open_store(plan, home)
     keeps = options.store == "arrays" or (options.store == "neo4j" and len(plan.passages) > EMBEDDED_PASSAGES)
     kept = KeptSearch(home.cache / "search" / plan.namespace) if keeps else None
-    index = Index.build(chunk_passages(plan.passages, plan.settings.max_tokens), store, plan.embedder, kept)
+    chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
+    index = Index.build(chunks, store, plan.embedder, kept, plan.language)
     if options.neo4j_vector_index:
         from hopbench.retrieval.traversal.neo4j_search import NATIVE, native_dense
 
@@ -85,6 +87,8 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
     if warnings:
         warnings.append("what the model could not read is asked again with: hopbench graph build --force")
     warnings += record.get("joined", ())
+    if plan.language.code not in (ENGLISH.code, UNKNOWN):
+        warnings.append(f"the corpus is {plan.language.name}: {plan.language.meaning(plan.embedder.name)}")
     if held["fingerprint"] == record["fingerprint"]:
         return record, warnings
     warning = (

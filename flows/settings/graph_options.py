@@ -132,12 +132,16 @@ class GraphOptions:
             values="methods",
         ),
     ] = None
+    language: Annotated[
+        str | None,
+        Setting("The corpus's language, as ISO 639 has it: de, zh, … (default: told by its passages)."),
+    ] = None
 
     def graph_settings(self) -> dict[str, str | int | float | bool | None]:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
         values = {name: getattr(self, name) for name in graph_fields()}
         plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
-        unset = {*BUILD_NUMBERS, "similar", "dense", "reasoning_effort", "completion_tokens"}
+        unset = {*BUILD_NUMBERS, "similar", "dense", "language", "reasoning_effort", "completion_tokens"}
         return {name: value for name, value in plain.items() if value is not None or name not in unset}
 
     @classmethod
@@ -289,7 +293,11 @@ class GraphOptions:
         similar = self.similar or method_for(len(benchmark.passages))
         numbers: dict[str, Any] = {name: value for name in BUILD_NUMBERS if (value := getattr(self, name)) is not None}
         settings = BuildSettings(
-            extractor=extractor, recogniser=self._recogniser_name(extractor), similar=similar, **numbers
+            extractor=extractor,
+            recogniser=self._recogniser_name(extractor),
+            similar=similar,
+            language=self.language or "",
+            **numbers,
         )
         corpus = known_digest(benchmark.passages, home.cache)
         return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples, corpus=corpus)

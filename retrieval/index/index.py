@@ -25,7 +25,7 @@ from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
-from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.text import Language, Tagger, detect, sampled
 from hopbench.retrieval.types import Chunk, Source
 
 EXACT = "exact"
@@ -44,7 +44,7 @@ class Index:
     `floors` are the lowest thresholds of the trials to come, by (strategy, parameter): edges are read once down to
     there, and each trial leaves out what is below its own threshold. `kept` holds files of what is computed from the
     chunks alone; without it each process computes that itself. `graph_ids` are the ids of the graph's chunks where the
-    store maps them and they are those of `chunks`, row by row.
+    store maps them and they are those of `chunks`, row by row. `known_language` is the corpus's, where it was told.
     """
 
     chunks: Sequence[Chunk]
@@ -59,6 +59,17 @@ class Index:
     floors: dict[tuple[str, str], float] = field(default_factory=dict)
     kept: KeptSearch | None = None
     graph_ids: Texts | None = None
+    known_language: Language | None = None
+
+    @cached_property
+    @done_once()
+    def language(self) -> Language:
+        """The corpus's language: as it is known, as the graph was built with it, or as the chunks tell it."""
+        if self.known_language is not None:
+            return self.known_language
+        settings = (self.store.record() or {}).get("settings") or {}
+        code = settings.get("language")
+        return Language(code) if code else detect(self.chunks[row].content for row in sampled(len(self.chunks)))
 
     @cached_property
     @done_once()
@@ -66,9 +77,9 @@ class Index:
         """BM25 over the chunks."""
 
         def computed() -> LexicalIndex:
-            return LexicalIndex([chunk.content for chunk in self.chunks])
+            return LexicalIndex([chunk.content for chunk in self.chunks], self.language)
 
-        return computed() if self.kept is None else self.kept.lexical(computed)
+        return computed() if self.kept is None else self.kept.lexical(computed, self.language)
 
     @cached_property
     @done_once()
@@ -76,9 +87,9 @@ class Index:
         """The tagger that gave the graph's edges their tags: fitted on the chunks' contents."""
 
         def computed() -> Tagger:
-            return Tagger(chunk.content for chunk in self.chunks)
+            return Tagger((chunk.content for chunk in self.chunks), self.language)
 
-        return computed() if self.kept is None else self.kept.tagger(computed)
+        return computed() if self.kept is None else self.kept.tagger(computed, self.language)
 
     @cached_property
     @done_once()
@@ -165,7 +176,12 @@ class Index:
 
     @classmethod
     def build(
-        cls, chunks: Sequence[Chunk], store: GraphStore, embedder: Embedder, kept: KeptSearch | None = None
+        cls,
+        chunks: Sequence[Chunk],
+        store: GraphStore,
+        embedder: Embedder,
+        kept: KeptSearch | None = None,
+        language: Language | None = None,
     ) -> Index:
         """Put everything together; the vectors are the store's, where it maps them, those kept, or the embedder's.
 
@@ -181,7 +197,7 @@ class Index:
                 return embedder.embed([chunk.content for chunk in chunks])
 
             vectors = embedded() if kept is None or isinstance(store, ArrayStore) else kept.vectors(embedded)
-        return cls(chunks, vectors, store, embedder, kept=kept, graph_ids=graph_ids)
+        return cls(chunks, vectors, store, embedder, kept=kept, graph_ids=graph_ids, known_language=language)
 
     def __post_init__(self) -> None:
         """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""

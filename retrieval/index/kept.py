@@ -19,10 +19,10 @@ from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.support.mapped_arrays import mapped_array
-from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.text import ENGLISH, Language, Tagger
 
-FORMAT = 1  # of the files: it grows with each change of what BM25 or tagger compute, and they are made again
-LINKER = "linker-2"  # the same of the linker
+FORMAT = 2  # of the files: it grows with each change of what BM25 or tagger compute, and they are made again
+LINKER = "linker-3"  # the same of the linker
 CHUNK_VECTORS = "chunk-vectors-1"  # the same of vectors
 TAGGER, VECTORS = "tagger.json", "vectors.npy"
 T = TypeVar("T")
@@ -35,14 +35,22 @@ class KeptSearch:
 
     folder: Path
 
-    def lexical(self, compute: Callable[[], LexicalIndex]) -> LexicalIndex:
+    def lexical(self, compute: Callable[[], LexicalIndex], language: Language = ENGLISH) -> LexicalIndex:
         """BM25, memory-mapped."""
-        return self._kept("bm25", lambda place: compute().save(place), LexicalIndex.load)
+        return self._kept(
+            "bm25",
+            lambda place: compute().save(place),
+            lambda place: LexicalIndex.load(place, language),
+            of=_version(language),
+        )
 
-    def tagger(self, compute: Callable[[], Tagger]) -> Tagger:
+    def tagger(self, compute: Callable[[], Tagger], language: Language = ENGLISH) -> Tagger:
         """The tagger."""
         return self._kept(
-            "tagger", lambda place: compute().save(place / TAGGER), lambda place: Tagger.load(place / TAGGER)
+            "tagger",
+            lambda place: compute().save(place / TAGGER),
+            lambda place: Tagger.load(place / TAGGER),
+            of=_version(language),
         )
 
     def approximate(self, compute: Callable[[], ApproximateSearch]) -> ApproximateSearch:
@@ -95,6 +103,7 @@ class KeptSearch:
         return kept(self.folder / name, of or _version(), write, read, content=content)
 
 
-def _version() -> str:
+def _version(language: Language = ENGLISH) -> str:
     """Of the code that computes what is kept."""
-    return f"{FORMAT} bm25s {version('bm25s')}"
+    own = "" if language.english else f" {language.code} stop-words {version('stop-words')}"
+    return f"{FORMAT} bm25s {version('bm25s')}{own}"

@@ -12,10 +12,21 @@ import numpy as np
 
 from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT
 from hopbench.retrieval.graph.extract.names import NAME_LABELS, PHRASE_WEIGHT
+from hopbench.retrieval.graph.schema import entity_id
 from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.text_columns import Texts, TextsWriter
 from hopbench.retrieval.support.text_index import RowValues, TextIndex, write_index
-from hopbench.retrieval.text import STOP_WORDS, Token, name_key, split_qualifier, tokens
+from hopbench.retrieval.text import (
+    ENGLISH,
+    Language,
+    Spellings,
+    Token,
+    clusters,
+    exact,
+    fold,
+    name_key,
+    split_qualifier,
+)
 
 MAX_WORDS = 12
 STEMS, ROWS, WEIGHTS, REST = ("entity", "name", "key"), "rows.npy", "weights.npy", "rest.json"  # of what is saved
@@ -47,7 +58,9 @@ class Linker:
 
     A full title with its parenthesis is tried first, then titles and aliases, then phrases. A single word must be
     capitalised and no stop word; of several words one must be, unless the question has no capitals at all. Entities
-    that are `uncapitalised` link however they are written, always or where nothing else links.
+    that are `uncapitalised` link however they are written, always or where nothing else links. In scripts without
+    capitals a name of two letters or more links as it stands. Where names differ in accents or signs only, the
+    spelling of the question decides.
 
     `entities` are the ids of all, sorted, and `names` theirs in the same order; by id, `row_of` says where one stands.
     """
@@ -57,9 +70,10 @@ class Linker:
         names: Sequence[tuple[str, str, str, Sequence[str]]],
         titles: Sequence[tuple[str, str]],
         uncapitalised: Uncapitalised = NONE,
+        language: Language = ENGLISH,
     ) -> None:
         """`names` are (entity id, name, type, aliases); `titles` are (chunk id, title). `read` is how many both are."""
-        self._uncapitalised = uncapitalised
+        self._uncapitalised, self.language = uncapitalised, language
         self._full: dict[str, list[str]] = {}
         self._title_entity: dict[str, str] = {}
         self._longest_from: dict[str, int] = {}
@@ -69,15 +83,17 @@ class Linker:
         self.names: Sequence[str] | Texts = list(self.name_of.values())
         self.row_of: Mapping[str, int] = {entity: row for row, entity in enumerate(self.entities)}
         self._aliases = {entity: list(aliases) for entity, _, _, aliases in names if len(aliases)}
-        named = _best_entities(names)
+        self._spellings = Spellings(self.names, (alias for aliases in self._aliases.values() for alias in aliases))
+        named = _best_entities(names, self._spellings)
         self._entity: Mapping[str, str] = {key: entity for key, (entity, _) in named.items()}  # by words of a name
         self._weight: Mapping[str, float] = {key: weight for key, (_, weight) in named.items()}
         for chunk, title in sorted(titles):
             if split_qualifier(title)[1]:
                 self._full.setdefault(_key(title), []).append(chunk)
-                self._title_entity[_key(title)] = "e:" + " ".join(name_key(split_qualifier(title)[0]))
+                self._title_entity[_key(title)] = self._titled(split_qualifier(title)[0])
         for key in (*self._entity, *self._full):
             first, *rest = key.split(" ")
+            first = fold(first)
             self._longest_from[first] = max(self._longest_from.get(first, 0), 1 + len(rest))
 
     def save(self, folder: Path) -> None:
@@ -97,6 +113,8 @@ class Linker:
             "titles": self._title_entity,
             "longest": self._longest_from,
             "uncapitalised": [always, alone],
+            "language": self.language.code,
+            "spellings": self._spellings.saved(),
         }
         (folder / REST).write_text(json.dumps(held, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
 
@@ -107,7 +125,8 @@ class Linker:
         rows, weights = (mapped_array(folder / name) for name in (ROWS, WEIGHTS))
         entities, names, keys = (Texts(folder / stem) for stem in STEMS)
         by_key = TextIndex(keys, folder / "key")
-        linker = cls((), (), Uncapitalised(*map(frozenset, held["uncapitalised"])))
+        linker = cls((), (), Uncapitalised(*map(frozenset, held["uncapitalised"])), Language(held["language"]))
+        linker._spellings = Spellings.of_saved(held["spellings"])
         linker.read, linker._aliases = held["read"], held["aliases"]
         by_id = TextIndex(entities, folder / "entity")
         linker.entities, linker.names, linker.row_of = entities, names, RowValues(by_id, int)
@@ -119,16 +138,31 @@ class Linker:
 
     def resolve(self, name: str) -> str | None:
         """The entity with this name or alias, ignoring case and accents; None if the graph has none."""
-        return self._entity.get(_key(name))
+        return self._entity.get(" ".join(self._spellings.key(name)), self._entity.get(_key(name)))
+
+    def of_title(self, title: str) -> str | None:
+        """The entity of a passage's title, without its qualifier."""
+        return self._entity.get(" ".join(self._spellings.title_key(title)))
+
+    def _titled(self, name: str) -> str:
+        """The id of a title's entity; of one that the graph does not know, the id that it would have."""
+        key = self._spellings.key(name)
+        return self._entity.get(" ".join(key), entity_id(key)) if key in self._spellings.apart else entity_id(key)
+
+    def tokens(self, question: str) -> list[Token]:
+        """The words of a question, which links count."""
+        return self._spellings.tokens(question)
 
     def names_of(self, entity: str) -> Sequence[tuple[str, ...]]:
         """The words of an entity's name and of its aliases, in comparable form."""
         name = self.name_of.get(entity)
-        return () if name is None else [name_key(one) for one in (name, *self._aliases.get(entity, ()))]
+        if name is None:
+            return ()
+        return [name_key(one) for one in (name, *self._aliases.get(entity, ()))]
 
     def links(self, question: str, max_words: int = MAX_WORDS) -> list[Link]:
         """The names in a question, left to right, without overlaps; at each word the longest match."""
-        words = tokens(question)
+        words = self.tokens(question)
         always, alone = self._uncapitalised
         return self._links(words, max_words, always) or (self._links(words, max_words, alone) if alone else [])
 
@@ -150,38 +184,53 @@ class Linker:
         for length in range(min(max_words, len(words) - start, longest), 0, -1):
             span = words[start : start + length]
             key = " ".join(word.folded for word in span)
+            if self._spellings.apart and (spelled := tuple(exact(word.text) for word in span)) in self._spellings.apart:
+                key = " ".join(spelled)
             if key in self._full:
                 return Link(self._title_entity[key], TITLE_WEIGHT, start, start + length, tuple(self._full[key]))
             known = self._entity.get(key)
-            if known is not None and _looks_like_a_name(span, start, capitals, known in small):
+            if known is not None and self._looks_like_a_name(span, start, capitals, known in small):
                 return Link(known, self._weight[key], start, start + length)
         return None
 
+    def _looks_like_a_name(self, span: Sequence[Token], start: int, capitals: bool, small: bool) -> bool:
+        stop = self.language.stop
+        if all(word.folded in stop for word in span) and not all(word.text[0].isupper() for word in span):
+            return False
+        if len(span) == 1:
+            word = span[0]
+            if word.uncased:
+                return len(clusters(word.folded)) > 1
+            written = word.text[0].isupper() or (small and word.text[0].isalpha())
+            return written and word.folded not in stop and len(word.folded) > 2
+        if small:
+            return True
+        named = any(
+            (word.capital or word.uncased) and (start + i > 0 or word.folded not in stop) for i, word in enumerate(span)
+        )
+        return named or (not capitals and sum(word.folded not in stop for word in span) > 1)
 
-def _best_entities(names: Sequence[tuple[str, str, str, Sequence[str]]]) -> dict[str, tuple[str, float]]:
+
+def _best_entities(
+    names: Sequence[tuple[str, str, str, Sequence[str]]], spellings: Spellings
+) -> dict[str, tuple[str, float]]:
     """Words of a name, in comparable form → the entity that they name best, and how surely."""
     best: dict[str, tuple[str, float]] = {}
+    loose: list[tuple[str, str, float]] = []
     for entity, name, kind, aliases in sorted(names):
         weight = PHRASE_WEIGHT if kind == "phrase" or kind in NAME_LABELS else TITLE_WEIGHT
-        for key, offered in ((_key(name), weight), *((_key(alias), ALIAS_WEIGHT) for alias in aliases)):
+        own = spellings.key(name)
+        if own in spellings.apart:
+            loose.append((_key(name), entity, weight))
+        others = (" ".join(spellings.key(alias)) for alias in aliases)
+        for key, offered in ((" ".join(own), weight), *((other, ALIAS_WEIGHT) for other in others)):
             if key and (key not in best or offered > best[key][1]):
                 best[key] = entity, offered
+    for key, entity, weight in loose:
+        best.setdefault(key, (entity, weight))
     return best
 
 
 def _key(name: str) -> str:
     """A name's comparable form as one text; no word of it has a space."""
     return " ".join(name_key(name))
-
-
-def _looks_like_a_name(span: Sequence[Token], start: int, capitals: bool, small: bool) -> bool:
-    if all(word.folded in STOP_WORDS for word in span) and not all(word.text[0].isupper() for word in span):
-        return False
-    if len(span) == 1:
-        word = span[0]
-        written = word.text[0].isupper() or (small and word.text[0].isalpha())
-        return written and word.folded not in STOP_WORDS and len(word.folded) > 2
-    if small:
-        return True
-    named = any(word.capital and (start + i > 0 or word.folded not in STOP_WORDS) for i, word in enumerate(span))
-    return named or (not capitals and sum(word.folded not in STOP_WORDS for word in span) > 1)

@@ -28,7 +28,7 @@ def _read(index: Index) -> Linker:
     names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
     titles = list(zip(document["id"], document["name"], strict=True))
     by_id = dict(zip(entity["id"], entity["name"], strict=True))
-    return Linker(names, titles, uncapitalised(index, by_id))
+    return Linker(names, titles, uncapitalised(index, by_id), index.language)
 
 
 def linker(batch: Batch, counters: Counters) -> Linker:

@@ -9,7 +9,6 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.index import Batch, Link, Linker
 from hopbench.retrieval.question.entities import name_vectors
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.text import STOP_WORDS, tokens
 from hopbench.retrieval.types import Counters
 
 MAX_NGRAM = 3
@@ -69,12 +68,12 @@ def recognise(
 
 def _ngrams(reader: Linker, question: str, longest: int) -> dict[str, int]:
     """Entity → words of the longest run that is its name or alias; stop words alone ("it") are no name."""
-    words = [token.folded for token in tokens(question)]
+    words = [token.folded for token in reader.tokens(question)]
     length_of: dict[str, int] = {}
     for length in range(1, longest + 1):
         for start in range(len(words) - length + 1):
             gram = words[start : start + length]
-            entity = None if STOP_WORDS.issuperset(gram) else reader.resolve(" ".join(gram))
+            entity = None if reader.language.stop.issuperset(gram) else reader.resolve(" ".join(gram))
             if entity is not None:
                 length_of[entity] = length
     return length_of

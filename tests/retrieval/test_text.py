@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.text import STOP_WORDS, Tagger, fold, name_key, sentences, split_qualifier, tokens
+from hopbench.retrieval.text import STOP_WORDS, Tagger, fold, name_key, normalised, sentences, split_qualifier, tokens
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_composed_and_decomposed_accents_are_the_same_word() -> None:
 
 @given(st.text())
 def test_words_are_pieces_of_the_text_in_order(text: str) -> None:
-    composed = unicodedata.normalize("NFC", text)
+    composed = normalised(text)
     position = 0
     for token in tokens(text):
         position = composed.index(token.text, position) + len(token.text)

@@ -52,7 +52,7 @@ def extract_in_blocks(
 def _read(chunks: Sequence[Chunk], tagger: Tagger, made: Each, size: int, buckets: int) -> tuple[Stage, list[Stage]]:
     """The stage of entities, and those of each block's mentions and statements."""
     blocks = [chunks[begin : begin + size] for begin in range(0, len(chunks), size)]
-    table = alias_table(chunks)
+    table = alias_table(chunks, tagger.language)
     read = made("names", [partial(read_names, block, table) for block in blocks])
     titled, names = joined_names((_whole(one, TITLED), _whole(one, PHRASES)) for one in read)
     (named,) = made("entities", [partial(entities, titled, names)])

@@ -101,7 +101,7 @@ def _build(plan: GraphPlan, key: str, store: GraphStore, stage: Staging, steps: 
         raise InputError("the corpus has no passages: nothing to build a graph from")
     begun = time.perf_counter()
     chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
-    tagger = Tagger(chunk.content for chunk in chunks)
+    tagger = Tagger((chunk.content for chunk in chunks), plan.language)
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
     extracted = steps("extract", lambda: _extracted(plan, chunks, tagger, stage))
     similar = steps("similar", lambda: similar_stages(plan.settings, chunks, vectors, tagger, stage))
@@ -146,7 +146,7 @@ def _record(plan: GraphPlan, key: str, held: Content, seconds: float) -> BuildRe
         "fingerprint": held.fingerprint,
         "nodes": held.nodes,
         "edges": held.edges,
-        "settings": asdict(plan.settings),
+        "settings": asdict(plan.settings) | {"language": plan.language.code},
         "embedder": plan.embedder.name,
         "build_seconds": round(seconds, 3),
     }

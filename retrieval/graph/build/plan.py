@@ -7,17 +7,19 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from hopbench.retrieval.corpus import MappedPassages
 from hopbench.retrieval.graph.build.settings import BuildSettings
+from hopbench.retrieval.text import Language, detect, sampled
 from hopbench.retrieval.types import Passage, Triple
 
 if TYPE_CHECKING:
     from hopbench.retrieval.embedding.base import Embedder
     from hopbench.retrieval.graph.extract.model import TripleReader
 
-BUILDER_VERSION = 4
+BUILDER_VERSION = 5
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,17 @@ class GraphPlan:
     corpus: str = ""
 
     @cached_property
+    def language(self) -> Language:
+        """The language of the settings, else that of most passages."""
+        code = self.settings.language
+        return Language(code) if code else passages_language(self.passages)
+
+    @cached_property
     def build_key(self) -> str:
         """SHA-256 of corpus, triples, settings, embedder and builder version: seconds for a million passages."""
         return _digest(
             {
+                **({} if self.language.english else {"language": self.language.code}),
                 "builder": BUILDER_VERSION,
                 "corpus": self.corpus or corpus_digest(self.passages),
                 "triples": _digest(sorted(map(str, self.triples))),
@@ -56,6 +65,11 @@ class GraphPlan:
         return f"{safe}-{self.build_key[:12]}"
 
 
+def passages_language(passages: Sequence[Passage]) -> Language:
+    """The language of most passages, in any order."""
+    return detect(f"{one.title}. {one.text}" for one in _sample(passages))
+
+
 def corpus_digest(passages: Sequence[Passage]) -> str:
     """SHA-256 of the passages, in any order: of the JSON list of [id, title, text], sorted, written part by part."""
     digest, rows = hashlib.sha256(b"["), _sorted_rows(passages)
@@ -64,6 +78,13 @@ def corpus_digest(passages: Sequence[Passage]) -> str:
         digest.update((f", {text}" if number else text).encode("utf-8", "surrogatepass"))
     digest.update(b"]")
     return digest.hexdigest()
+
+
+def _sample(passages: Sequence[Passage]) -> list[Passage]:
+    if isinstance(passages, MappedPassages):
+        return passages.many(passages.order[sampled(len(passages))])
+    ordered = sorted(passages, key=attrgetter("id"))
+    return [ordered[row] for row in sampled(len(ordered))]
 
 
 def _sorted_rows(passages: Sequence[Passage]) -> Iterator[list[str]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hopbench.retrieval.graph.extract.extractor_names import BUILT_IN, NAMELESS, extractor_names
 from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.text import Language
 from hopbench.retrieval.types import MAX_TOKENS
 
 EXACT, APPROXIMATE = METHODS = ("exact", "approximate")
@@ -39,7 +40,8 @@ class BuildSettings:
 
     `recogniser` names the model of the extractors `spacy` and `llm` with its versions (`spacy_names.recogniser()`,
     `model.recogniser()`), or a plug-in's package with its version and a digest of its files. `similar` is how the
-    nearest chunks are found, one of `METHODS` (`method_for`). Raises ParameterError for unknown, contradictory and
+    nearest chunks are found, one of `METHODS` (`method_for`). `language` is the code of the corpus's language (`text.
+    Language`), empty where its passages tell it. Raises ParameterError for unknown, contradictory and
     out-of-range values.
     """
 
@@ -49,6 +51,7 @@ class BuildSettings:
     similar_floor: float = _number(0.3, 0, 1, "least similarity of such an edge, {low}..{high}")
     max_tokens: int = _number(MAX_TOKENS, 1, 1_000_000, "tokens above which a passage is split")
     similar: str = EXACT
+    language: str = ""
 
     def __post_init__(self) -> None:
         """Refuse unknown and contradictory settings."""
@@ -60,6 +63,8 @@ class BuildSettings:
             raise ParameterError(f"{given}: 'spacy', 'llm' and plug-ins need one, no other has one")
         if self.similar not in METHODS:
             raise ParameterError(f"similar {self.similar!r} is unknown; known: {', '.join(METHODS)}")
+        if self.language:
+            Language(self.language)
         for name, number in build_numbers().items():
             if not number.low <= (value := getattr(self, name)) <= number.high:  # NaN is refused, too
                 raise ParameterError(f"{name} {value} is outside {number.low}..{number.high}")
@@ -69,6 +74,7 @@ class BuildSettings:
         from hopbench.retrieval.tokens import TOKENIZER
 
         values = asdict(self) | {"tokenizer": TOKENIZER}
+        del values["language"]  # the plan adds it, given or told by the passages
         if values.pop("similar") == APPROXIMATE:
             values["similar"] = CELLS_VERSION
         return values

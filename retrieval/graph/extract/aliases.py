@@ -9,11 +9,19 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from hopbench.retrieval.text import STOP_WORDS, Token, name_key, sentences, split_qualifier
+from hopbench.retrieval.text import (
+    ENGLISH,
+    Key,
+    Language,
+    Spellings,
+    Token,
+    exact,
+    fold,
+    name_key,
+    sentences,
+    split_qualifier,
+)
 from hopbench.retrieval.types import Chunk
-
-Key = tuple[str, ...]
-"""A name's folded words, by which equal names are one entity."""
 
 TITLE_WEIGHT = 1.0
 ALIAS_WEIGHT = 0.7
@@ -24,9 +32,13 @@ _FIRST_NAME = re.compile(
 
 
 class AliasTable:
-    """Name key → entity key and weight, with a longest-match scan."""
+    """Name key → entity key and weight, with a longest-match scan.
 
-    def __init__(self) -> None:
+    `language` is the corpus's, `spellings` the keys of its titles.
+    """
+
+    def __init__(self, spellings: Spellings | None = None, language: Language = ENGLISH) -> None:
+        self.spellings, self.language = spellings or Spellings(), language
         self._entries: dict[Key, tuple[Key, float]] = {}
         self._lengths: dict[str, tuple[int, ...]] = {}  # of the aliases that begin with a word, longest first
 
@@ -41,16 +53,23 @@ class AliasTable:
         """Let `alias` name `entity`; the first entry of an alias stays."""
         if alias and len(alias) <= MAX_NAME_WORDS and alias not in self._entries:
             self._entries[alias] = (entity, weight)
-            known = self._lengths.get(alias[0], ())
-            self._lengths[alias[0]] = tuple(sorted({*known, len(alias)}, reverse=True))
+            first = fold(alias[0])
+            known = self._lengths.get(first, ())
+            self._lengths[first] = tuple(sorted({*known, len(alias)}, reverse=True))
 
     def candidates(self, words: Sequence[Token], start: int) -> Iterator[tuple[int, Key, float]]:
         """Matches that begin at `start`, longest first: (length, entity, weight)."""
         for length in self._lengths.get(words[start].folded, ()):
             if start + length <= len(words):
-                entry = self._entries.get(tuple(word.folded for word in words[start : start + length]))
+                entry = self._entry(words[start : start + length])
                 if entry is not None:
                     yield length, *entry
+
+    def _entry(self, words: Sequence[Token]) -> tuple[Key, float] | None:
+        """The entry of some words as they are spelt, else without accents."""
+        if self.spellings.apart and (entry := self._entries.get(tuple(exact(word.text) for word in words))):
+            return entry
+        return self._entries.get(tuple(word.folded for word in words))
 
     def aliases(self) -> dict[Key, list[Key]]:
         """Entity key → its aliases beyond its own name, sorted."""
@@ -61,12 +80,7 @@ class AliasTable:
         return {entity: sorted(names) for entity, names in aliases.items()}
 
 
-def title_key(title: str) -> Key:
-    """The entity key of a title: its words without the parenthesised qualifier, or with it where nothing else is."""
-    return name_key(split_qualifier(title)[0]) or name_key(title)
-
-
-def _aliases_of(chunk: Chunk, base: Key) -> Iterator[Key]:
+def _aliases_of(chunk: Chunk, base: Key, stop: frozenset[str]) -> Iterator[Key]:
     name, _ = split_qualifier(chunk.title)
     place, comma, rest = name.partition(",")
     if comma and " of " not in rest:  # "Tulsa, Oklahoma" is Tulsa; "John, King of England" is not every John
@@ -74,21 +88,24 @@ def _aliases_of(chunk: Chunk, base: Key) -> Iterator[Key]:
     match = _FIRST_NAME.match(chunk.text)
     if match and len(sentences(match.group(1))) == 1:
         alias = name_key(match.group(1))
-        if 2 <= len(alias) <= 7 and set(alias) & set(base) - STOP_WORDS:
+        if 2 <= len(alias) <= 7 and set(alias) & set(base) - stop:
             yield alias
     if base and base[0] in ("the", "a", "an") and len(base) > 2:
         yield base[1:]
 
 
-def alias_table(chunks: Iterable[Chunk]) -> AliasTable:
+def alias_table(chunks: Iterable[Chunk], language: Language = ENGLISH) -> AliasTable:
     """Titles (weight 1) and their aliases (.7), an alias that fits more than two entities dropped."""
-    table = AliasTable()
+    titled = [chunk for chunk in chunks if chunk.index == 0 and chunk.title]
+    table = AliasTable(Spellings.of_titles(chunk.title for chunk in titled), language)
     entities_of: defaultdict[Key, set[Key]] = defaultdict(set)
-    first_parts = [(chunk, title_key(chunk.title)) for chunk in chunks if chunk.index == 0 and chunk.title]
+    first_parts = [(chunk, table.spellings.title_key(chunk.title)) for chunk in titled]
     for _, base in first_parts:
         table.add(base, base, TITLE_WEIGHT)
+    for key in sorted(table.spellings.apart):
+        table.add(tuple(map(fold, key)), key, TITLE_WEIGHT)
     for chunk, base in first_parts:
-        for alias in _aliases_of(chunk, base):
+        for alias in _aliases_of(chunk, base, language.stop):
             if alias and alias not in table:
                 entities_of[alias].add(base)
     for alias, entities in sorted(entities_of.items()):

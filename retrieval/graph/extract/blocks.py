@@ -14,7 +14,7 @@ from zlib import crc32
 
 import pandas as pd
 
-from hopbench.retrieval.graph.extract.aliases import AliasTable, Key
+from hopbench.retrieval.graph.extract.aliases import AliasTable
 from hopbench.retrieval.graph.extract.names import (
     Named,
     Phrases,
@@ -34,7 +34,7 @@ from hopbench.retrieval.graph.extract.rules import (
     related_parts,
 )
 from hopbench.retrieval.graph.schema import MENTIONED_IN, entity_id
-from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.text import Key, Tagger
 from hopbench.retrieval.types import Chunk
 
 TITLED, PHRASES = "titled", "phrases"

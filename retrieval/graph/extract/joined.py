@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from hopbench.retrieval.graph.extract.aliases import Key
 from hopbench.retrieval.graph.extract.profiles import Profile, profiles
 from hopbench.retrieval.graph.extract.triples import triple_tables, triples_by_passage
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, RELATED_TO, entity_id
-from hopbench.retrieval.text import Tagger, name_key
+from hopbench.retrieval.text import Key, Spellings, Tagger
 from hopbench.retrieval.types import Chunk, Triple
 
 Tables = Mapping[str, pd.DataFrame]
@@ -25,30 +24,31 @@ def with_triples(rules: Tables, chunks: Sequence[Chunk], triples: Sequence[Tripl
     have it, but for a type or description that a triple states; a relation that both have gets the higher strength, the
     types and tags of both, and the triples' wording and statements.
     """
-    canonical = _canonical(rules[ENTITY])
+    spellings = Spellings.of_titles(chunk.title for chunk in chunks if chunk.title)
+    canonical = _canonical(rules[ENTITY], spellings)
     renamed = [
         replace(
             triple,
-            subject=canonical.get(name_key(triple.subject), triple.subject),
-            object=canonical.get(name_key(triple.object), triple.object),
+            subject=canonical.get(spellings.key(triple.subject), triple.subject),
+            object=canonical.get(spellings.key(triple.object), triple.object),
         )
         for triple in triples
     ]
-    stated = triple_tables(chunks, renamed, tagger)
+    stated = triple_tables(chunks, renamed, tagger, spellings=spellings)
     return {
-        ENTITY: _entities(rules[ENTITY], stated[ENTITY], profiles(chunks, triples_by_passage(renamed))),
+        ENTITY: _entities(rules[ENTITY], stated[ENTITY], profiles(chunks, triples_by_passage(renamed), spellings)),
         MENTIONED_IN: _first(rules[MENTIONED_IN], stated[MENTIONED_IN], ["source", "target"]),
         RELATED_TO: _related(rules[RELATED_TO], stated[RELATED_TO], tagger),
     }
 
 
-def _canonical(entities: pd.DataFrame) -> dict[tuple[str, ...], str]:
+def _canonical(entities: pd.DataFrame, spellings: Spellings) -> dict[Key, str]:
     """Alias → canonical name, for aliases that are no entity's own name and belong to one entity only."""
-    own = {name_key(name) for name in entities["name"]}
-    names_of: dict[tuple[str, ...], set[str]] = {}
+    own = {spellings.key(name) for name in entities["name"]}
+    names_of: dict[Key, set[str]] = {}
     for name, aliases in zip(entities["name"], entities["aliases"], strict=True):
         for alias in aliases:
-            names_of.setdefault(name_key(alias), set()).add(name)
+            names_of.setdefault(spellings.key(alias), set()).add(name)
     return {alias: names.pop() for alias, names in names_of.items() if alias not in own and len(names) == 1}
 
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hopbench.retrieval.graph.extract import resolution
-from hopbench.retrieval.graph.extract.aliases import Key
 from hopbench.retrieval.llm import LLM, Call, Endpoint, Reply, ask
 from hopbench.retrieval.llm.structured import wire_schema
-from hopbench.retrieval.text import name_key
+from hopbench.retrieval.text import Key, name_key
 from hopbench.retrieval.tokens import count_tokens
 from hopbench.retrieval.types import Chunk, Triple
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT, AliasTable, Key, title_key
-from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens
+from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT, AliasTable
+from hopbench.retrieval.text import Key, Language, Token, clusters, sentences, split_qualifier
 from hopbench.retrieval.types import Chunk
 
 PHRASE_WEIGHT = 0.7
@@ -69,7 +69,8 @@ class Named:
 def read_chunk(chunk: Chunk, table: AliasTable) -> ReadChunk:
     """Find the mentions and the name-like phrases of one chunk."""
     parts = [chunk.title, *sentences(chunk.text)]
-    read = ReadChunk(chunk, title_key(chunk.title), parts, [tokens(part) for part in parts])
+    spellings = table.spellings
+    read = ReadChunk(chunk, spellings.title_key(chunk.title), parts, [spellings.tokens(part) for part in parts])
     if read.subject:
         read.mentions.append(Mention(read.subject, Span(0, 0, len(read.words[0])), TITLE_WEIGHT))
     for number, words in enumerate(read.words):
@@ -79,14 +80,15 @@ def read_chunk(chunk: Chunk, table: AliasTable) -> ReadChunk:
 
 def _read_sentence(read: ReadChunk, number: int, words: list[Token], table: AliasTable) -> None:
     position = phrase_end = 0
+    stop = table.language.stop
     while position < len(words):
         hit = _match(words, position, table, () if number else read.subject)
         end = position
-        if position >= phrase_end and words[position].text[0].isupper() and words[position].folded not in STOP_WORDS:
+        if position >= phrase_end and words[position].text[0].isupper() and words[position].folded not in stop:
             end = phrase_end = _phrase_end(words, position)
         if hit is None:
             phrase = _key(words, position, end)
-            if _is_phrase(words, position, end) and (number or phrase != read.subject):
+            if _is_phrase(words, position, end, table.language) and (number or phrase != read.subject):
                 read.phrases.append((phrase, Span(number, position, end - position)))
             position += 1
             continue
@@ -100,19 +102,26 @@ def _read_sentence(read: ReadChunk, number: int, words: list[Token], table: Alia
 
 def _match(words: list[Token], start: int, table: AliasTable, own: Key) -> tuple[int, Key, float] | None:
     first = words[start]
-    if not first.capital and first.folded in STOP_WORDS:
+    stop = table.language.stop
+    if not first.capital and first.folded in stop:
         return None
     for length, key, weight in table.candidates(words, start):
         if key == own:
             continue
         if length == 1:
-            digit = first.text[0].isdigit()
-            if not first.capital or digit or first.folded in STOP_WORDS or len(first.text) < 3:
+            if not _stands_alone(first) or first.folded in stop:
                 continue
-        elif not any(word.capital for word in words[start : start + length]):
+        elif not any(word.capital or word.uncased for word in words[start : start + length]):
             continue
         return length, key, weight
     return None
+
+
+def _stands_alone(word: Token) -> bool:
+    """Whether a word can be a name by itself: three letters from a capital on, or two of a script without capitals."""
+    if word.capital:
+        return not word.text[0].isdigit() and len(word.text) > 2
+    return word.uncased and len(clusters(word.text)) > 1
 
 
 def _parts_after_comma(
@@ -154,12 +163,12 @@ def _phrase_end(words: list[Token], start: int) -> int:
     return end
 
 
-def _is_phrase(words: list[Token], start: int, end: int) -> bool:
-    """A single word at a sentence's start is no name (it is capitalised anyway), nor is a date."""
+def _is_phrase(words: list[Token], start: int, end: int, language: Language) -> bool:
+    """A single word is no name at a sentence's start, or where nouns have capitals; nor is a date."""
     length = end - start
     if not 1 <= length <= 6 or all(w.folded in _MONTHS or w.text[0].isdigit() for w in words[start:end]):
         return False
-    return length > 1 or (start > 0 and len(words[start].text) > 3)
+    return length > 1 or (start > 0 and len(words[start].text) > 3 and not language.capital_nouns)
 
 
 class Phrases:

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hopbench.retrieval.graph.extract.aliases import Key, title_key
-from hopbench.retrieval.text import name_key, sentences, shortened, split_qualifier, tokens
+from hopbench.retrieval.text import Key, Spellings, fold, sentences, shortened, split_qualifier
 from hopbench.retrieval.types import Chunk, Triple
 
 LONGEST = 300  # characters of a description
@@ -67,17 +66,19 @@ def first_sentence(text: str) -> str:
     return shortened(next(iter(sentences(text)), ""), LONGEST)
 
 
-def profiles(chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]]) -> dict[Key, Profile]:
+def profiles(
+    chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]], spellings: Spellings
+) -> dict[Key, Profile]:
     """All entities with a passage or a triple, by name key, in the order in which chunks name them."""
     by_key: dict[Key, Profile] = {}
     for chunk in chunks:
-        subject = title_key(chunk.title)
+        subject = spellings.title_key(chunk.title)
         if subject:
             _title(by_key, subject, chunk)
         if chunk.index == 0:
             for triple in by_passage.get(chunk.passage_id, ()):
-                _tell(by_key, triple, subject)
-    _name(by_key, chunks, by_passage)
+                _tell(by_key, triple, subject, spellings)
+    _name(by_key, chunks, by_passage, spellings)
     by_key.pop((), None)
     return by_key
 
@@ -90,12 +91,12 @@ def _title(by_key: dict[Key, Profile], subject: Key, chunk: Chunk) -> None:
         profile.own_sentence = profile.own_sentence or first_sentence(chunk.text)
 
 
-def _tell(by_key: dict[Key, Profile], triple: Triple, subject: Key) -> None:
+def _tell(by_key: dict[Key, Profile], triple: Triple, subject: Key, spellings: Spellings) -> None:
     for name, kind, description in (
         (triple.subject, triple.subject_type, triple.subject_description),
         (triple.object, triple.object_type, triple.object_description),
     ):
-        key = name_key(name)
+        key = spellings.key(name)
         profile = by_key.setdefault(key, Profile(name))
         if kind:
             profile.types[kind] += 1
@@ -108,24 +109,31 @@ def _fact(triple: Triple) -> str:
     return triple.description or " ".join(filter(None, (triple.subject, triple.relation, triple.object)))
 
 
-def _name(by_key: Mapping[Key, Profile], chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]]) -> None:
+def _name(
+    by_key: Mapping[Key, Profile],
+    chunks: Sequence[Chunk],
+    by_passage: Mapping[str, Sequence[Triple]],
+    spellings: Spellings,
+) -> None:
     """Look up the sentence that names those of which nothing else is known."""
     for chunk in chunks:
         names = (name for triple in by_passage.get(chunk.passage_id, ()) for name in (triple.subject, triple.object))
-        wanted = {key for key in map(name_key, names) if key and not by_key[key].has_description}
+        wanted = {key for key in map(spellings.key, names) if key and not by_key[key].has_description}
         if wanted:
-            _read(by_key, wanted, sentences(chunk.text))
+            _read(by_key, wanted, sentences(chunk.text), spellings)
 
 
-def _read(by_key: Mapping[Key, Profile], wanted: Iterable[Key], text: Sequence[str]) -> None:
-    read = [(sentence, [token.folded for token in tokens(sentence)]) for sentence in text]
+def _read(by_key: Mapping[Key, Profile], wanted: Iterable[Key], text: Sequence[str], spellings: Spellings) -> None:
+    read = [(sentence, [token.folded for token in spellings.tokens(sentence)]) for sentence in text]
     for key in wanted:
         sentence = next((sentence for sentence, words in read if occurrences(words, key)), "")
         by_key[key].named_in = shortened(sentence, LONGEST)
 
 
 def occurrences(words: Sequence[str], key: Key) -> int:
-    """How often the words of a name occur consecutively in `words`."""
+    """How often the words of a name occur consecutively in `words`, which are folded."""
+    if not all(map(str.isascii, key)):
+        key = tuple(map(fold, key))
     if key and key[0] not in words:
         return 0
     return sum(tuple(words[i : i + len(key)]) == key for i in range(len(words) - len(key) + 1))

@@ -1,29 +1,32 @@
 """Which names mean the same thing: equal words first, then nearness of the embeddings, then a model for the doubtful.
 
 Names with the same words (`name_key`) are one entity already. Of the others only near neighbours are looked at: at a
-cosine of at least SURE they are the same, from the embedder's own synonym threshold up they are doubtful, and a model
-decides where there is one. Names that differ in a number (dates, versions, "Henry IV" and "Henry V") are never one.
+cosine of at least SURE they are the same if all their letters are Latin; from the embedder's own synonym threshold up
+they are doubtful, and a model decides where there is one. Names that differ in a number (dates, versions, "Henry IV"
+and "Henry V") are never one.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import regex
 
 from hopbench.retrieval.embedding.base import Embedder
 from hopbench.retrieval.llm import LLM, Call, ask
 from hopbench.retrieval.search.exact import dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.text import name_key
+from hopbench.retrieval.text import name_key, normalised
 from hopbench.retrieval.types import Triple
 
 PROMPT_VERSION = "resolve-1"
 SURE = 0.98
 NEIGHBOURS = 3
 TOGETHER = 20  # pairs in one call
-_NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
+_NUMBER = regex.compile(r"\d+|\b[ivxlc]+\b|[〇零一二三四五六七八九十百千]+")
+_NOT_LATIN = regex.compile(r"[\p{L}--\p{Latin}]", regex.V1)  # embedders see few of the letters, and not their order
 Pair = tuple[str, str]
 
 INSTRUCTIONS = """For each numbered pair of names, say whether both name the same thing (true) or not (false).
@@ -95,12 +98,12 @@ def _near(names: Sequence[str], embedder: Embedder) -> tuple[list[Pair], list[Pa
             pair = (names[min(row, other)], names[max(row, other)])
             if cosine < embedder.synonym_threshold or _numbers(pair[0]) != _numbers(pair[1]):
                 continue
-            (sure if cosine >= SURE else doubtful).add(pair)
+            (sure if cosine >= SURE and not _NOT_LATIN.search("".join(pair)) else doubtful).add(pair)
     return sorted(sure), sorted(doubtful - sure)
 
 
 def _numbers(name: str) -> list[str]:
-    return _NUMBER.findall(name.lower())
+    return list(_NUMBER.findall(normalised(name).lower()))
 
 
 def _decided(doubtful: Sequence[Pair], llm: LLM | None) -> tuple[list[Pair], dict[str, str]]:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
-from hopbench.retrieval.graph.extract.aliases import AliasTable, Key, alias_table
+from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table
 from hopbench.retrieval.graph.extract.names import (
     Named,
     Phrases,
@@ -38,7 +38,7 @@ from hopbench.retrieval.graph.schema import (
     entity_id,
 )
 from hopbench.retrieval.support.arithmetic import ln
-from hopbench.retrieval.text import Tagger
+from hopbench.retrieval.text import Key, Tagger
 from hopbench.retrieval.types import Chunk
 
 SUBJECT_NAMED, SUBJECT_IMPLIED, CO_MENTION = 0.9, 0.8, 0.5
@@ -101,7 +101,7 @@ def rule_parts(chunks: Sequence[Chunk], tagger: Tagger, more_names: MoreNames | 
     more than `BLOCK` chunks is read twice, block by block, since as words it takes several times its own memory: for
     its names, and for its edges. With `more_names` it is read once, whole.
     """
-    corpus = _Corpus(chunks, max(len(chunks), 1) if more_names else BLOCK)
+    corpus = _Corpus(chunks, alias_table(chunks, tagger.language), max(len(chunks), 1) if more_names else BLOCK)
     types = dict(more_names(read, corpus.table)) if more_names and (read := next(corpus.blocks(), None)) else {}
     phrases = Phrases()
     titled = titled_entities(_counted(corpus.blocks(), phrases), corpus.table)
@@ -123,8 +123,8 @@ def rule_parts(chunks: Sequence[Chunk], tagger: Tagger, more_names: MoreNames | 
 class _Corpus:
     """Chunks read block by block; those of a single block are read once."""
 
-    def __init__(self, chunks: Sequence[Chunk], size: int) -> None:
-        self.table = alias_table(chunks)
+    def __init__(self, chunks: Sequence[Chunk], table: AliasTable, size: int) -> None:
+        self.table = table
         self._chunks, self._size = chunks, size
         self._read: list[ReadChunk] | None = None
 

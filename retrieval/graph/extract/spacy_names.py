@@ -15,10 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from hopbench.retrieval.graph.extract.aliases import MAX_NAME_WORDS, AliasTable, Key
+from hopbench.retrieval.graph.extract.aliases import MAX_NAME_WORDS, AliasTable
 from hopbench.retrieval.graph.extract.names import NAME_LABELS, ReadChunk, Span
 from hopbench.retrieval.support.errors import InputError, MissingExtraError
-from hopbench.retrieval.text import STOP_WORDS, Token, tokens
+from hopbench.retrieval.text import Key, Token
 
 MODEL_VARIABLE, DEFAULT_MODEL = "HOPBENCH_SPACY_MODEL", "en_core_web_sm"
 BATCH = 64  # sentences; 32 to 256 take the same time
@@ -63,7 +63,7 @@ class SpacyNames:
         labels: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         for (chunk, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH), strict=True):
             for entity in doc.ents:
-                name = _name(chunk.words[number], doc.text, entity.start_char, entity.end_char)
+                name = _name(chunk.words[number], doc.text, entity.start_char, entity.end_char, table)
                 if entity.label_ not in NAME_LABELS or name is None:
                     continue
                 key = tuple(word.folded for word in chunk.words[number][name])
@@ -84,19 +84,18 @@ def _load(model: str) -> Any:
     return nlp
 
 
-def _name(words: Sequence[Token], sentence: str, begin: int, end: int) -> slice | None:
+def _name(words: Sequence[Token], sentence: str, begin: int, end: int, table: AliasTable) -> slice | None:
     """The words that the characters `begin`..`end` cover, without a leading article; None if they are no name."""
-    own = tokens(sentence[begin:end])
-    start = len(tokens(sentence[:begin]))
+    own, start = table.spellings.tokens(sentence[begin:end]), len(table.spellings.tokens(sentence[:begin]))
     stop = start + len(own)
     if [word.text for word in words[start:stop]] != [word.text for word in own]:
         return None  # spaCy cut a word that is one here
     if own and own[0].folded in _ARTICLES:
         start += 1
     name = words[start:stop]
-    if not 1 <= len(name) <= MAX_NAME_WORDS or all(word.folded in STOP_WORDS for word in name):
+    if not 1 <= len(name) <= MAX_NAME_WORDS or all(word.folded in table.language.stop for word in name):
         return None
-    capital = any(word.text[0].isupper() for word in name)
+    capital = any(word.text[0].isupper() or word.uncased for word in name)
     return slice(start, stop) if capital and (len(name) > 1 or len(name[0].text) > 2) else None
 
 

@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT, Key, title_key
+from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT
 from hopbench.retrieval.graph.extract.profiles import occurrences, profiles
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO, entity_id
 from hopbench.retrieval.graph.statements import Statement, encoded
-from hopbench.retrieval.text import Tagger, name_key, sentences, shortened, tokens
+from hopbench.retrieval.text import Key, Spellings, Tagger, sentences, shortened
 from hopbench.retrieval.types import Chunk, Triple
 
 MAX_DESCRIPTION = 300  # characters of an edge's or a statement's own
@@ -33,32 +33,35 @@ def triple_tables(
     triples: Sequence[Triple],
     tagger: Tagger,
     aliases: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    spellings: Spellings | None = None,
 ) -> Mapping[str, pd.DataFrame]:
     """Entities, MENTIONED_IN and RELATED_TO from triples, with the columns of `schema`.
 
     Names with the same words are one entity (`profiles` says of what type and description); every titled passage
     mentions its title entity. Parallel relations merge into one edge: strength is the highest confidence, all relation
     names are listed, and each relation stands among the edge's `statements` in its own direction. A relation's tags are
-    the salient stems of its own words and of the sentences that name both ends. `aliases` are other names of a name.
+    the salient stems of its own words and of the sentences that name both ends. `aliases` are other names of a name,
+    `spellings` those of the corpus's titles and of what the triples name, unless they are given.
     """
     by_passage = triples_by_passage(triples)
-    elsewhere = _names_of_split_passages(chunks, by_passage)
+    spellings = spellings or Spellings.of_titles((chunk.title for chunk in chunks if chunk.title), names_of(triples))
+    elsewhere = _names_of_split_passages(chunks, by_passage, spellings)
     mentions: list[tuple[str, str, int, float, list[str]]] = []
     relations: defaultdict[tuple[Key, Key], _Stated] = defaultdict(_Stated)
     for chunk in chunks:
-        subject = title_key(chunk.title)
-        read = [(sentence, [token.folded for token in tokens(sentence)]) for sentence in sentences(chunk.content)]
+        subject = spellings.title_key(chunk.title)
+        read = [[token.folded for token in spellings.tokens(sentence)] for sentence in sentences(chunk.content)]
         mentioned: Counter[Key] = Counter({subject: 1} if subject else {})
         for triple in by_passage[chunk.passage_id]:
-            ends = name_key(triple.subject), name_key(triple.object)
+            ends = spellings.key(triple.subject), spellings.key(triple.object)
             if all(ends) and ends[0] != ends[1]:
                 _state(relations, ends, triple, read, tagger)
             mentioned.update(key for key in set(ends) if key and (chunk.id, key) not in elsewhere)
         mentions.extend(_mention_rows(chunk, subject, mentioned, read, tagger))
-    others = {name_key(name): list(known) for name, known in aliases.items()}
+    others = {spellings.key(name): list(known) for name, known in aliases.items()}
     entities = [
         (entity_id(key), profile.name, profile.type, profile.description, others.get(key, []))
-        for key, profile in profiles(chunks, by_passage).items()
+        for key, profile in profiles(chunks, by_passage, spellings).items()
     ]
     return {
         ENTITY: pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY])),
@@ -75,8 +78,13 @@ def triples_by_passage(triples: Sequence[Triple]) -> defaultdict[str, list[Tripl
     return by_passage
 
 
+def names_of(triples: Sequence[Triple]) -> list[str]:
+    """The names that triples state."""
+    return [name for triple in triples for name in (triple.subject, triple.object)]
+
+
 def _names_of_split_passages(
-    chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]]
+    chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]], spellings: Spellings
 ) -> set[tuple[str, Key]]:
     """Chunk and name where only other parts of the passage spell the name out: it is not mentioned there."""
     parts: defaultdict[str, list[Chunk]] = defaultdict(list)
@@ -86,8 +94,8 @@ def _names_of_split_passages(
     for passage, together in parts.items():
         if len(together) == 1:
             continue
-        words = {chunk.id: [token.folded for token in tokens(chunk.content)] for chunk in together}
-        for key in {name_key(name) for triple in by_passage[passage] for name in (triple.subject, triple.object)}:
+        words = {chunk.id: [token.folded for token in spellings.tokens(chunk.content)] for chunk in together}
+        for key in set(map(spellings.key, names_of(by_passage[passage]))):
             without = [chunk for chunk in words if not occurrences(words[chunk], key)]
             if len(without) < len(together):
                 elsewhere.update((chunk, key) for chunk in without)
@@ -98,7 +106,7 @@ def _state(
     relations: defaultdict[tuple[Key, Key], _Stated],
     ends: tuple[Key, Key],
     triple: Triple,
-    read: Sequence[tuple[str, list[str]]],
+    read: Sequence[list[str]],
     tagger: Tagger,
 ) -> None:
     stated = relations[min(ends), max(ends)]
@@ -107,16 +115,16 @@ def _state(
     stated.statements[key] = max(confidence, triple.confidence), (*worded, triple.description)
     stated.descriptions.append(triple.description or f"{triple.subject} {triple.relation} {triple.object}")
     stated.stems.update(tagger.stems(" ".join((triple.relation, *triple.tags))))
-    for _, words in read:
+    for words in read:
         if occurrences(words, ends[0]) and occurrences(words, ends[1]):
             stated.stems.update(tagger.stem_words(words))
 
 
 def _mention_rows(
-    chunk: Chunk, subject: Key, mentioned: Mapping[Key, int], read: Sequence[tuple[str, list[str]]], tagger: Tagger
+    chunk: Chunk, subject: Key, mentioned: Mapping[Key, int], read: Sequence[list[str]], tagger: Tagger
 ) -> Iterator[tuple[str, str, int, float, list[str]]]:
     for key in mentioned:
-        counted = [(occurrences(words, key), words) for _, words in read]
+        counted = [(occurrences(words, key), words) for words in read]
         stems = {stem for count, words in counted if count for stem in tagger.stem_words(words)}
         weight = TITLE_WEIGHT if key == subject else ALIAS_WEIGHT
         count = max(1, sum(count for count, _ in counted))

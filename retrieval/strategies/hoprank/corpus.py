@@ -23,7 +23,7 @@ from hopbench.retrieval.support.csr import compact
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters
 
-VERSION = "texts-3"  # of what is kept in files: it grows with each change of what is read of the texts
+VERSION = "texts-4"  # of what is kept in files: it grows with each change of what is read of the texts
 _DERIVED = ("word_vectors", "sentence", "in_title", "sentence_lengths")  # properties of `Texts` that are kept as well
 
 
@@ -121,7 +121,7 @@ def _texts(batch: Batch, graph: Adjacency, reader: Linker) -> Texts:
     """Read from the chunks, or from the files in which an earlier process kept it."""
 
     def read() -> Texts:
-        words = Words.read(batch.index.chunks)
+        words = Words.read(batch.index.chunks, reader.language)
         return Texts(words, locate(batch.index.chunks, words, graph, reader))
 
     if (place := batch.index.kept_of_graph()) is None:

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.extract.aliases import title_key
 from hopbench.retrieval.index import Linker
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
 from hopbench.retrieval.support.csr import compact
+from hopbench.retrieval.text import units
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Chunk
 
@@ -115,7 +115,7 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
     """The mentions of a graph in its chunks."""
     by_chunk = graph.mentions.tocsc()
     own = _title_entities(chunks, graph, reader, by_chunk)
-    names = [_numbered(reader.names_of(entity), words.vocabulary) for entity in graph.entities]
+    names = [_numbered(_spelled(reader, entity), words.vocabulary) for entity in graph.entities]
     own_weight = np.zeros(len(chunks))
     rows = array("d")  # a tuple for each mention would take five times as much
     for row in range(len(chunks)):
@@ -139,11 +139,17 @@ def _title_entities(chunks: Sequence[Chunk], graph: Adjacency, reader: Linker, b
     """The entity named by each chunk's title, where the graph has the chunk mention it."""
     own, row_of = np.full(len(chunks), NOWHERE, np.int64), {entity: row for row, entity in enumerate(graph.entities)}
     for row, chunk in enumerate(chunks):
-        entity = reader.resolve(" ".join(title_key(chunk.title))) if chunk.title else None
+        entity = reader.of_title(chunk.title) if chunk.title else None
         number = row_of.get(entity, NOWHERE) if entity is not None else NOWHERE
         if number in by_chunk.indices[by_chunk.indptr[row] : by_chunk.indptr[row + 1]]:
             own[row] = number
     return own
+
+
+def _spelled(reader: Linker, entity: str) -> Sequence[tuple[str, ...]]:
+    """An entity's names by the words that `Words` has of them."""
+    names = reader.names_of(entity)
+    return names if reader.language.english else [tuple(unit for word in one for unit in units(word)) for one in names]
 
 
 def _numbered(names: Sequence[tuple[str, ...]], vocabulary: Mapping[str, int]) -> list[Name]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
-from hopbench.retrieval.index import Link
+from hopbench.retrieval.index import Link, Linker
 from hopbench.retrieval.search.cells import blocks
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
 from hopbench.retrieval.support.arithmetic import ln, shares, summed
-from hopbench.retrieval.text import STOP_WORDS, Token, tokens
+from hopbench.retrieval.text import Token, unit_tokens
 
 TINY = 1e-6
 UNKNOWN = -1
@@ -90,13 +91,17 @@ def in_parts(count: int, size: int) -> Iterator[slice]:
     return blocks(count, max(TOGETHER // max(size, 1), 1))
 
 
-def read_question(text: str, links: Sequence[Link], corpus: CorpusIndex, row_of: Mapping[str, int]) -> ReadQuestion:
-    """Read a question, in which the graph has these `links`, against the corpus."""
-    words_read = tokens(text)
+def read_question(
+    text: str, links: Sequence[Link], corpus: CorpusIndex, row_of: Mapping[str, int], reader: Linker
+) -> ReadQuestion:
+    """Read a question, in which `reader` finds these `links`, against the corpus."""
+    words_read, stop = reader.tokens(text), reader.language.stop
+    if not reader.language.english:
+        words_read, links = _divided(words_read, links)
     inside = {place for link in links for place in range(link.start, link.end)}
     first: dict[str, int] = {}
     for place, word in enumerate(words_read):
-        if word.folded not in STOP_WORDS:
+        if word.folded not in stop:
             first.setdefault(word.folded, place)
     if not first:
         first = {word.folded: place for place, word in enumerate(words_read)}
@@ -118,6 +123,14 @@ def read_question(text: str, links: Sequence[Link], corpus: CorpusIndex, row_of:
         entities,
         chunks,
     )
+
+
+def _divided(words: Sequence[Token], links: Sequence[Link]) -> tuple[list[Token], list[Link]]:
+    """The words as `Words` has them, and the links by their places."""
+    each = [unit_tokens([word]) for word in words]
+    start = [0, *accumulate(map(len, each))]
+    moved = [replace(link, start=start[link.start], end=start[link.end]) for link in links]
+    return [unit for units in each for unit in units], moved
 
 
 def _linked(

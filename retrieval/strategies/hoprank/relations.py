@@ -12,11 +12,11 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RULE_RELATIONS
 from hopbench.retrieval.index import Arrays, Batch
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers, Words
-from hopbench.retrieval.text import tokens
+from hopbench.retrieval.text import tokens, units
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
-VERSION = "relations-1"  # of what is kept in files
+VERSION = "relations-2"  # of what is kept in files
 NO_RELATIONS: Mapping[str, Any] = {"source": (), "target": (), "types": (), "weight": ()}
 
 
@@ -41,7 +41,7 @@ class Relations:
         columns = (record[name] for name in ("source", "target", "types", "weight"))
         for source, target, types, strength in zip(*columns, strict=True):
             stated = [kind for kind in types if kind not in RULE_RELATIONS]
-            spelled = {word.folded for kind in stated for word in tokens(kind)}
+            spelled = {unit for kind in stated for word in tokens(kind) for unit in units(word.folded)}
             known = sorted(words.vocabulary[word] for word in spelled if word in words.vocabulary)
             ends = row_of[source], row_of[target]
             rows += [(first, second, strength, known) for first, second in (ends, ends[::-1])]

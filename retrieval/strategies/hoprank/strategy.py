@@ -97,7 +97,7 @@ class HopRank(Strategy):
         """The pools of some of a batch's questions side by side."""
         if not self.triples:
             corpus = replace(corpus, relations=None)
-        read = partial(read_question, corpus=corpus, row_of=batch.index.row_of)
+        read = partial(read_question, corpus=corpus, row_of=batch.index.row_of, reader=reader)
         texts = [batch.questions[number].text for number in numbers]
         asked = Questions([*map(read, texts, batch.links(reader, numbers))])
         pool = candidate_pool(corpus, asked, batch, numbers, depth=self.depth, walked=self.walked)

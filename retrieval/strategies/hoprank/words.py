@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.support.arithmetic import log
 from hopbench.retrieval.support.csr import compact
-from hopbench.retrieval.text import STOP_WORDS, sentences, tokens
+from hopbench.retrieval.text import ENGLISH, Language, sentences, tokens, unit_tokens
 from hopbench.retrieval.types import Chunk
 
 Numbers = NDArray[np.int64]
@@ -77,7 +77,7 @@ class Words:
     )
 
     @classmethod
-    def read(cls, chunks: Sequence[Chunk]) -> Words:
+    def read(cls, chunks: Sequence[Chunk], language: Language = ENGLISH) -> Words:
         """Split and number the words of chunks."""
         vocabulary: dict[str, int] = {}
         # Arrays: lists of a million passages' words would take half a gigabyte each.
@@ -85,7 +85,8 @@ class Words:
         sentence_start, chunk_start = array("q", [0]), array("q", [0])
         for chunk in chunks:
             for sentence in (chunk.title, *sentences(chunk.text)):
-                for word in tokens(sentence):
+                words = tokens(sentence) if language.english else unit_tokens(tokens(sentence))
+                for word in words:
                     numbers.append(vocabulary.setdefault(word.folded, len(vocabulary)))
                     capital.append(word.capital)
                 sentence_start.append(len(numbers))
@@ -100,7 +101,7 @@ class Words:
             *starts,
             frequency,
             log(1.0 + (len(chunks) - frequency + 0.5) / (frequency + 0.5)),
-            np.array([word in STOP_WORDS for word in vocabulary], bool),
+            np.array([word in language.stop for word in vocabulary], bool),
         )
 
     @classmethod

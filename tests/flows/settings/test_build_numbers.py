@@ -28,7 +28,7 @@ def test_everything_that_takes_build_numbers_takes_exactly_the_declared_ones() -
     assert {*NAMES, "embedder", "extractor"} == set(BuildValues.model_fields)
     assert set(NAMES) <= set(graph_fields())
     assert set(NAMES) <= set(get_type_hints(GraphSettings))
-    assert {*NAMES, "extractor", "recogniser", "similar"} == {spec.name for spec in fields(BuildSettings)}
+    assert {*NAMES, "extractor", "recogniser", "similar", "language"} == {spec.name for spec in fields(BuildSettings)}
 
 
 def test_flags_say_what_the_declaration_says() -> None:

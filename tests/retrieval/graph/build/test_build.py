@@ -46,6 +46,7 @@ CHANGED = {
     "max_tokens": plan_of(WORLD, max_tokens=1199),
     "similar": plan_of(WORLD, similar="approximate"),
     "extractor": plan_of(WORLD, extractor="triples"),
+    "language": plan_of(WORLD, language="de"),
     "recogniser": plan_of(WORLD, extractor="spacy", recogniser="model@1/spacy@3"),
     "model's version": plan_of(WORLD, extractor="spacy", recogniser="model@2/spacy@3"),
     "embedder": plan_of(WORLD, embedder=WordEmbedder("words-2")),
@@ -66,7 +67,7 @@ def test_every_input_changes_the_build_key() -> None:
 
 
 def test_no_setting_is_left_out_of_the_build_key() -> None:
-    known = {"extractor", "recogniser", "similar_top_k", "similar_floor", "max_tokens", "similar"}
+    known = {"extractor", "recogniser", "similar_top_k", "similar_floor", "max_tokens", "similar", "language"}
 
     assert known == set(BuildSettings.__dataclass_fields__), "it needs a line in CHANGED above, then its name here"
 

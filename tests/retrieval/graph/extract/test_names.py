@@ -9,7 +9,7 @@ from hypothesis import given
 from tests.support.graphs import corpora
 
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table, title_key
+from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table
 from hopbench.retrieval.graph.extract.names import (
     Named,
     Phrases,
@@ -20,7 +20,7 @@ from hopbench.retrieval.graph.extract.names import (
     read_chunk,
     titled_entities,
 )
-from hopbench.retrieval.text import tokens
+from hopbench.retrieval.text import title_key, tokens
 from hopbench.retrieval.types import Chunk, Passage
 
 
@@ -58,7 +58,8 @@ def aliases(*passages: tuple[str, str]) -> dict[tuple[str, ...], list[tuple[str,
         ("Björk", ("bjork",)),
         ("(1990)", ("1990",)),  # nothing but a qualifier: it is the name
         ("", ()),
-        ("!!!", ()),
+        ("!!!", ("!!!",)),
+        ("!!! (album)", ("!!!",)),
     ],
 )
 def test_the_key_of_a_title_has_no_qualifier(title: str, expected: tuple[str, ...]) -> None:

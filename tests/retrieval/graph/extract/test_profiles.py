@@ -15,7 +15,7 @@ from hopbench.retrieval.graph.extract.profiles import LONGEST, profiles
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.extract.triples import triple_tables, triples_by_passage
 from hopbench.retrieval.graph.schema import ENTITY
-from hopbench.retrieval.text import Tagger, shortened
+from hopbench.retrieval.text import Spellings, Tagger, shortened
 from hopbench.retrieval.types import Passage, Triple
 
 PASSAGES = (
@@ -27,7 +27,7 @@ PASSAGES = (
 def told(*triples: Triple, passages: Sequence[Passage] = PASSAGES) -> dict[str, tuple[str, str]]:
     """Type and description by name."""
     chunks = chunk_passages(passages)
-    known = profiles(chunks, triples_by_passage(triples))
+    known = profiles(chunks, triples_by_passage(triples), Spellings())
     return {one.name: (one.type, one.description) for one in known.values()}
 
 
