@@ -75,4 +75,4 @@ def test_nothing_but_hopbench_is_put_on_the_import_path() -> None:
     installed = {file.parts[0] for file in files("hopbench") or () if file.parts[0] != ".."}
     added = {name for name in installed if not name.endswith((".dist-info", ".pth"))}
 
-    assert {"hopbench"} == added
+    assert added <= {"hopbench"}  # an editable install only points to the checkout, and copies no data sets

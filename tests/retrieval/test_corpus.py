@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.corpus import MappedChunks, MappedPassages, ids_of, write_passages
-from hopbench.retrieval.graph.build.plan import corpus_digest
+from hopbench.retrieval.graph.construction.plan import corpus_digest
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage, Source
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.embedding.base import Embedder, Vectors
-from hopbench.retrieval.graph.build.builder import build_graph
-from hopbench.retrieval.graph.build.plan import GraphPlan
-from hopbench.retrieval.graph.build.settings import BuildSettings
+from hopbench.retrieval.graph.construction.builder import build_graph
+from hopbench.retrieval.graph.construction.plan import GraphPlan
+from hopbench.retrieval.graph.construction.settings import BuildSettings
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,

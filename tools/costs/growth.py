@@ -14,7 +14,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
 from tools.costs.journal import KEPT, Journal

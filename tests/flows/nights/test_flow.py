@@ -14,7 +14,7 @@ import pytest
 from tests.flows.cli.conftest import SERVERS, call, write_benchmark
 from tests.flows.nights.test_notify import Handler, Hook
 
-from hopbench.retrieval.graph.build import plan
+from hopbench.retrieval.graph.construction import plan
 from hopbench.retrieval.strategies import registry
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.support.errors import RegressionError

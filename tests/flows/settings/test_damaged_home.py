@@ -20,8 +20,8 @@ from hopbench.flows.graph.build import held_content
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.corpus import MappedPassages, write_passages
 from hopbench.retrieval.embedding.cache import EmbeddingCache, text_key
-from hopbench.retrieval.graph.build.builder import build_graph
-from hopbench.retrieval.graph.build.staging import Staging
+from hopbench.retrieval.graph.construction.builder import build_graph
+from hopbench.retrieval.graph.construction.staging import Staging
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.llm.cache import ReplyCache

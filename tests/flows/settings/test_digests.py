@@ -9,7 +9,7 @@ import pytest
 
 from hopbench.flows.settings import digests
 from hopbench.flows.settings.digests import known_digest
-from hopbench.retrieval.graph.build.plan import corpus_digest
+from hopbench.retrieval.graph.construction.plan import corpus_digest
 from hopbench.retrieval.types import Passage
 
 PASSAGES = [Passage("a", "One", "text one"), Passage("b", "", "text two"), Passage("c", "Three", "")]

@@ -35,7 +35,7 @@ from hopbench.retrieval.support.errors import InputError
 if TYPE_CHECKING:
     from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.flows.orchestration.runtime import PrefectRuntime
-    from hopbench.retrieval.graph.build.plan import GraphPlan
+    from hopbench.retrieval.graph.construction.plan import GraphPlan
 
 ENTRIES = [
     {"strategy": "pagerank", "grid": {"restart": [0.15, 0.5], "seed_chunks": [1, 3]}},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.graphs import built_index, plan_of
 
-from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion

@@ -14,7 +14,7 @@ import pytest
 from tests.support.graphs import plain, plan_of
 
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.build.builder import build_graph
+from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.extract.aliases import alias_table
 from hopbench.retrieval.graph.extract.names import ReadChunk, read_chunk
 from hopbench.retrieval.graph.extract.rules import rule_tables

@@ -15,7 +15,7 @@ from tests.support.graphs import (
     plan_of,
 )
 
-from hopbench.retrieval.graph.build.builder import build_graph
+from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
 from hopbench.retrieval.index import Index

@@ -21,7 +21,7 @@ from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.build.builder import build_graph
+from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
 from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore

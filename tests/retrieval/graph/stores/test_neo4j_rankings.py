@@ -21,7 +21,7 @@ from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.build.plan import GraphPlan
+from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.graph.stores.copy import copy_graph
 from hopbench.retrieval.graph.stores.neo4j.connection import Connection
 from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore

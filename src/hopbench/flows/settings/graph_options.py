@@ -1,0 +1,324 @@
+"""Which graph of which corpus: the one declaration of these settings.
+
+Command-line flags and the names in `--config` files (`cli.flags.declare`), the parameters of Prefect's flows
+(`settings.parameters`), what a run records of its graph and a later command reads back, the command that builds it, and
+the options sent to workers all follow the fields of `GraphOptions`.
+A module of its own that loads nothing: commands import it before they know whether they have work to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
+
+from hopbench.flows.settings.setting import MODELS, Setting, declared
+from hopbench.retrieval.graph.construction.settings import EXACT_PASSAGES, METHODS, build_numbers, method_for
+from hopbench.retrieval.graph.extract.extractor_names import NAMELESS, extractor_names
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from hopbench.eval.types import Benchmark
+    from hopbench.flows.settings.home import Home
+    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.graph.construction.plan import GraphPlan
+    from hopbench.retrieval.graph.stores.base import GraphStore
+    from hopbench.retrieval.llm import LLM
+
+BUILD_NUMBERS = build_numbers()
+MODEL_FIELDS = ("llm", "reasoning_effort", "completion_tokens", "gleaning")
+
+
+def build_setting(name: str) -> Setting:
+    """A build number of `BuildSettings` as a flag; left out, it has the default declared there."""
+    number = BUILD_NUMBERS[name]
+    about = f"{number.help[0].upper()}{number.help[1:]} (default {number.default})."
+    return Setting(about, low=number.low, high=number.high, flag_limits=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """Which graph: of what corpus, by which extractor and embedder, in which store; None is the builder's default."""
+
+    dataset: Annotated[
+        str,
+        Setting("A shipped benchmark's name, a folder, an official file or a Hub name.", values="datasets"),
+    ]
+    store: Annotated[
+        str,
+        Setting(
+            "Where the graph is kept: kglite (a file), arrays (mapped files, for large corpora) or neo4j "
+            "(NEO4J_URI or make neo4j).",
+            values="stores",
+        ),
+    ] = "kglite"
+    embedder: Annotated[
+        str,
+        Setting("wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].", values="embedders"),
+    ] = "wordllama"
+    extractor: Annotated[
+        str,
+        Setting(
+            "What reads entities and relations: rules, spacy, rules+triples, llm or a plug-in.", values="extractors"
+        ),
+    ] = "rules"
+    triples: Annotated[Path | None, Setting("Ready triples (JSONL) in place of the extractor.")] = None
+    questions: Annotated[
+        Path | None,
+        Setting(
+            "Questions (JSONL, CSV, TSV, Parquet) in place of the data set's own; qrels/ beside, or gold in it.",
+            builds=False,
+        ),
+    ] = None
+    limit: Annotated[
+        int | None, Setting("Only the first N questions (the whole corpus stays).", low=1, builds=False)
+    ] = None
+    min_grade: Annotated[
+        int,
+        Setting("The lowest grade of judgements that counts as gold; nDCG takes all grades.", low=1, builds=False),
+    ] = 1
+    strict: Annotated[
+        bool, Setting("Refuse gold passages that the corpus lacks, which else count as never found.", builds=False)
+    ] = False
+    mapping: Annotated[
+        Path | None,
+        Setting(
+            "YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md).", builds=False
+        ),
+    ] = None
+    llm: Annotated[str | None, Setting("Model of reader, strategies and extractor llm: MODEL[@URL].", group=MODELS)] = (
+        None
+    )
+    reasoning_effort: Annotated[
+        str | None,
+        Setting(
+            "How much the models think, where they take it: none, minimal, low, medium, high (default: theirs).",
+            values="efforts",
+            group=MODELS,
+        ),
+    ] = None
+    completion_tokens: Annotated[
+        int | None,
+        Setting(
+            "Completion tokens of each call to a model, thinking included (default: by purpose, 256 for an answer).",
+            low=1,
+            group=MODELS,
+        ),
+    ] = None
+    gleaning: Annotated[
+        int, Setting("Extractor llm: how often it is asked what it missed.", low=0, high=3, group=MODELS)
+    ] = 0
+    neo4j_vector_index: Annotated[
+        bool,
+        Setting("Search chunks by Neo4j's own vector index: approximate, so rankings may differ.", builds=False),
+    ] = False
+    dense: Annotated[
+        str | None,
+        Setting(
+            f"How dense search finds chunks: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+            values="methods",
+            builds=False,
+        ),
+    ] = None
+    similar_top_k: Annotated[int | None, build_setting("similar_top_k")] = None
+    similar_floor: Annotated[float | None, build_setting("similar_floor")] = None
+    max_tokens: Annotated[int | None, build_setting("max_tokens")] = None
+    similar: Annotated[
+        str | None,
+        Setting(
+            f"How SIMILAR_TO is found: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+            values="methods",
+        ),
+    ] = None
+    language: Annotated[
+        str | None,
+        Setting("The corpus's language, as ISO 639 has it: de, zh, … (default: told by its passages)."),
+    ] = None
+
+    def graph_settings(self) -> dict[str, str | int | float | bool | None]:
+        """What a later command needs to find this benchmark and its graph again, as plain values."""
+        values = {name: getattr(self, name) for name in graph_fields()}
+        plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+        unset = {*BUILD_NUMBERS, "similar", "dense", "language", "reasoning_effort", "completion_tokens"}
+        return {name: value for name, value in plain.items() if value is not None or name not in unset}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], dataset: str) -> Self:
+        """The options that `graph_settings` recorded, for the benchmark that is at `dataset` now."""
+        hints = get_type_hints(cls)
+        given = {name: value for name in graph_fields() if (value := settings.get(name)) is not None}
+        paths = {name: Path(value) for name, value in given.items() if Path in get_args(hints[name])}
+        return cls(**{**given, **paths, "dataset": dataset})
+
+    def absolute(self) -> Self:
+        """The options with paths that mean the same from a worker's folder."""
+        values = {name: getattr(self, name) for name in graph_fields()}
+        paths: dict[str, Any] = {name: value.absolute() for name, value in values.items() if isinstance(value, Path)}
+        place = Path(self.dataset)
+        return replace(self, **paths, dataset=str(place.absolute()) if place.exists() else self.dataset)
+
+    @property
+    def read_by_model(self) -> bool:
+        """Whether a language model reads the graph from the passages."""
+        return self.extractor == "llm" and not self.triples
+
+    def refuse_unread_model(self, command: str) -> None:
+        """Raise InputError for a model, or how it is asked, where no model reads the passages."""
+        plain = GraphOptions(dataset=self.dataset)
+        given = [name for name in MODEL_FIELDS if getattr(self, name) != getattr(plain, name)]
+        if self.read_by_model or not given:
+            return
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        asked, remedy = f"extractor {self.extractor}", "add --extractor llm"
+        if self.triples:
+            asked, remedy = f"a graph of --triples {self.triples}", "name --extractor llm without --triples"
+        raise InputError(
+            f"{command} {flags}: {asked} asks no language model: {remedy} to have one read the passages, or leave "
+            f"{flags} out (run gives a model to strategies, reader and judge)"
+        )
+
+    def model_settings(self) -> dict[str, Any]:
+        """The model and how it is asked, as `ModelOptions` takes them."""
+        return {name: getattr(self, name) for name in ("llm", "reasoning_effort", "completion_tokens")}
+
+    def build_command(self) -> str:
+        """The command that builds the graph, to be pasted into a shell."""
+        plain = GraphOptions(dataset=self.dataset)
+        unread = () if self.read_by_model else MODEL_FIELDS
+        names = [name for name, one in graph_fields().items() if one.builds and name not in ("dataset", *unread)]
+        changed = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(plain, name)}
+        flags = [word for name, value in changed.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        return join(["hopbench", "graph", "build", "--dataset", self.dataset, *flags])
+
+    def benchmark(self, home: Home | None = None, *, need_questions: bool = True) -> Benchmark:
+        """The benchmark, loaded and validated; a graph needs no questions.
+
+        But for the embedded engine, which is for corpora that memory holds, the passages are mapped from the `home`
+        where one is given.
+        """
+        from hopbench.eval.benchmarks import load_benchmark
+
+        mapped = home.cache / "passages" if home is not None and self.store in ("arrays", "neo4j") else None
+        return load_benchmark(
+            self.dataset,
+            limit=self.limit,
+            questions=self.questions,
+            need_questions=need_questions,
+            mapped=mapped,
+            min_grade=self.min_grade,
+            strict=self.strict,
+        )
+
+    def open_embedder(self, home: Home) -> Embedder:
+        """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""
+        from hopbench.flows.settings.stores import check_store
+
+        check_store(self.store, home)
+        if self.extractor not in extractor_names():
+            raise UnknownNameError("extractor", self.extractor, extractor_names())
+        for flag, method in (("--similar", self.similar), ("--dense", self.dense)):
+            if method not in (None, *METHODS):
+                raise UnknownNameError(flag, str(method), METHODS)
+        if self.extractor == "spacy" or not self.triples:
+            self._recogniser_name(self.extractor)  # refuses what is not installed or broken
+        self._check_neo4j_flags()
+        if self.extractor == "rules+triples" and not self.triples:
+            raise InputError(
+                "--extractor rules+triples adds ready triples to the rules' graph: --triples FILE names them"
+            )
+        if self.triples and not self.triples.is_file():
+            what = "that is no regular file" if self.triples.exists() else "there is no such file"
+            raise InputError(f"--triples {self.triples}: {what}: name a JSONL file of triples")
+        from hopbench.retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
+
+        return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
+
+    def _recogniser_name(self, extractor: str) -> str:
+        """A model with its versions and prompts, or a plug-in's code; empty for rules and files of triples alone.
+
+        Raises InputError where it is not installed, not named or broken.
+        """
+        if extractor == "llm":
+            return self._model_name()
+        if extractor in NAMELESS:
+            return ""
+        if extractor == "spacy":
+            from hopbench.retrieval.graph.extract.spacy_names import recogniser
+
+            return recogniser()
+        from hopbench.retrieval.graph.construction.extraction import extractors  # loads pandas
+        from hopbench.retrieval.plugins.identity import stamp
+
+        extractors().get(extractor)  # refuses a broken plug-in
+        return stamp(extractors().code_of(extractor))
+
+    def _model_name(self) -> str:
+        """Model and prompts of the extractor `llm`."""
+        if self.llm is None:
+            raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
+        from hopbench.retrieval.graph.extract.model import recogniser
+        from hopbench.retrieval.llm import Endpoint
+        from hopbench.retrieval.llm.endpoint import asked_of
+
+        return recogniser(Endpoint.parse(self.llm, **asked_of(self.model_settings())), self.gleaning)
+
+    def _check_neo4j_flags(self) -> None:
+        for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
+            if given and self.store != "neo4j":
+                raise InputError(f"{flag} is for --store neo4j; the store is {self.store}")
+        if self.dense and self.neo4j_vector_index:
+            raise InputError(
+                f"--dense {self.dense} and --neo4j-vector-index are two ways to find chunks: leave one out"
+            )
+        if self.mapping and self.neo4j_vector_index:
+            raise InputError(
+                "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"
+            )
+        if self.mapping:
+            from hopbench.retrieval.graph.stores.mapped.file import load_mapping
+
+            load_mapping(self.mapping)
+
+    def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
+        """The plan of the graph; where extractor `llm` reads it, `with_reader` adds the opened model."""
+        from hopbench.eval.benchmarks import load_triples
+        from hopbench.flows.settings.digests import known_digest
+        from hopbench.retrieval.graph.construction.plan import GraphPlan
+        from hopbench.retrieval.graph.construction.settings import BuildSettings
+
+        triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
+        extractor = "triples" if triples and self.extractor != "rules+triples" else self.extractor
+        similar = self.similar or method_for(len(benchmark.passages))
+        numbers: dict[str, Any] = {name: value for name in BUILD_NUMBERS if (value := getattr(self, name)) is not None}
+        settings = BuildSettings(
+            extractor=extractor,
+            recogniser=self._recogniser_name(extractor),
+            similar=similar,
+            language=self.language or "",
+            **numbers,
+        )
+        corpus = known_digest(benchmark.passages, home.cache)
+        return GraphPlan(benchmark.name, benchmark.passages, settings, self.open_embedder(home), triples, corpus=corpus)
+
+    def with_reader(self, plan: GraphPlan, llm: LLM | None) -> GraphPlan:
+        """The plan with the model that reads its passages, where it has the extractor `llm`."""
+        if plan.settings.extractor != "llm" or llm is None:
+            return plan
+        from hopbench.retrieval.graph.extract.model import TripleReader
+
+        return replace(plan, reader=TripleReader(llm, self.gleaning))
+
+    def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
+        """The store that holds, or will hold, the plan's graph."""
+        from hopbench.flows.settings.stores import open_mapped, open_store
+
+        if self.mapping is None:
+            return open_store(self.store, plan.namespace, home)
+        return open_mapped(self.mapping, plan, home)
+
+
+def graph_fields() -> dict[str, Setting]:
+    """The settings of a graph by name, in the order of their declaration."""
+    return {one.name: one.setting for one in declared(GraphOptions)}
