@@ -34,7 +34,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_folder(data / "hopworld", card="---\npretty_name: HopWorld\nhopbench: {role: report}\n---\n# HopWorld\n")
     write_folder(data / "hopworld-tune", passages=2)
     (data / "README.md").write_text("no benchmark")
-    monkeypatch.setattr(registry, "_HERE", data.parent)
+    monkeypatch.setattr(registry, "_DATA", data)
     return data
 
 
@@ -53,15 +53,6 @@ def test_a_shipped_name_wins_over_a_folder_of_that_name(tmp_path: Path, monkeypa
 
     assert (len(load_benchmark("hopworld").passages), len(load_benchmark("./hopworld").passages)) == (3, 9)
     assert len(load_benchmark(Path("hopworld")).passages) == 9  # a Path is always a path
-
-
-def test_a_checkout_keeps_its_benchmarks_beside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_folder(tmp_path / "datasets" / "hopworld")
-    monkeypatch.setattr(registry, "_HERE", tmp_path / "eval" / "benchmarks")
-    assert benchmark_names() == []  # without our pyproject.toml it is the Hugging Face library
-
-    (tmp_path / "pyproject.toml").touch()
-    assert benchmark_names() == ["hopworld"]
 
 
 @pytest.mark.usefixtures("shipped")
