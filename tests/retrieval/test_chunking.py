@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import MAX_TOKENS, Chunk, Passage
 
 

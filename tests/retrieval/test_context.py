@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopbench.retrieval.context import EntityCard, Related, Relationship, format_context
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 EXAMPLE = """\
 ## Knowledge Graph Context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hopbench.retrieval.tokens import count_tokens, first_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens, first_tokens
 from hopbench.retrieval.types import Chunk
 
 SEPARATOR, SEPARATOR_TOKENS = "\n\n", 2  # two where what follows begins with a slash or line break, else one or none

@@ -11,7 +11,7 @@ import numpy as np
 from hopbench.retrieval.corpus import WHOLE, MappedChunks, MappedPassages, chunk_of, part_id
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import sentences
-from hopbench.retrieval.tokens import count_tokens, pieces
+from hopbench.retrieval.text.model_tokens import count_tokens, pieces
 from hopbench.retrieval.types import MAX_TOKENS, Chunk, Passage
 
 

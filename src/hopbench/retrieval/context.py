@@ -15,7 +15,7 @@ from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.recognition import Card
 from hopbench.retrieval.text import shortened
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Counters
 
 MAX_TOKENS = 500

@@ -20,7 +20,7 @@ from hopbench.eval.benchmarks.passages import read_links
 from hopbench.eval.benchmarks.write import write_benchmark
 from hopbench.retrieval.corpus import MappedPassages
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Link, Passage
 
 PLACE = Place("corpus.jsonl", "line", 3)

@@ -22,7 +22,7 @@ from hopbench.eval.benchmarks.documents.passages import PASSAGE_TOKENS, passages
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
 from hopbench.eval.benchmarks.fields import ID_LIMIT
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Source
 
 

@@ -13,7 +13,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import Hybrid
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.support.errors import ParameterError
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.traversal.surroundings import ShortestPath, graph_score, mention_boost, neighbors
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 

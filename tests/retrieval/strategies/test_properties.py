@@ -27,7 +27,7 @@ from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import FILL_TO, KEEP
 from hopbench.retrieval.strategies.registry import make, registry
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Counters, Passage, Question, Ranking
 
 NAMES = registry().names()

@@ -25,7 +25,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
 from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Counters, Question
 
 SAMPLED = 8

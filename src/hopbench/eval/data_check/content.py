@@ -15,7 +15,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.graph.construction.plan import passages_language
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import Language, sampled
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 TRIPLE_FILES = ("triples.jsonl", "kg/triples.jsonl")
 

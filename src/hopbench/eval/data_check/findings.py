@@ -14,7 +14,7 @@ from hopbench.eval.types import Benchmark, Finding, Omission, fitted_on
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import ENGLISH, UNKNOWN
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import MAX_TOKENS
 
 FEW_QUESTIONS = 50

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopbench.eval.metrics.base import Batch, FloatArray, Metric
 from hopbench.eval.metrics.containment import contains_answer
-from hopbench.retrieval.tokens import count_tokens, first_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens, first_tokens
 
 CITATION = "top-k retrieval accuracy (DPR, Karpukhin et al., EMNLP 2020)"
 ANSWER_CUTOFFS = (5, 10)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import regex
 
 from hopbench.eval.metrics.normalise import UNSHOWABLE, normalise_answer
-from hopbench.retrieval.tokens import UNSPACED
+from hopbench.retrieval.text.words import UNSPACED
 
 RULE = "dpr-1"  # changes with the rule, in what identifies stored results
 

@@ -25,7 +25,7 @@ from hopbench.eval.runs.schema import (
 from hopbench.eval.runs.targets import check_targets, targets_entry
 from hopbench.eval.trials.traces import mean_counts
 from hopbench.eval.trials.version import plugin_settings
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import numpy as np
 from hopbench.eval.files import write_table
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.eval.types import PassageRanking
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities
 from hopbench.eval.trials.traces import plain
 from hopbench.flows.explain.words import fate_words, rank_words
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
     from hopbench.flows.explain.target import Target

@@ -25,7 +25,7 @@ from hopbench.retrieval.llm.patience import Settings
 from hopbench.retrieval.llm.replies import limit_of, read
 from hopbench.retrieval.llm.scope import Scope, current_scope
 from hopbench.retrieval.llm.sending import Sender, openai_client
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.retrieval.llm.faults import LLMError, from_body
 from hopbench.retrieval.llm.json_text import find_value, parsed, problem_of
 from hopbench.retrieval.llm.thinking import split_thinking
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion

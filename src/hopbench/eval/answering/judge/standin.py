@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 WORDS = {"reason": 24, "statement": 12, "question": 12}
 OTHER_WORDS = 8

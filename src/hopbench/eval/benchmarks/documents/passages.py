@@ -12,7 +12,7 @@ from hopbench.eval.benchmarks.documents.document import Document, PlacedLink, Se
 from hopbench.eval.benchmarks.documents.names import PassageIds, passage_title
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.chunking import packed, spaced_sentences
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Link, Passage, Source
 
 PASSAGE_TOKENS = Budget().tokens // Budget().chunks

@@ -14,7 +14,7 @@ from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain.features import feature_table, quoted
 from hopbench.flows.cli.printing.output import add_row, console, table
 from hopbench.flows.explain.words import fate_words, path_words, place_words, rank_words, score_words, set_words
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -24,7 +24,7 @@ SAMPLED = 200
 def estimate(options: MakeOptions) -> Estimate:
     """Estimate the calls of the model. Raises InputError where none is named."""
     from hopbench.eval.answering.estimate import extraction_line
-    from hopbench.retrieval.tokens import count_tokens
+    from hopbench.retrieval.text.model_tokens import count_tokens
 
     options.check()
     if options.graph.llm is None:
@@ -56,7 +56,7 @@ def _by_rules(questions: int, passage: float) -> list[Line]:
     """The calls that put the rules' paths into words, and those of the filters."""
     from hopbench.eval.answering.estimate import Line
     from hopbench.eval.synthesize.model import ANSWER, WRITE
-    from hopbench.retrieval.tokens import count_tokens
+    from hopbench.retrieval.text.model_tokens import count_tokens
 
     prompts = questions * (count_tokens(WRITE) + GOLD * SENTENCE)
     checks = (1 + GOLD) * questions

@@ -71,7 +71,7 @@ class BuildSettings:
 
     def identity(self) -> Mapping[str, str | int | float]:
         """What these settings add to a build key; `similar` only where it can change the result."""
-        from hopbench.retrieval.tokens import TOKENIZER
+        from hopbench.retrieval.text.model_tokens import TOKENIZER
 
         values = asdict(self) | {"tokenizer": TOKENIZER}
         del values["language"]  # the plan adds it, given or told by the passages

@@ -16,7 +16,7 @@ from hopbench.retrieval.graph.extract import resolution
 from hopbench.retrieval.llm import LLM, Call, Endpoint, Reply, ask
 from hopbench.retrieval.llm.structured import wire_schema
 from hopbench.retrieval.text import Key, name_key
-from hopbench.retrieval.tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Chunk, Triple
 
 PROMPT_VERSION = "extract-2"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopbench.retrieval.graph.construction.settings import BuildSettings
-from hopbench.retrieval.tokens import TOKENIZER, count_tokens, first_tokens, pieces
+from hopbench.retrieval.text.model_tokens import TOKENIZER, count_tokens, first_tokens, pieces
 
 # Counted by tiktoken 0.14.0 with OpenAI's file of o200k_base, and not by the library that counts here.
 TIKTOKEN = {

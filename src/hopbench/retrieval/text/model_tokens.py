@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 import regex
 import toktok
 
+from hopbench.retrieval.text.words import UNSPACED
+
 TOKENIZER = "o200k_base"
 """The vocabulary (GPT-4o and later, gpt-oss), part of a graph's build key: it decides where passages are split."""
-
-UNSPACED = r"\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}"
-"""The scripts without spaces between words, for a set of characters in a regular expression."""
 
 USUAL_TOKEN, LONGEST_TOKEN = 8, 128  # characters
 LONGEST_WORD = 100  # characters; longer runs without spaces are addresses and data, which may be cut inside
