@@ -14,6 +14,7 @@ from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, GraphTa
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.index import Index
+from hopbench.retrieval.text import ENGLISH
 from hopbench.retrieval.types import Chunk, Question
 
 
@@ -75,7 +76,7 @@ def index_of(
     chunks = sorted((Chunk(r.id, r.id, 0, "", r.content) for r in tables.nodes[CHUNK].itertuples()), key=lambda c: c.id)
     content = {chunk.id: chunk.content for chunk in chunks}
     embedder = CosineEmbedder({content.get(text, text): cosine for text, cosine in (cosines or {}).items()})
-    return Index.build(chunks, store, embedder)
+    return Index.build(chunks, store, embedder, language=ENGLISH)  # made-up words tell no language
 
 
 @st.composite

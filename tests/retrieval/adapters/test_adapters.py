@@ -18,6 +18,7 @@ from hopbench.retrieval.foreign.recorded import Recorded
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import BM25, Vector
+from hopbench.retrieval.text import ENGLISH
 from hopbench.retrieval.types import Counters, Passage, Question
 
 WORDS = ("river", "town", "poet", "bridge", "harbour", "museum", "castle", "orchard", "violin")
@@ -32,7 +33,9 @@ EMBEDDER = WordEmbedder()
 @pytest.fixture(scope="module")
 def index() -> Index:
     chunks = chunk_passages(PASSAGES)
-    return Index(chunks, EMBEDDER.embed([c.content for c in chunks]), cast("GraphStore", None), EMBEDDER)
+    return Index(
+        chunks, EMBEDDER.embed([c.content for c in chunks]), cast("GraphStore", None), EMBEDDER, known_language=ENGLISH
+    )
 
 
 def embedded(text: str) -> list[float]:

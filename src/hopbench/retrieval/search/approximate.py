@@ -26,7 +26,7 @@ from hopbench.retrieval.search.cells import blocks, coarse
 from hopbench.retrieval.search.exact import TopRows, best_of
 from hopbench.retrieval.search.samples import true_neighbours
 from hopbench.retrieval.support.csr import Lists, expand_ranges
-from hopbench.retrieval.support.mapped_arrays import rows_of
+from hopbench.retrieval.support.mapped_arrays import mapped_array, rows_of
 
 VERSION = "hnsw-2"  # every change of what is found gives it another name
 LINKS, BREADTH_BUILT = 32, 100  # of each row; rows looked at for them
@@ -100,7 +100,7 @@ class ApproximateSearch:
             graph = faiss.read_index(str(folder / GRAPH), faiss.IO_FLAG_MMAP_IFC)
         except RuntimeError as error:  # faiss's own, for a file that it cannot read
             raise ValueError(str(error)) from None
-        rows = Lists(*(np.load(folder / name, mmap_mode="r") for name in (ROWS, STARTS)))
+        rows = Lists(*(mapped_array(folder / name) for name in (ROWS, STARTS)))
         return cls(graph, rows, breadths, recalls)
 
     def top(self, questions: Floats, vectors: Floats, depth: int) -> list[TopRows]:

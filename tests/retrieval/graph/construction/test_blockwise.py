@@ -39,7 +39,7 @@ def rows(parts: Iterator[pd.DataFrame]) -> list[str]:
 def test_blocks_of_any_size_give_the_tables_of_the_whole(
     corpus: tuple[Sequence[Chunk], Tagger], size: int, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chunks, tagger = corpus if size > 1 else (corpus[0][:40], corpus[1])
+    chunks, tagger = corpus if size > 1 else (corpus[0][:80], corpus[1])
     monkeypatch.setattr(blockwise, "BUCKET_CHUNKS", 50)
     whole = rule_tables(chunks, tagger)
 

@@ -128,9 +128,8 @@ def test_many_passages_are_compared_within_cells_unless_one_says_otherwise() -> 
     assert ("exact", "approximate") == (method_for(EXACT_PASSAGES), method_for(EXACT_PASSAGES + 1))
 
 
-def test_the_build_key_of_an_exact_graph_is_what_it_was() -> None:
-    # The settings of a graph that was built before there was another method.
-    before = {"extractor": "rules", "recogniser": "", "similar_top_k": 10, "similar_floor": 0.3, "max_tokens": 1200}
+def test_the_build_key_of_an_exact_graph_names_no_method() -> None:
+    settings = {"extractor": "rules", "recogniser": "", "similar_top_k": 10, "similar_floor": 0.3, "max_tokens": 1200}
 
-    assert before == BuildSettings().identity()
-    assert {*before, "similar"} == set(BuildSettings(similar="approximate").identity())
+    assert settings | {"tokenizer": "o200k_base"} == BuildSettings().identity()
+    assert {*settings, "tokenizer", "similar"} == set(BuildSettings(similar="approximate").identity())

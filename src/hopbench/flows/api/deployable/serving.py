@@ -120,10 +120,11 @@ def serve(
 def _refused_parameters() -> Iterator[None]:
     """Raise InputError with the server's reason where it takes no deployment with these parameters."""
     from prefect.deployments.runner import DeploymentApplyError
+    from prefect.exceptions import PrefectHTTPStatusError
 
     try:
         yield
-    except DeploymentApplyError as error:
+    except (DeploymentApplyError, PrefectHTTPStatusError) as error:  # the latter where the deployment is there already
         reason = REFUSED.search(str(error))
         if reason is None:
             raise

@@ -7,8 +7,8 @@ from types import FrameType
 from typing import Any, TextIO
 
 OURS = "hopbench"
-PRINTERS = frozenset({"typer", "click", "rich"})
-"""Packages that print for whoever calls them."""
+PRINTERS = frozenset({"typer", "click", "rich"}) | sys.stdlib_module_names
+"""Packages that print for whoever calls them, such as `csv`."""
 
 
 class Reserved:
