@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +74,13 @@ def test_every_flag_of_a_command_in_the_docs_exists() -> None:
     assert len(shown) > 50  # the line of cron and the unit of systemd among them
     assert ("nightly.md", "--no-prefect") in {(file, flag) for file, _, flag in shown}
     assert [] == [(file, words[0], flag) for file, words, flag in shown if flag not in known(words)]
+
+
+def test_the_site_builds_and_no_link_or_anchor_is_broken(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+    assert 0 == done.returncode, done.stderr
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"} <= {
+        page.name for page in (tmp_path / "site").iterdir()
+    }
