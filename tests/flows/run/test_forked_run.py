@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,15 +37,26 @@ def failing() -> Iterator[None]:
     registry.cache_clear()
 
 
+def run_and_report(tiny: Path, labels: list[str], out: Path, report: Path) -> None:
+    """Run, and write what was raised where the parent finds it: a fork's standard error is pytest's copy."""
+    try:
+        hopbench.run(tiny, labels, out=out, ragas=False)
+    except BaseException:
+        report.write_text(traceback.format_exc(), encoding="utf-8")
+        raise
+    os._exit(0)  # in CPython 3.11 `threading._shutdown` may fail in a fork of a process that has had other threads
+
+
 @pytest.mark.usefixtures("failing")
 def test_a_run_in_a_fork_beside_a_failing_strategy_returns(tiny: Path, tmp_path: Path) -> None:
     labels = ["bm25", "failing", "pagerank"]
     hopbench.run(tiny, labels, out=tmp_path / "before", ragas=False)
-    given = {"out": tmp_path / "fork", "ragas": False}
-    fork = multiprocessing.get_context("fork").Process(target=hopbench.run, args=(tiny, labels), kwargs=given)
+    report = tmp_path / "raised.txt"
+    given = (tiny, labels, tmp_path / "fork", report)
+    fork = multiprocessing.get_context("fork").Process(target=run_and_report, args=given)
     fork.start()
     fork.join(300)
     fork.kill()
-    assert fork.exitcode == 0
+    assert fork.exitcode == 0, report.read_text(encoding="utf-8") if report.is_file() else "it hung"
     found = json.loads((tmp_path / "fork" / "results.json").read_text(encoding="utf-8"))["strategies"]
     assert [1.0, 0.0, 1.0] == [found[label]["coverage"] for label in labels]
