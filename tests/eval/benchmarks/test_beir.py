@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks.qrels import read_qrels
 from hopbench.retrieval.support.errors import InputError
 
 PASSAGES = [
@@ -114,6 +115,22 @@ def test_without_qrels_it_is_a_users_corpus(folder: Path) -> None:
     benchmark = load_benchmark(folder)
 
     assert (benchmark.role, [q.gold for q in benchmark.questions]) == ("user", [(), ()])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("q1 0 p1 1", "q1  0  p2 2.0", "q2 Q0 p3 -1"),
+        ("q1\t0\tp1\t1", "q1\t0\tp2\t2", "q2\tQ0\tp3\t-1"),
+        ("qid\titer\tdocno\trel", "q1\t0\tp1\t1", "q1\t0\tp2\t2", "q2\t0\tp3\t-1"),
+        ("qid iter docno rel", "q1 0 p1 1", "q1 0 p2 2", "q2 0 p3 -1"),
+    ],
+)
+def test_the_four_columns_of_trec_judgements_are_read(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    file = tmp_path / "test.tsv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = [(each.question, each.passage, each.grade) for each in read_qrels(file)]
+    assert found == [("q1", "p1", 1), ("q1", "p2", 2), ("q2", "p3", -1)]
 
 
 def test_the_only_other_qrels_file_serves_and_several_are_refused(folder: Path) -> None:
@@ -295,8 +312,8 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         "qrels/test.tsv, line 1: the heading 'corpus-id', 'query-id', 'score' is unknown",
     ),
     "a heading too many": (
-        put("qrels/test.tsv", "query-id\titer\tcorpus-id\tscore", "q1\t0\tp1\t1"),
-        "qrels/test.tsv, line 1: the heading 'query-id', 'iter', 'corpus-id', 'score' is unknown",
+        put("qrels/test.tsv", "query-id\tcorpus-id\tscore\tnote", "q1\tp1\t1\tsure"),
+        "qrels/test.tsv, line 1: the heading 'query-id', 'corpus-id', 'score', 'note' is unknown",
     ),
     "qrels empty cell": (put("qrels/test.tsv", "q1\t\t1"), "qrels/test.tsv, line 1: column 'corpus-id' is empty"),
     "qrels contradict": (

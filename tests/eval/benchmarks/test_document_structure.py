@@ -114,6 +114,23 @@ def test_links_of_markdown(text: str) -> None:
     assert all(link.text in passage.text for passage in made for link in passage.links)
 
 
+@pytest.mark.parametrize(
+    ("heading", "title", "links"),
+    [
+        ('Quay <a class="headerlink" href="#quay">¶</a>', "Quay", []),
+        ('<a name="q"></a>Quay<a href="#quay" title="Permalink">#</a>', "Quay", []),
+        ('<a href="pool.html">Pool</a> at sea <a href="#pool">\u200b</a>', "Pool at sea", ["Pool"]),
+        ('<a href="#c">#</a>', "#", ["#"]),
+        ('Stage <a href="#two">2</a>', "Stage 2", ["2"]),
+        ('Signs <a href="signs.html">¶</a>', "Signs ¶", ["¶"]),
+    ],
+)
+def test_a_sign_that_links_a_heading_to_itself_is_no_part_of_it(heading: str, title: str, links: list[str]) -> None:
+    made = page(f"<h1>Harbour</h1><p>Deep.<h2>{heading}</h2><p>See <a href='x.html'>the x</a>.")[-1]
+    assert (f"{title} (Harbour)", "See the x.") == (made.title, made.text)
+    assert [*links, "the x"] == [link.text for link in made.links]
+
+
 def test_links_of_html() -> None:
     made = page(
         "<h1>T</h1><p>See <a href=' other.html#p&amp;q '>the <b>pool</b></a>, <a href='x'><img alt='a map'></a>."

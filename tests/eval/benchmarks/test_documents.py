@@ -235,6 +235,22 @@ def test_many_faults_and_files_of_other_kinds_are_counted(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Café naïve façade für Straße", "cp1252"),
+        ("São Paulo é a maior cidade do país, não há dúvida; coração", "cp1252"),
+        ("Smørrebrød på Ærø, åbent hver dag", "cp1252"),
+        ("Čeština je západoslovanský jazyk, nejbližší slovenštině.", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+        ("Zażółć gęślą jaźń, łódź jest miastem w Polsce.", "cp1250"),
+    ],
+)
+def test_the_code_page_of_a_text_without_a_declaration(tmp_path: Path, text: str, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    assert [text] == [passage.text for passage in read_documents(tmp_path).passages]
+
+
+@pytest.mark.parametrize(
     ("content", "read"),
     [
         ("Größe".encode("utf-8-sig"), ""),

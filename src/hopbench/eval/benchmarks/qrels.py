@@ -1,4 +1,4 @@
-"""BEIR's relevance judgements: tab-separated `query-id, corpus-id, score`, a header line first."""
+"""Relevance judgements: BEIR's tab-separated `query-id, corpus-id, score` below a heading, or TREC's four columns."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _HEADINGS = (
     frozenset({"score", "relevance", "rel", "grade", "label"}),
 )
 """What the columns may be called, in their order; - and _ mean the same."""
+_ITERATIONS = frozenset({"iter", "iteration", "q0"})
+"""What TREC's second column may hold beside numbers, in lower case; nobody reads it."""
 
 
 def find_qrels(folder: Path) -> Path | None:
@@ -61,7 +63,7 @@ def read_qrels(path: Path) -> Iterator[Judgement]:
     """
     known: dict[tuple[str, str], Judgement] = {}
     for number, (place, line) in enumerate(read_lines(path)):
-        cells = line.split("\t")
+        cells = _cells(line)
         if number == 0 and _is_heading(cells, place):
             continue
         found = _judgement(cells, place)
@@ -88,6 +90,16 @@ def grade_value(value: object, place: Place) -> int:
             "(above 0 is relevant): round or rescale the grades"
         )
     return int(number)
+
+
+def _cells(line: str) -> list[str]:
+    """A line's three columns; of TREC's four, which spaces or tabs part, all but the second (the iteration)."""
+    cells = line.split("\t")
+    if len(cells) == 1 and len(spaced := line.split()) == 4:
+        cells = spaced
+    if len(cells) == 4 and ((second := cells[1].strip().lower()) in _ITERATIONS or second.isdecimal()):
+        del cells[1]
+    return cells
 
 
 def _is_heading(cells: list[str], place: Place) -> bool:

@@ -145,7 +145,9 @@ class Page:
             self.title = self._taken()
         elif self._mark is not None and (tag == "sup" or (tag == "a" and self._mark.note)):
             self._end_mark(self._mark)
-        if tag == "a":
+        if tag == "a" and self._link is not None:
+            if self._level and self._link.target.startswith("#"):
+                self._drop_permalink(self._link)
             self._link = None
         if tag not in VOID:
             self._break(tag)
@@ -154,6 +156,17 @@ class Page:
         self._code -= tag == "pre" and self._code > 0
         self._main -= tag == "main" and self._main > 0
         self._open_articles -= tag == "article" and self._open_articles > 0
+
+    def _drop_permalink(self, link: _OpenLink) -> None:
+        """Take a sign that links a heading to itself, such as ¶, off the heading's end."""
+        begin = len(self._texts) - len(link.words)
+        text = "".join(link.words)
+        alone = not any(map(str.strip, self._texts[:begin]))
+        if not text or alone or any(map(str.isalnum, text)) or self._texts[begin:] != link.words:
+            return
+        self._links.remove(link)
+        del self._texts[begin:]
+        self._size, self._measured = link.before, begin
 
     def _break(self, tag: str) -> None:
         """Part what a tag parts: blocks, the lines of code, words."""

@@ -55,12 +55,21 @@ def _guessed(content: bytes, declared: str) -> tuple[str, str]:
         raise UnreadableError(_NO_TEXT)
     from charset_normalizer import from_bytes
 
-    found = from_bytes(content[:_GUESS_FROM]).best()
+    guesses = from_bytes(content[:_GUESS_FROM])
+    found = guesses.best()
     if found is None:
         raise UnreadableError(f"is in no encoding that can be recognised: {SAVE_AS_UTF8}")
+    if found.encoding == "cp1250":  # first by its name where several are as likely
+        for other in guesses:
+            as_likely = other.chaos <= found.chaos and other.coherence >= found.coherence
+            if other.encoding == "cp1252" and as_likely and not _CENTRAL_EUROPEAN.intersection(str(other)):
+                found = other
+                break
     return _readable(content.decode(found.encoding, errors="replace")), found.encoding
 
 
+_CENTRAL_EUROPEAN = frozenset("ŠšŽž")
+"""Letters that Windows' two Latin code pages write alike; languages that use them rather take cp1250."""
 _NO_TEXT = "is binary, not text: give it the ending of what it is, or move it out of the folder"
 
 
