@@ -1,4 +1,4 @@
-.PHONY: setup demo test soak lint docs bench neo4j neo4j-stop up down clean
+.PHONY: setup demo test soak lint docs findings bench neo4j neo4j-stop up down clean
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -41,6 +41,10 @@ lint: setup
 # The documentation as a site, in build/site; broken links and anchors are errors.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# Behaviour of real libraries, each shown by a script (findings/README.md); needs the package index.
+findings:
+	set -e; for script in findings/*.sh; do echo "== $$script"; bash $$script; done
 
 # What each strategy costs, how it grows with the corpus (the largest world has 100,000 passages), and what one more
 # trial of a sweep costs, on HotpotQA where it is at hand.

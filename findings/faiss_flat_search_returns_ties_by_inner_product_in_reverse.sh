@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # faiss-cpu 1.15.1. Expected: a flat search orders equal results alike for both metrics, say by row.
-# Observed: by inner product the highest row comes first, and with it other rows are cut off; by L2 the lowest.
+# Observed: both keep the three lowest of five equal rows, but by inner product they come back in reverse order.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
