@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 table = pa.Table.from_arrays([pa.array(["first"]), pa.array(["second"])], names=["text", "text"])
 pq.write_table(table, "twice.parquet")
-rows = pq.read_table("twice.parquet").to_pylist()
+read = pq.ParquetFile("twice.parquet").read()
+rows = read.to_pylist()
 print("pyarrow", pa.__version__)
-print("columns:", pq.read_table("twice.parquet").column_names, "rows:", rows)
+print("columns:", read.column_names, "rows:", rows)
 assert len(rows[0]) == 1
 PY
