@@ -13,11 +13,10 @@ import pytest
 from tests.support.places import ROOT
 
 from hopbench.eval.metrics import all_metrics
-from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
+from hopbench.retrieval.strategies.hoprank.candidates import BASE_FEATURES
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
 from hopbench.retrieval.strategies.hoprank.list_features import LIST_FEATURES
-from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
-from hopbench.retrieval.strategies.hoprank.word_link_features import WORD_LINK_FEATURES
+from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES, WORD_LINK_FEATURES
 from hopbench.retrieval.strategies.registry import registry
 
 

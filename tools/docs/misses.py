@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hopbench.eval.metrics import PRIMARY
-from hopbench.eval.training.folds import family
-from hopbench.retrieval.strategies.hoprank.listing import READ
+from hopbench.eval.training.held_out import family
+from hopbench.retrieval.strategies.hoprank.scoring import READ
 from tools.docs.figures_against import as_markdown, in_a_line
 
 if TYPE_CHECKING:

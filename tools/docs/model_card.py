@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hopbench.retrieval.strategies.hoprank.weights import load
+from hopbench.retrieval.strategies.hoprank.scoring import load
 from hopbench.retrieval.support.errors import InputError
 from tools.docs.figures_against import as_markdown
 from tools.docs.places import fill, run

@@ -20,17 +20,15 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.eval.gold import Gold
 from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
-from hopbench.eval.training.folds import cross_validated, left_out
-from hopbench.eval.training.groups import SECOND_TREES, groups, spelled_out
-from hopbench.eval.training.held_out import HeldOut, figures_of, table_of
-from hopbench.eval.training.hoprank import NEVER, Trainer
-from hopbench.eval.training.losses import RankedLists, ScoreLoss, _ranking_loss, fit_logistic, fit_ranking
+from hopbench.eval.training.fitting import RankedLists, ScoreLoss, _ranking_loss, fit_logistic, fit_ranking
+from hopbench.eval.training.held_out import HeldOut, cross_validated, figures_of, left_out, table_of
+from hopbench.eval.training.trainer import NEVER, SECOND_TREES, Trainer, groups, spelled_out
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import KINDS
-from hopbench.retrieval.strategies.hoprank.list_features import tree_names
-from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names, to_json
+from hopbench.retrieval.strategies.hoprank.pair_features import tree_names
+from hopbench.retrieval.strategies.hoprank.scoring import Weights, feature_names, score_names, to_json
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 GOLD = (("p01", "p02"), ("p04", "p08"), ("p06", "p10"))
@@ -174,7 +172,7 @@ def test_the_growing_process_ends_with_the_one_that_started_it(tmp_path: Path) -
     pid, (reading, writing) = tmp_path / "pid", os.pipe()
     starter = (
         "import os, pathlib, subprocess, sys, time; "
-        "command = [sys.executable, '-P', '-m', 'hopbench.eval.training.grow', str(os.getpid())]; "
+        "command = [sys.executable, '-P', '-m', 'hopbench.eval.training.fitting', str(os.getpid())]; "
         f"p = subprocess.Popen(command, stdin={reading}); "
         f"pathlib.Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(60)"
     )
@@ -333,7 +331,7 @@ def test_the_shipped_weights_find_the_evidence_of_a_real_set(benchmarks_dir: Pat
     """In sample: guards the weights file and the features it was made for, it measures nothing."""
     from hopbench.eval.benchmarks import load_benchmark
     from hopbench.retrieval.embedding import EmbeddingCache, get_embedder
-    from hopbench.retrieval.strategies.hoprank.weights import shipped
+    from hopbench.retrieval.strategies.hoprank.scoring import shipped
 
     whole = load_benchmark(str(benchmarks_dir / "musique-train100"))
     asked = whole.questions[:25]

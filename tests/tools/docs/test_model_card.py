@@ -7,7 +7,7 @@ from tests.support.places import ROOT
 from tools.docs.model_card import parts
 from tools.docs.places import filled
 
-from hopbench.retrieval.strategies.hoprank.weights import shipped
+from hopbench.retrieval.strategies.hoprank.scoring import shipped
 from hopbench.retrieval.support.errors import InputError
 
 PLACES = "a\n<!-- learned from -->x<!-- /learned from -->\n<!-- left out --><!-- /left out -->b"

@@ -12,8 +12,7 @@ import numpy as np
 from hopbench.eval.synthesize.kinds import Kinds
 from hopbench.retrieval.index import Batch, Index, Linker
 from hopbench.retrieval.index.memo import Memo
-from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, corpus_index
-from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.words import Numbers
 from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens, unit_tokens
 from hopbench.retrieval.types import Chunk, Counters

@@ -1,4 +1,4 @@
-"""Gradient boosting by LightGBM under hoprank's own loss, on top of a score that is there already."""
+"""Learn hoprank's trees: first ones on top of the linear score, second ones on top of these."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hopbench.eval.training.grow import packed
-from hopbench.eval.training.losses import RankedLists
-from hopbench.retrieval.strategies.hoprank.tree import Tree
-from hopbench.retrieval.strategies.hoprank.trees import Trees
+from hopbench.eval.training.examples import TrainingExample, parts_of
+from hopbench.eval.training.fitting import Floats, RankedLists, packed
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.pair_features import tree_features, tree_names
+from hopbench.retrieval.strategies.hoprank.scoring import in_their_order
+from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
+from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.forked import usable_processors
 
 
 @dataclass(frozen=True, slots=True)
 class Boosting:
-    """How trees are grown, and what `share` of their values is added to the score they were grown on.
+    """Settings for growing trees; `share` of their values is added to the score they were grown on.
 
     More of them gains on families that were learned from and loses on those left out, where all of them still are above
     the linear score (docs/hoprank.md).
@@ -39,11 +45,11 @@ class Boosting:
     seed: int = 1
 
     def second(self) -> Boosting:
-        """Of second trees: fewer, and three quarters of their values. The rest gains nothing on families left out."""
+        """Return the settings of second trees: fewer, and three quarters of their values. More gains nothing."""
         return replace(self, rounds=self.rounds * 4 // 5, share=self.share * 0.75)
 
     def settings(self) -> dict[str, Any]:
-        """LightGBM's names for them: one thread and one order of work, so that two fits give the same bytes."""
+        """Return LightGBM's parameters, with one thread and one order of work, so that two fits give the same bytes."""
         return {
             "num_leaves": self.leaves,
             "learning_rate": self.rate,
@@ -63,7 +69,7 @@ class Boosting:
 
 
 def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> Trees:
-    """Trees whose value, added to `lists.given`, puts gold passages first; see `fit_ranking` for the loss."""
+    """Fit trees whose value, added to `lists.given`, puts gold passages first; see `fit_ranking` for the loss."""
     if not boosting.rounds or len(lists.gold) < 2 * boosting.least_rows or not np.ptp(lists.features, axis=0).any():
         return Trees(tuple(names), ())  # nothing can be split
     grown = _grown(packed(lists, tuple(names), boosting.settings(), boosting.rounds))
@@ -72,8 +78,8 @@ def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> T
 
 
 def _grown(given: bytes) -> list[Mapping[str, Any]]:
-    """LightGBM's trees. Raises InputError where it cannot be loaded, or its process ends early."""
-    command = [sys.executable, "-P", "-m", "hopbench.eval.training.grow", str(os.getpid())]
+    """Grow LightGBM's trees. Raises InputError where it cannot be loaded, or its process ends early."""
+    command = [sys.executable, "-P", "-m", "hopbench.eval.training.fitting", str(os.getpid())]
     done = subprocess.run(command, input=given, capture_output=True, check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
@@ -89,7 +95,7 @@ def _shrunk(tree: Tree, share: float) -> Tree:
 
 
 def tree_of(root: Mapping[str, Any]) -> Tree:
-    """A tree of LightGBM's dump."""
+    """Convert a tree of LightGBM's dump."""
     splits: list[Mapping[str, Any]] = []
     leaves: list[Mapping[str, Any]] = []
     ends: dict[tuple[int, str], int] = {}
@@ -113,3 +119,64 @@ def tree_of(root: Mapping[str, Any]) -> Tree:
         value=[float(leaf["leaf_value"]) for leaf in leaves],
         count=[int(leaf.get("leaf_count", 1)) for leaf in leaves],
     )
+
+
+PARTS, PARTS_SEED = 3, 1
+
+
+@dataclass(frozen=True)
+class TreeTrainer:
+    """How trees are grown; `seen` (f,) tells which features they may use, `second` whether second ones are grown."""
+
+    boosting: Boosting
+    seen: Flags
+    second: bool = True
+
+    def fit(
+        self, group: Sequence[TrainingExample], listed: Callable[[TrainingExample], ListFacts], worth: Floats
+    ) -> tuple[Trees, Trees]:
+        """Fit first and second trees to examples of weight `worth` (n,); `listed` reads the facts after their passes.
+
+        What second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those
+        that know a question are surer of its order than they would be of any other. First ones and those of parts grow
+        at the same time, a process on each processor.
+        """
+        first = [_TreeList.of(example, listed(example)) for example in group]
+        part_of = np.array(parts_of(group, PARTS, PARTS_SEED))
+        parts = range(PARTS if self.second and len(set(part_of)) > 1 else 0)
+        chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
+
+        def grown(rows: Numbers) -> Trees:
+            return self._grown([first[row] for row in rows], worth[rows], self.boosting)
+
+        with ThreadPoolExecutor(usable_processors()) as pool:
+            trees, *judges = pool.map(grown, chosen)
+        if not judges or not trees.trees:
+            return trees, Trees(tree_names(), ())
+        second = []
+        for example, one, part in zip(group, first, part_of, strict=True):
+            value = judges[part].value(one.features * self.seen)
+            facts = listed(example)  # anew: those of all examples take some gigabytes
+            second.append(_TreeList.of(example, in_their_order(facts, value)))
+        return trees, self._grown(second, worth, self.boosting.second())
+
+    def _grown(self, lists: Sequence[_TreeList], worth: Floats, boosting: Boosting) -> Trees:
+        features = np.concatenate([one.features for one in lists]) * self.seen
+        gold, score = (np.concatenate([getattr(one, name) for one in lists]) for name in ("gold", "score"))
+        start = np.cumsum([0, *(len(one.gold) for one in lists)])[:-1]
+        return fit_trees(RankedLists(features, gold, start, worth, score), tree_names(), boosting)
+
+
+@dataclass(frozen=True, eq=False)
+class _TreeList:
+    """A list for trees to order: features (k, f) of chunks, which are gold, and their score so far."""
+
+    features: Floats
+    gold: NDArray[np.bool_]
+    score: Floats
+
+    @classmethod
+    def of(cls, example: TrainingExample, facts: ListFacts) -> _TreeList:
+        """Select the chunks of an example that trees read."""
+        read = slice(facts.read)
+        return cls(tree_features(facts), np.isin(facts.chunks[read], example.gold), facts.score[read])

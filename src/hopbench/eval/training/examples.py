@@ -60,7 +60,7 @@ class TrainingExample:
 
 
 def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> Iterator[TrainingExample]:
-    """The questions of a benchmark that have gold; InputError where none has."""
+    """Yield the questions of a benchmark that have gold; InputError where none has."""
     rows_of: dict[str, list[int]] = {}
     for row, chunk in enumerate(index.chunks):
         rows_of.setdefault(chunk.passage_id, []).append(row)
@@ -83,7 +83,7 @@ def _checksum(texts: Sequence[str]) -> bytes:
 
 
 def parts_of(group: Sequence[TrainingExample], parts: int, seed: int) -> list[int]:
-    """The part that each example is in, drawn by question: a question is in one part under every embedder."""
+    """Draw the part of each example by question: a question is in one part under every embedder."""
     asked = [(example.dataset, example.question.id) for example in group]
     keys = sorted(set(asked))
     shuffled = np.random.default_rng(seed).permutation(len(keys))
@@ -92,6 +92,6 @@ def parts_of(group: Sequence[TrainingExample], parts: int, seed: int) -> list[in
 
 
 def balance(group: Sequence[TrainingExample]) -> NDArray[np.float64]:
-    """What each example counts: data sets weigh the same, whatever their size."""
+    """Weigh examples so that data sets weigh the same, whatever their size."""
     sizes = Counter(example.dataset for example in group)
     return np.array([1.0 / sizes[example.dataset] for example in group])

@@ -1,18 +1,20 @@
-"""Questions ranked by weights that were not learned from them: each with the ranks of its gold passages."""
+"""Rank questions, and families of data sets, by weights that were not learned from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from hopbench.eval.compare import mean_ci
-from hopbench.eval.training.examples import TrainingExample
+from hopbench.eval.training.examples import TrainingExample, parts_of
+from hopbench.eval.training.trainer import Trainer
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 SEED = 0
 TEXTS = "setting model dataset embedder question type text passage title".split()
@@ -32,7 +34,7 @@ class HeldOut:
     ranking: Sequence[str]
 
     def recall(self, size: int) -> float:
-        """The share of gold passages, of the best set, among the first ones."""
+        """Compute the share of gold passages, of the best set, among the first `size`."""
         return self.example.question.gold.share(set(self.ranking[:size]))
 
 
@@ -56,7 +58,7 @@ class Figures:
 
 
 def figures_of(held: Sequence[HeldOut]) -> Iterator[Figures]:
-    """The figures of each setting, model, set and embedder."""
+    """Yield the figures of each setting, model, set and embedder."""
     groups: dict[tuple[str, str, str, bool, str], list[HeldOut]] = {}
     for one in held:
         key = (one.setting, one.model, one.example.dataset, one.example.triples, one.example.embedder)
@@ -69,7 +71,7 @@ def figures_of(held: Sequence[HeldOut]) -> Iterator[Figures]:
 
 
 def table_of(held: Sequence[HeldOut]) -> pd.DataFrame:
-    """A row per gold passage: its `rank` from 1, 0 for no candidate; whether other gold has an edge to it."""
+    """Make a row per gold passage: its `rank` from 1, 0 for no candidate; whether other gold has an edge to it."""
     import pandas as pd
 
     rows = [
@@ -98,3 +100,71 @@ def _interval(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[flo
         return float(values.mean()), float(values.mean())
     interval = mean_ci(values, SEED)
     return (interval.low, interval.high) if interval else (float(values.mean()), float(values.mean()))
+
+
+class Progress(Protocol):
+    """A callback before each fit, with its purpose."""
+
+    def __call__(self, what: str, /) -> None:
+        """Show it."""
+        ...
+
+
+def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: int, tell: Progress) -> list[HeldOut]:
+    """Rank each question by weights learned from the other folds; a question is in one fold under every embedder.
+
+    A second time, as `apart`, without learning from questions that share a gold passage with the fold, of whatever set,
+    where there are some: sets made of the same facts again and again (MuSiQue's) reward weights that know the passages
+    by heart. A fold is not tested where nothing would be left to learn from.
+    """
+    splits = _splits(group, [str(part) for part in parts_of(group, folds, SEED)])
+    held = list(_tested("cross-validated", trainer, splits, tell))
+    apart = [split.apart() for split in splits]
+    if any(len(one.learned) < len(other.learned) for one, other in zip(apart, splits, strict=True)):
+        held += _tested("cross-validated apart", trainer, apart, tell)
+    return held
+
+
+def left_out(trainer: Trainer, group: Sequence[TrainingExample], tell: Progress) -> list[HeldOut]:
+    """Rank each family of data sets by weights learned from the others; nothing where there is only one."""
+    splits = _splits(group, [family(example.dataset) for example in group])
+    return list(_tested("left out", trainer, splits if len(splits) > 1 else (), tell))
+
+
+def family(dataset: str) -> str:
+    """Return a set's name up to its first hyphen: `musique-train100` and `musique-train940` are one family."""
+    return dataset.partition("-")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Examples to learn from, and those to test the weights on."""
+
+    name: str
+    learned: Sequence[TrainingExample]
+    tested: Sequence[TrainingExample]
+
+    def apart(self) -> _Split:
+        """Drop learned examples that share a gold passage with a tested one."""
+        held = {text for example in self.tested for text in example.evidence}
+        return replace(self, learned=[example for example in self.learned if held.isdisjoint(example.evidence)])
+
+
+def _splits(group: Sequence[TrainingExample], parts: Sequence[str]) -> list[_Split]:
+    """Make a split for each part, tested on it."""
+    pairs = list(zip(group, parts, strict=True))
+    return [
+        _Split(part, [one for one, own in pairs if own != part], [one for one, own in pairs if own == part])
+        for part in sorted(set(parts))
+    ]
+
+
+def _tested(setting: str, trainer: Trainer, splits: Sequence[_Split], tell: Progress) -> Iterator[HeldOut]:
+    for split in splits:
+        if not split.learned:  # all other questions share a gold passage with these
+            continue
+        tell(f"{setting}: {split.name}")
+        weights = trainer.fit(split.learned)
+        for example in split.tested:
+            for model, ranking in trainer.rankings(example, weights).items():
+                yield HeldOut(setting, model, example, ranking)

@@ -11,7 +11,7 @@ from hopbench.flows.settings.setting import EXECUTION, OUTPUT, Setting
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """What to learn from, and how. `out` is None for the figures alone."""
+    """The options of `hopbench train`. `out` is None for the figures alone."""
 
     datasets: Annotated[
         list[str],

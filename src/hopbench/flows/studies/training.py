@@ -1,4 +1,4 @@
-"""`hopbench train hoprank`: builds graphs and examples, fits the weights, and tests them on held-out questions."""
+"""`hopbench train hoprank`: check inputs, build graphs and examples, fit weights, test on held-out questions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.files import write_atomically, write_table
+from hopbench.eval.files import refuse_unwritable, write_atomically, write_table
 from hopbench.eval.types import hashes_of
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.steps import Steps, plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.studies.train_inputs import check_files, check_questions, embedders_of, names_of, triples_of
 from hopbench.flows.studies.train_options import TrainOptions
-from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.eval.training.examples import TrainingExample
@@ -42,7 +41,7 @@ class Trained:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Note why what is written within cannot be."""
+        """Record why a file could not be written."""
         try:
             yield
         except HopBenchError as error:
@@ -54,19 +53,18 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
     home = Home.resolve()
     home.apply_environment()
     benchmarks = [GraphOptions(dataset=name).benchmark() for name in options.datasets]
-    names = names_of(options.datasets, benchmarks)
-    embedders = embedders_of(options.embedders, names)
-    triples = triples_of(options.triples, names)
+    names = _names_of(options.datasets, benchmarks)
+    embedders = _embedders_of(options.embedders, names)
+    triples = _triples_of(options.triples, names)
     for embedder in dict.fromkeys(embedder for of_set in embedders.values() for embedder in of_set):
         GraphOptions(dataset="", embedder=embedder).open_embedder(home)
-    check_questions(benchmarks, options.folds)
-    check_files(options, benchmarks, triples)
+    _check_questions(benchmarks, options.folds)
+    _check_files(options, benchmarks, triples)
     home.prepare()
     from hopbench.eval.training.boosting import Boosting
-    from hopbench.eval.training.folds import cross_validated, left_out  # loads scipy
-    from hopbench.eval.training.held_out import figures_of, table_of
-    from hopbench.eval.training.hoprank import Trainer
-    from hopbench.retrieval.strategies.hoprank.weights import to_json
+    from hopbench.eval.training.held_out import cross_validated, figures_of, left_out, table_of  # loads scipy
+    from hopbench.eval.training.trainer import Trainer
+    from hopbench.retrieval.strategies.hoprank.scoring import to_json
 
     boosting = Boosting(rounds=options.rounds)
     trainer = Trainer(passes=options.passes, without=frozenset(options.without), boosting=boosting)
@@ -97,7 +95,7 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
 
 
 def _warnings(options: TrainOptions, benchmarks: Sequence[Benchmark], held: Sequence[HeldOut]) -> list[str]:
-    """Of sets that are not for learning, of what could not be tested, and those of the data sets."""
+    """List warnings of sets for reporting, of untested questions, and of the data sets."""
     warnings = [
         f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it; if it is for "
         f"tuning, say so with `hopbench check-data {quote(dataset)} --set-role tune`"
@@ -116,7 +114,7 @@ def _warnings(options: TrainOptions, benchmarks: Sequence[Benchmark], held: Sequ
 
 
 def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
-    """The rules' graph of a data set, and the one with triples beside."""
+    """Return the rules' graph of a data set, and the one with triples too."""
     rules = GraphOptions(dataset=dataset)
     return [rules, replace(rules, extractor="rules+triples", triples=triples)] if triples else [rules]
 
@@ -124,7 +122,7 @@ def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
 def _examples(
     graph: GraphOptions, benchmark: Benchmark, embedders: Sequence[str], home: Home, progress: Progress
 ) -> list[TrainingExample]:
-    """The examples of one graph with every embedder; no mention depends on it, so one graph serves all."""
+    """Build the examples of one graph with every embedder: mentions do not depend on it, so one graph serves all."""
     from hopbench.eval.training.examples import training_examples
     from hopbench.flows.graph.build import built_graph, open_index
     from hopbench.retrieval.index import Index
@@ -150,7 +148,7 @@ def _provenance(
     figures: Sequence[Figures],
 ) -> dict[str, Any]:
     from hopbench.eval.training.boosting import Boosting
-    from hopbench.eval.training.losses import L2
+    from hopbench.eval.training.fitting import L2
     from hopbench.eval.trials.version import code_version
 
     return {
@@ -168,3 +166,73 @@ def _provenance(
         "code_version": code_version(weights=False),
         "figures": [asdict(figure) for figure in figures],
     }
+
+
+def _names_of(given: Sequence[str], benchmarks: Sequence[Benchmark]) -> list[str]:
+    """Return the sets' names; InputError for none, or one given twice."""
+    names = [benchmark.name for benchmark in benchmarks]
+    if not names or len(set(given)) < len(given):
+        raise InputError(f"--dataset {', '.join(given) or 'is not given'}: name at least one data set, each once")
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"--dataset {', '.join(given)}: two have one name, which must tell them apart: rename a folder"
+        )
+    return names
+
+
+def _check_files(options: TrainOptions, benchmarks: Sequence[Benchmark], triples: Mapping[str, Path]) -> None:
+    """Refuse files that cannot be written, or that are inputs of training."""
+    files = [file for file in (options.out, options.held_out) if file is not None]
+    folders = [benchmark.folder.resolve() for benchmark in benchmarks if benchmark.folder]
+    for file in files:
+        refuse_unwritable(file)
+        place = file.resolve()
+        inside = any(place.is_relative_to(folder) for folder in folders)
+        if place.exists() and (inside or place in {one.resolve() for one in triples.values()}):
+            raise InputError(f"cannot write {file}: it is there already, among what is learned from: name another file")
+    if len({file.resolve() for file in files}) < len(files):
+        raise InputError(f"--out {options.out} and --held-out {options.held_out} are one file: name two")
+
+
+def _check_questions(benchmarks: Sequence[Benchmark], folds: int) -> None:
+    """Refuse a set without gold, and a number of folds for which there are too few questions."""
+    asked = {benchmark.name: sum(bool(question.gold) for question in benchmark.questions) for benchmark in benchmarks}
+    for name, count in asked.items():
+        if not count:
+            raise InputError(f"{name} has no question with gold passages: nothing to learn from")
+    count = sum(asked.values())
+    if folds and not 2 <= folds <= count:
+        wanted = f"2 to {count}, the number of questions, or 0" if count > 1 else "0 for a single question"
+        raise InputError(f"--folds {folds}: wanted is {wanted} for no cross-validation")
+
+
+def _embedders_of(given: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Parse `EMBEDDER` for all sets and `EMBEDDER=SET,…` for some into data set → embedders; each set needs one."""
+    result: dict[str, list[str]] = {name: [] for name in names}
+    for text in given:
+        embedder, equals, sets = text.partition("=")
+        for name in sets.split(",") if equals else names:
+            if name not in result:
+                raise UnknownNameError("data set under --embedder", name, names)
+            if embedder in result[name]:
+                raise InputError(f"--embedder {', '.join(given)}: name each once, {embedder} is twice for {name}")
+            result[name].append(embedder)
+    bare = [name for name, of_set in result.items() if not of_set]
+    if bare:
+        raise InputError(f"--embedder {', '.join(given)}: none for {', '.join(bare)}; name it, or one for all sets")
+    return result
+
+
+def _triples_of(given: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
+    """Parse `NAME=FILE` into data set → file; refuse any other form, a set not trained on, and a missing file."""
+    result: dict[str, Path] = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not equals or not Path(file).is_file():
+            raise InputError(f"--triples {text}: write NAME=FILE, with a file that is there")
+        if name not in names:
+            raise UnknownNameError("data set under --triples", name, names)
+        if name in result:
+            raise InputError(f"--triples {', '.join(given)}: {name} has two files: name one")
+        result[name] = Path(file)
+    return result

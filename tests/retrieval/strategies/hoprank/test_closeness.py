@@ -13,22 +13,16 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import pair_features as features
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.closeness import LEAST, STEPS, Closeness
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
+from hopbench.retrieval.strategies.hoprank.links import CLOSENESS_STEPS, LINKED, MIN_CLOSENESS, PARTNERS, Closeness
+from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts, Reading
 from hopbench.retrieval.strategies.hoprank.list_features import length
-from hopbench.retrieval.strategies.hoprank.listed_words import ListedWords
-from hopbench.retrieval.strategies.hoprank.listing import READ, list_facts
-from hopbench.retrieval.strategies.hoprank.pairs import LINKED, PARTNERS
-from hopbench.retrieval.strategies.hoprank.reading import Reading
-from hopbench.retrieval.strategies.hoprank.scoring import passes
-from hopbench.retrieval.strategies.hoprank.weights import shipped
-from hopbench.retrieval.strategies.hoprank.word_vectors import (
-    STEPS as UNIT,
-)
-from hopbench.retrieval.strategies.hoprank.word_vectors import (
-    cosines,
-    lengths,
-    weighed,
+from hopbench.retrieval.strategies.hoprank.scoring import READ, list_facts, passes, shipped
+from hopbench.retrieval.strategies.hoprank.words import VECTOR_STEPS as UNIT
+from hopbench.retrieval.strategies.hoprank.words import (
+    ListedWords,
+    vector_lengths,
+    weighted_vectors,
+    word_cosines,
     word_vectors,
 )
 from hopbench.retrieval.types import Counters, Passage, Question
@@ -53,11 +47,11 @@ def closeness_of(candidates: Candidates, chunks: list[int]) -> Closeness:
 
 def test_words_of_like_meaning_are_close() -> None:
     asked, told = word_vectors(["founded", "birth", "banana"]), word_vectors(["established", "born", "1912"])
-    alike = cosines(asked, told)
+    alike = word_cosines(asked, told)
 
-    assert alike[0, 0] > LEAST
-    assert alike[1, 1] > LEAST
-    assert alike[2].max() < LEAST
+    assert alike[0, 0] > MIN_CLOSENESS
+    assert alike[1, 1] > MIN_CLOSENESS
+    assert alike[2].max() < MIN_CLOSENESS
 
 
 def test_cosines_are_exact_products_of_whole_numbers() -> None:
@@ -66,13 +60,13 @@ def test_cosines_are_exact_products_of_whole_numbers() -> None:
 
     exact = first.astype(np.int64) @ second.astype(np.int64).T
 
-    assert exact.tolist() == (cosines(first, second).astype(np.float64) * 2**22).tolist()
+    assert exact.tolist() == (word_cosines(first, second).astype(np.float64) * 2**22).tolist()
 
 
 def test_the_length_of_a_text_is_that_of_the_weighted_sum_of_its_words() -> None:
     vectors = word_vectors(["ohio", "river", "flows"])
     weights = np.array([2.0, 0.5, 0.0])
-    found = lengths(vectors, weights, np.array([0, 1, 1, 2, 2]), np.array([0, 3, 3, 5]))
+    found = vector_lengths(vectors, weights, np.array([0, 1, 1, 2, 2]), np.array([0, 3, 3, 5]))
     wanted = np.linalg.norm(2.0 * vectors[0].astype(np.float64) + 2 * 0.5 * vectors[1])
 
     assert [wanted / UNIT, 0.0, 0.0] == pytest.approx(found.tolist())  # an empty one, and one of stop words
@@ -81,7 +75,7 @@ def test_the_length_of_a_text_is_that_of_the_weighted_sum_of_its_words() -> None
 def test_the_question_is_the_weighted_sum_of_its_words() -> None:
     vectors = word_vectors(["ohio", "river"])
     wanted = 2.0 * vectors[0].astype(np.float64) + 0.5 * vectors[1]
-    both, none = weighed(vectors, np.array([[2.0, 0.5], [0.0, 0.0]]))
+    both, none = weighted_vectors(vectors, np.array([[2.0, 0.5], [0.0, 0.0]]))
 
     assert (wanted / np.linalg.norm(wanted) * UNIT).tolist() == pytest.approx(both.tolist(), abs=0.51)
     assert not none.any()
@@ -92,7 +86,7 @@ def test_sentences_are_compared_with_the_question_as_sums_of_their_words(index: 
     (candidates,) = HopRank().candidates(Batch(index, [asked]), Counters())
     (question,), texts = candidates.questions, candidates.corpus.texts
     found = closeness_of(candidates, [4, 0, 11])
-    both = weighed(candidates.word_vectors[0], np.array([question.idf, question.open_idf]))
+    both = weighted_vectors(candidates.word_vectors[0], np.array([question.idf, question.open_idf]))
     wanted = []
     for sentence in found.read.sentences.tolist():
         numbers = texts.words.numbers[slice(*texts.words.sentence_start[sentence : sentence + 2])]
@@ -113,9 +107,12 @@ def of_one(reading: Reading, chunk: int) -> NDArray[np.float64]:
     best = np.zeros(len(asked))
     for place, one in enumerate(asked):
         for number in inside:
-            (alike,) = np.rint(cosines(word_vectors([one]), word_vectors([spelled[number]]))[0] * STEPS) / STEPS
+            (alike,) = (
+                np.rint(word_cosines(word_vectors([one]), word_vectors([spelled[number]]))[0] * CLOSENESS_STEPS)
+                / CLOSENESS_STEPS
+            )
             alike = 1.0 if one == spelled[number] else min(alike, 1.0)
-            best[place] = max(best[place], alike if alike >= LEAST else 0.0)
+            best[place] = max(best[place], alike if alike >= MIN_CLOSENESS else 0.0)
     return best
 
 
@@ -136,7 +133,7 @@ def test_a_paraphrase_is_read(index: Index) -> None:
     place = candidates.questions[0].words.index("established")
     close = closeness_of(candidates, [9, 8])
 
-    assert close.chunk[0, place] > LEAST
+    assert close.chunk[0, place] > MIN_CLOSENESS
     assert close.chunk[1, place] == 0.0
 
 
@@ -164,7 +161,7 @@ def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
 def test_two_by_two_in_parts_is_the_same_as_at_once(listed: list[ListFacts], monkeypatch: pytest.MonkeyPatch) -> None:
     question, close = listed[0].reading.questions[0], listed[0].close
     at_once = question.together(close, close)
-    monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.question.TOGETHER", 2 * close.size + 1)
+    monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.questions.VALUE_BATCH", 2 * close.size + 1)
 
     assert (np.maximum(close[:, None], close) @ question.shares).tolist() == at_once.tolist()
     assert at_once.tolist() == question.together(close, close).tolist()

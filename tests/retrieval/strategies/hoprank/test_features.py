@@ -17,10 +17,10 @@ from tests.support.graphs import WORLD, built_index, graph_tables, hand_index, p
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank import base_features as base
+from hopbench.retrieval.strategies.hoprank import candidates as base
 from hopbench.retrieval.strategies.hoprank import edge_features as edge
-from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES, ChunkFacts, Scales
-from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.candidates import BASE_FEATURES, MAX_TITLED, Candidates, ChunkFacts, Scales
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE
 from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, EdgeFacts, facts_of
 from hopbench.retrieval.strategies.hoprank.edges import (
     FORWARD,
@@ -32,11 +32,8 @@ from hopbench.retrieval.strategies.hoprank.edges import (
     Edges,
     edges_from,
 )
-from hopbench.retrieval.strategies.hoprank.lookup import Lookup
-from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.pool import MOST_TITLED
-from hopbench.retrieval.strategies.hoprank.question import ReadQuestion
-from hopbench.retrieval.strategies.hoprank.questions import Questions
+from hopbench.retrieval.strategies.hoprank.questions import Questions, ReadQuestion
+from hopbench.retrieval.strategies.hoprank.words import Lookup
 from hopbench.retrieval.types import Counters, Passage, Question
 
 ONE, TWO, THREE = (math.log1p((12 - df + 0.5) / (df + 0.5)) for df in (1, 2, 3))
@@ -265,7 +262,7 @@ def test_of_a_title_of_very_many_chunks_only_those_in_the_pool_are_led_to(tmp_pa
     found = edges_from(np.array([0, 1]), candidates.corpus.mentions, candidates.in_pool)
 
     titled = [kind in (FORWARD, SAME_TITLE) for kind in found.kind.tolist()]
-    assert MOST_TITLED <= len(pool) <= MOST_TITLED + 101  # beside the first 50 of two searches
+    assert MAX_TITLED <= len(pool) <= MAX_TITLED + 101  # beside the first 50 of two searches
     assert {FORWARD, SAME_TITLE} <= set(found.kind.tolist())
     assert set(found.target[titled].tolist()) <= set(pool.tolist())
     few = edges_from(np.array([0]), candidates.corpus.mentions, Lookup.of(np.zeros(0, np.int64), np.zeros(0, bool)))

@@ -15,13 +15,10 @@ from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora,
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex, Texts, corpus_index
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, RandomWalk, Texts, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
-from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, PATH_FEATURES, path_features
-from hopbench.retrieval.strategies.hoprank.paths import best_anchors
-from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk
-from hopbench.retrieval.strategies.hoprank.weights import feature_names
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, best_anchors, path_features
+from hopbench.retrieval.strategies.hoprank.scoring import feature_names
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.csr import compact

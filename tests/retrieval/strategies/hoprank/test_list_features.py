@@ -10,14 +10,13 @@ import pytest
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank import HopRank, standing
+from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank import list_features as features
+from hopbench.retrieval.strategies.hoprank import list_features as standing
 from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
-from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
-from hopbench.retrieval.strategies.hoprank.listing import LISTED, READ, list_facts
-from hopbench.retrieval.strategies.hoprank.scoring import of_each, passes
-from hopbench.retrieval.strategies.hoprank.weights import shipped
+from hopbench.retrieval.strategies.hoprank.pair_features import tree_features, tree_names
+from hopbench.retrieval.strategies.hoprank.scoring import LISTED, READ, list_facts, of_each, passes, shipped
 from hopbench.retrieval.types import Counters, Question
 
 

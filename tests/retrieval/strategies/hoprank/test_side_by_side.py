@@ -1,8 +1,6 @@
-"""Several questions side by side, in one process and in several, are ranked as each by itself."""
+"""Several questions side by side are ranked as each by itself."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +10,9 @@ from tests.support.graphs import ASKED, WORLD, built_index, corpora, plan_of
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank, strategy
-from hopbench.retrieval.strategies.hoprank.corpus import corpus_index
-from hopbench.retrieval.strategies.hoprank.question import UNKNOWN, ReadQuestion
-from hopbench.retrieval.strategies.hoprank.questions import Questions, parts_of
-from hopbench.retrieval.strategies.hoprank.random_walk import RandomWalk, _sums
+from hopbench.retrieval.strategies.hoprank.corpus import RandomWalk, _sums
+from hopbench.retrieval.strategies.hoprank.questions import UNKNOWN, Questions, ReadQuestion, parts_of
 from hopbench.retrieval.strategies.registry import make
-from hopbench.retrieval.support import divided
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Passage, Question, Ranking, Triple
 
@@ -29,35 +24,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 def ranked(index: Index, *texts: str, label: str = "hoprank") -> list[Ranking]:
     return make(label).rank(Batch(index, [Question(text, text) for text in texts]), Counters())
-
-
-@pytest.mark.parametrize("label", ["hoprank", "hoprank[model=linear]"])
-def test_several_processes_say_the_same(index: Index, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
-    monkeypatch.setattr(strategy, "LEAST", 2)
-    monkeypatch.setattr(divided, "usable_processors", lambda: 3)
-    monkeypatch.setattr(divided._log, "warning", pytest.fail)  # a share that is done again here
-    asked = [Question(f"{place}-{one.id}", one.text) for place in range(3) for one in ASKED]
-    one, several = Counters(), Counters()
-    alone = make(label).rank(Batch(index, asked), one)
-    shared = make(label).rank(Batch(index, asked, processes=3), several)
-
-    assert list(map(repr, alone)) == list(map(repr, shared))
-    assert one == several
-
-
-def test_what_questions_share_is_made_before_there_are_forks(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategy, "LEAST", 2)
-    hoprank, batch, made = make("hoprank"), Batch(index, [*ASKED, *ASKED], processes=2), list[tuple[bool, bool]]()
-
-    def dividing(*of: Any) -> Any:
-        corpus, _ = corpus_index(batch, Counters())
-        made.append(("learned" in vars(hoprank), "word_weights" in vars(corpus.texts)))
-        return divided.divided(*of)
-
-    monkeypatch.setattr(strategy, "divided", dividing)
-    hoprank.rank(batch, Counters())
-
-    assert [(True, True)] == made
 
 
 QUESTIONS = (
@@ -95,9 +61,9 @@ def test_side_by_side_and_alone_questions_are_ranked_alike(
 def test_long_questions_are_ranked_by_themselves(index: Index) -> None:
     long = [False, True, False, False, True, True, False]
 
-    assert [[0], [1], [2, 3], [4], [5], [6]] == list(strategy._apart(range(7), long))
+    assert [[0], [1], [2, 3], [4], [5], [6]] == list(strategy._parts(long))
     texts = ["who", *(one.text for one in ASKED), "Who directed Ed Wood? " * 60, ASKED[0].text]
-    assert [len(text) > strategy.LONG for text in texts].count(True) == 1
+    assert [len(text) > strategy.MAX_BATCHED_LENGTH for text in texts].count(True) == 1
     for text, found in zip(texts, ranked(index, *texts), strict=True):
         assert repr(found) == repr(ranked(index, text)[0])
 
@@ -153,7 +119,7 @@ def test_words_of_several_questions_are_told_apart(index: Index) -> None:
 
 def test_words_in_parts_are_those_at_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     (one,) = HopRank().candidates(Batch(index, ASKED[:1]), Counters())
-    monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.questions.TOGETHER", 7)
+    monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.questions.VALUE_BATCH", 7)
     (again,) = HopRank().candidates(Batch(index, ASKED[:1]), Counters())
 
     assert one.covered.tolist() == again.covered.tolist()
@@ -170,11 +136,10 @@ def test_edges_are_touched_as_often_side_by_side(index: Index) -> None:
     assert together.observed["chunks in the pool"] == alone.observed["chunks in the pool"]
 
 
-@given(count=st.integers(0, 1000), processes=st.integers(1, 4))
-def test_questions_are_ranked_in_parts(count: int, processes: int) -> None:
-    parts = list(strategy._parts(range(count), processes))
+@given(count=st.integers(0, 1000))
+def test_questions_are_ranked_in_parts(count: int) -> None:
+    parts = list(strategy._parts([False] * count))
 
     assert list(range(count)) == [number for part in parts for number in part]
-    assert all(len(part) == strategy.TOGETHER for part in parts[:-1]) or processes > 1
-    assert all(strategy.FEW <= len(part) <= strategy.TOGETHER for part in parts[:-1])
-    assert [] == parts or len(parts[-1]) <= strategy.TOGETHER
+    assert all(len(part) == strategy.QUESTION_BATCH for part in parts[:-1])
+    assert [] == parts or len(parts[-1]) <= strategy.QUESTION_BATCH

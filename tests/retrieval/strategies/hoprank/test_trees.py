@@ -20,15 +20,22 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank.contributions import MEAN, UNREAD, Scores
-from hopbench.retrieval.strategies.hoprank.list_features import tree_features, tree_names
-from hopbench.retrieval.strategies.hoprank.listing import list_facts
+from hopbench.retrieval.strategies.hoprank.list_facts import Reading
+from hopbench.retrieval.strategies.hoprank.pair_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
-from hopbench.retrieval.strategies.hoprank.reading import Reading
-from hopbench.retrieval.strategies.hoprank.scoring import READ_AGAIN, Judged, in_their_order, judged_scores, passes
-from hopbench.retrieval.strategies.hoprank.tree import Tree
-from hopbench.retrieval.strategies.hoprank.trees import Trees
-from hopbench.retrieval.strategies.hoprank.weights import from_json, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.scoring import (
+    READ_AGAIN,
+    Judged,
+    from_json,
+    in_their_order,
+    judged_scores,
+    list_facts,
+    passes,
+    shipped,
+    to_json,
+)
+from hopbench.retrieval.strategies.hoprank.strategy import MEAN, UNREAD, Scores
+from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Counters

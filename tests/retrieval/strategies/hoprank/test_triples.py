@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.support.graphs import ASKED, WORLD, built_index, corpora, plan_of
 
 from hopbench.eval.training.examples import TrainingExample, training_examples
-from hopbench.eval.training.hoprank import NEVER, Trainer
+from hopbench.eval.training.trainer import NEVER, Trainer
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.extract.joined import with_triples
@@ -21,13 +21,11 @@ from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, RU
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, Edges
-from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES, path_features
-from hopbench.retrieval.strategies.hoprank.paths import EdgeTable
-from hopbench.retrieval.strategies.hoprank.relations import Relations
-from hopbench.retrieval.strategies.hoprank.triple_edges import TRIPLE_FEATURES, triple_edges, triple_features
-from hopbench.retrieval.strategies.hoprank.weights import EdgeModel, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE
+from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, TRIPLE_FEATURES, Edges, triple_edges, triple_features
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeTable, path_features
+from hopbench.retrieval.strategies.hoprank.scoring import EdgeModel, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.words import Relations
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Counters, Passage, Question, Ranking, Triple

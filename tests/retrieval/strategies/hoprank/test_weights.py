@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.weights import feature_names, from_json, load, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.scoring import feature_names, from_json, load, shipped, to_json
 from hopbench.retrieval.support.errors import InputError
 
 

@@ -11,13 +11,10 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank import word_link_features as features
+from hopbench.retrieval.strategies.hoprank import pair_features as features
+from hopbench.retrieval.strategies.hoprank.links import MAX_RARE_FREQUENCY, PARTNERS, SentenceLinks
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
-from hopbench.retrieval.strategies.hoprank.listing import READ, list_facts
-from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS
-from hopbench.retrieval.strategies.hoprank.scoring import passes
-from hopbench.retrieval.strategies.hoprank.weights import shipped
-from hopbench.retrieval.strategies.hoprank.word_links import RARE, SentenceLinks
+from hopbench.retrieval.strategies.hoprank.scoring import READ, list_facts, passes, shipped
 from hopbench.retrieval.types import Counters, Passage, Question
 
 
@@ -129,7 +126,7 @@ def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
         links, read = facts.word_links, Read(facts)
         for one, chunk in enumerate(read.chunks):
             for other in range(links.rare.shape[1]):
-                both = {word for word in chunk & read.chunks[other] if 2 <= read.frequency[word] <= RARE}
+                both = {word for word in chunk & read.chunks[other] if 2 <= read.frequency[word] <= MAX_RARE_FREQUENCY}
                 wanted = sum((read.frequency[word] - 1) ** -0.5 for word in both - read.question)
                 assert (0.0 if one == other else wanted) == pytest.approx(links.rare[one, other], abs=1e-6)
 

@@ -1,4 +1,4 @@
-"""What an edge says of its target: seventeen numbers, each a function of facts about e edges."""
+"""The seventeen features of an edge, each a function of facts about e edges."""
 
 from __future__ import annotations
 
@@ -9,13 +9,94 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.edge_cosines import edge_cosines
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE
 from hopbench.retrieval.strategies.hoprank.edges import Edges
-from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.surroundings import Surroundings
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.questions import parts_of
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Lookup, Numbers, numbered
 from hopbench.retrieval.support.arithmetic import ln
+from hopbench.retrieval.support.distinct import distinct
+
+TINY_LENGTH = 1e-9
+MIN_REMAINDER = 1e-6  # of the squared length of a question, beside what an anchor says of it
+
+
+def edge_cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
+    """Compute each target's cosine with the question's residual after its anchor, and with the anchor itself."""
+    vectors, chunks, count = candidates.corpus.vectors, candidates.corpus.chunks, len(candidates.questions)
+    (anchors, anchor), (targets, target) = edges.anchors, edges.targets
+    starts, ends = (parts_of(keys // chunks, count) for keys in (anchors, targets))
+    from_rows, into_rows = anchors % chunks, targets % chunks
+    found = [
+        _of_one_question(vectors.take(from_rows[of], axis=0), vectors.take(into_rows[to], axis=0), question)
+        for of, to, question in zip(starts, ends, candidates.vectors, strict=True)
+    ]
+    # One matrix of anchors and targets after the other: where each edge's cell is.
+    width = np.array([rows.stop - rows.start for rows in ends], np.int64)
+    height = np.array([rows.stop - rows.start for rows in starts], np.int64)
+    first = (width * height).cumsum() - width * height
+    of = edges.anchor // chunks
+    row, column = anchor - (height.cumsum() - height)[of], target - (width.cumsum() - width)[of]
+    cell = first[of] + row * width[of] + column
+    residual, alike = (np.concatenate([one.ravel() for one in values]) for values in zip(*found, strict=True))
+    return residual[cell], alike[cell]
+
+
+def _of_one_question(*vectors: Vectors) -> tuple[Floats, Floats]:
+    """Compute both cosines, (a, t), from the vectors of anchors (a, d), targets (t, d) and the question (d,)."""
+    anchors, targets, question = (one.astype(np.float64) for one in vectors)
+    # The products are exact (`arithmetic`), so what is left of the question is never made, but its cosines are:
+    # (q − (a·q)a)·t = q·t − (a·q)(a·t), and its length is √(q·q − (a·q)²) for an anchor of length 1.
+    of_anchor, of_target, alike = anchors @ question, targets @ question, anchors @ targets.T
+    # An anchor that says the same as the question leaves nothing but the rounding of vectors.
+    square = question @ question - of_anchor * of_anchor
+    left = np.sqrt(np.where(square < MIN_REMAINDER, np.inf, square)) + TINY_LENGTH  # as the weights were learned
+    residual = (of_target - of_anchor[:, None] * alike) / left[:, None]
+    return residual.round(COSINE_DECIMALS), alike.round(COSINE_DECIMALS)
+
+
+BEFORE, AFTER = 6, 4  # words
+
+
+class Surroundings:
+    """Shares of a question's open words around the mentions of some edges, each `of` a question."""
+
+    def __init__(self, candidates: Candidates, edges: Edges, of: Numbers) -> None:
+        mentions, words, questions = candidates.corpus.mentions, candidates.corpus.words, candidates.questions
+        self._of, self._mentions, size = of, len(mentions.chunk), max(len(words.sentence_start) - 1, 1)
+        used = np.concatenate([self._keys(edges.mention), self._keys(edges.far)])
+        used = distinct(used[used != NOWHERE])
+        question, mention = np.divmod(used, max(self._mentions, 1))
+        placed = np.flatnonzero(mentions.start[mention] != NOWHERE)
+        self._used, question, mention = used[placed], question[placed], mention[placed]
+        start, behind = mentions.start[mention], mentions.start[mention] + mentions.length[mention]
+        home = question * size + candidates.corpus.texts.sentence[mention]
+        sentence, which = numbered(home)
+        begin, end = words.of_sentences(sentence % size)
+        low, high = np.maximum(start - BEFORE, begin[which]), np.minimum(behind + AFTER, end[which])
+        starts, ends = np.concatenate([begin, low, behind]), np.concatenate([end, start, high])
+        asking = np.concatenate([sentence // size, question, question])
+        covered = questions.covered(words.numbers, starts, ends, asking)
+        before, after = np.split(covered[len(begin) :], 2)
+        self._sentence = questions.open_share(covered[: len(begin)], asking[: len(begin)])[which]
+        self._window = questions.open_share(before | after, question)
+
+    def _keys(self, mention: Numbers) -> Numbers:
+        """Number mentions by question; NOWHERE stays."""
+        return np.where(mention != NOWHERE, self._of * self._mentions + mention, NOWHERE)
+
+    def window(self, mention: Numbers) -> Floats:
+        """Return the share in the words before and after each mention, 0 for none."""
+        return self._found(mention, self._window)
+
+    def sentence(self, mention: Numbers) -> Floats:
+        """Return the share in the sentence of each mention, 0 for none."""
+        return self._found(mention, self._sentence)
+
+    def _found(self, mention: Numbers, values: Floats) -> Floats:
+        return np.asarray(Lookup(self._used, values, otherwise=0.0)[self._keys(mention)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +238,7 @@ def alike(facts: EdgeFacts) -> Floats:
 
 
 def _of_mention(mention: Numbers, values: NDArray[Any], otherwise: float) -> NDArray[Any]:
-    """A column of the mentions, `otherwise` for NOWHERE."""
+    """Look up a column of the mentions; `otherwise` for NOWHERE."""
     if not len(values):
         return np.full(len(mention), otherwise, values.dtype)
     return np.where(mention != NOWHERE, values[mention], otherwise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -11,13 +11,115 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.chains import Chains
+from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
-from hopbench.retrieval.strategies.hoprank.pairs import PARTNERS, Pairs
+from hopbench.retrieval.strategies.hoprank.links import (
+    PARTNERS,
+    Closeness,
+    LinkingWords,
+    Pairs,
+    SentenceLinks,
+    WordLinks,
+)
 from hopbench.retrieval.strategies.hoprank.paths import sigmoid
-from hopbench.retrieval.strategies.hoprank.reading import Reading
-from hopbench.retrieval.strategies.hoprank.word_links import SentenceLinks, WordLinks
-from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.questions import Questions, ReadQuestion
+from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, ListedWords, Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Each of k candidates with the best of all pairs of partners, a partner with itself among them, (…, k) both.
+
+    A chain counts how close all three come to the question together, by idf shares, times the better of the
+    candidate's links to the two; then `onward` times the link between the two, and `sure` times the product of their σ.
+    A link is the share of the title of one in the other, or what their rare words count, at most 1, times σ.
+    """
+
+    onward: Floats
+    sure: Floats
+
+    @classmethod
+    def of(cls, questions: Sequence[ReadQuestion], close: Floats, links: WordLinks, sure: Floats) -> Chains:
+        """Find the chains of the candidates of lists, each of a question.
+
+        `close` (…, k, w) is how close they come to the question's words; `sure` (…, p) is σ of the partners.
+        """
+        link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure[..., None, :]
+        found = np.empty((2, len(questions), close.shape[-2]))
+        axes = close.ndim - 2  # those of lists
+        lists = (values.reshape(len(questions), *values.shape[axes:]) for values in (close, link, sure))
+        for number, (question, near, between, surely) in enumerate(zip(questions, *lists, strict=True)):
+            found[:, number] = _best(question, near[:, : len(question.words)], between, surely)
+        return cls(*found.reshape(2, *close.shape[:-1]))
+
+
+def _best(question: ReadQuestion, close: Floats, link: Floats, sure: Floats) -> tuple[Floats, Floats]:
+    """Find the best chains of one list's candidates, (k,) both, from their links with partners (k, p)."""
+    one, other = _two_of(len(sure))
+    links = link.T.copy()  # with pairs as rows, which are copied faster than columns
+    linked = question.together(np.maximum(close.take(one, axis=0), close.take(other, axis=0)), close)
+    linked *= np.maximum(links.take(one, axis=0), links.take(other, axis=0))
+    onward, both = np.maximum(link[one, other], link[other, one]), sure[one] * sure[other]
+    return (linked * onward[:, None]).max(axis=0, initial=0.0), (linked * both[:, None]).max(axis=0, initial=0.0)
+
+
+@cache
+def _two_of(count: int) -> tuple[Numbers, Numbers]:
+    """Number the first and the second of each pair of partners, including a partner with itself."""
+    return np.triu_indices(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The chunks of n lists that trees read, r of each, (n · r,), and the links of each with each of its list.
+
+    `known` are features of them, (n · r,), computed by now.
+    """
+
+    corpus: CorpusIndex
+    questions: Questions
+    chunks: Numbers
+    closeness: Closeness
+    pairs: Pairs
+    word_links: WordLinks
+    sentence_links: SentenceLinks
+    known: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def words(self) -> ListedWords:
+        """The words of the chunks, sentence by sentence."""
+        return self.closeness.read
+
+    @classmethod
+    def of(
+        cls,
+        corpus: CorpusIndex,
+        questions: Questions,
+        asked: Sequence[NDArray[np.int16]],
+        chunks: Numbers,
+        of: Numbers,
+        edge: Floats,
+    ) -> Reading:
+        """Read the chunks (n, r) of n lists, each `of` a question (n,), ascending.
+
+        `asked` are the vectors of each question's words, (w, 256); `edge` (n, r, r) is P(edge) of the best edge from
+        one chunk to another.
+        """
+        lists, size = chunks.shape
+        read = chunks.ravel()
+        words = ListedWords.read(corpus.words, read, of.repeat(size))
+        closeness = Closeness.of(corpus, questions, words, asked)
+        linking = LinkingWords.of(corpus, questions, closeness, (lists, size))
+        return cls(
+            corpus,
+            questions,
+            read,
+            closeness,
+            Pairs.of(corpus, questions, read, closeness, edge),
+            WordLinks.of(linking),
+            SentenceLinks.of(questions, closeness, linking),
+        )
+
 
 _OF_LISTED = (
     "chunks",
@@ -74,7 +176,7 @@ class ListFacts:
 
     @property
     def read(self) -> int:
-        """How many of a list's candidates trees read, r."""
+        """The number of a list's candidates that trees read, r."""
         return int(self.places.shape[-1])
 
     @cached_property
@@ -134,17 +236,17 @@ class ListFacts:
         return found
 
     def best_link(self, of: Numbers, values: Floats) -> Floats:
-        """For each that is read the best value of links, (n, r), 0 without any; they are `of` places in the reading."""
+        """Return the best value of each read candidate's links, (n, r), 0 without any; `of` are reading places."""
         best = np.zeros(len(self.reading.chunks))
         np.maximum.at(best, of, values)
         return best[self.places]
 
     def share(self, covered: Flags | Floats) -> Floats:
-        """Σ idf of the covered words (n, r, w) / Σ idf of all, (n, r); a word may be covered in part."""
+        """Compute Σ idf of covered words (n, r, w) / Σ idf of all, (n, r); a word may be covered in part."""
         return self._of_rows(covered, self.reading.questions.share)
 
     def open_share(self, covered: Flags | Floats) -> Floats:
-        """The same over the words outside linked entities."""
+        """Compute `share` over the words outside linked entities."""
         return self._of_rows(covered, self.reading.questions.open_share)
 
     def _of_rows(self, covered: Flags | Floats, share: Callable[[Flags | Floats, Numbers], Floats]) -> Floats:
@@ -166,7 +268,7 @@ class ListFacts:
         return np.asarray(covers & ~known)
 
     def reordered(self, score: Floats, read: int) -> ListFacts:
-        """The same candidates in the order of another score (n, k), of which the first `read` were read before."""
+        """Reorder the candidates by another score (n, k); the first `read` must have been read."""
         order = (-score).argsort(axis=-1, kind="stable")
         first = order[..., :read]
         changed: dict[str, Any] = {name: _along(getattr(self, name), order) for name in _OF_LISTED}
@@ -175,7 +277,7 @@ class ListFacts:
         return replace(self, **changed, score=_along(score, order), known={})
 
     def one(self, number: int) -> ListFacts:
-        """One of the lists, without their axis."""
+        """Return one list, without the axis of lists."""
         arrays = (*_OF_LISTED, "score", "edge", "cosine", "alike", "of", "places")
         own: dict[str, Any] = {name: getattr(self, name)[number] for name in arrays}
         return replace(self, **own, known={})
@@ -187,7 +289,7 @@ def _below_diagonal(size: int) -> Flags:
 
 
 def _along(values: NDArray[Any], order: Numbers) -> NDArray[Any]:
-    """Values of lists (n, k, …) in an order of each, (n, r)."""
+    """Take values of lists (n, k, …) in an order of each, (n, r)."""
     (*lists, size), each = values.shape[: order.ndim], values.shape[order.ndim :]
     rows = values.reshape(math.prod(lists) * size, *each)  # -1 cannot be told where there are no words
     return np.asarray(rows.take(_begins(order, size) + order, axis=0))
@@ -201,5 +303,5 @@ def _both_ways(values: Floats, order: Numbers) -> Floats:
 
 
 def _begins(order: Numbers, size: int) -> Numbers:
-    """Where lists of a size begin that are laid end to end, (n, 1)."""
+    """Compute where consecutive lists of a size begin, (n, 1)."""
     return np.arange(order[..., 0].size).reshape(order[..., :1].shape) * size

@@ -1,26 +1,176 @@
-"""What trees see of a candidate: its own evidence, its standing among the others, and how it fits those above it.
+"""Tree features of a candidate among the others of its list: its standing, and how it fits those above it.
 
 Most are shares, ranks or distances within one question, which mean the same in every corpus. Nothing here is about the
-question alone: such features told apart data sets, not passages.
+question alone: such features told data sets apart, not passages.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import wraps
 
 import numpy as np
 
-from hopbench.retrieval.strategies.hoprank.base_features import BASE_FEATURES
-from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES
-from hopbench.retrieval.strategies.hoprank.features import Feature, in_any_order
-from hopbench.retrieval.strategies.hoprank.list_facts import PATHS, TOP, ListFacts
-from hopbench.retrieval.strategies.hoprank.mentions import NOWHERE
-from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES
-from hopbench.retrieval.strategies.hoprank.reading import Reading
-from hopbench.retrieval.strategies.hoprank.standing import STANDING
-from hopbench.retrieval.strategies.hoprank.trees import FEATURE_DECIMALS
-from hopbench.retrieval.strategies.hoprank.word_link_features import WORD_LINK_FEATURES
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE
+from hopbench.retrieval.strategies.hoprank.list_facts import TOP, ListFacts, Reading
 from hopbench.retrieval.strategies.hoprank.words import Floats
+
+Feature = Callable[[ListFacts], Floats]
+
+
+def once(feature: Feature) -> Feature:
+    """Cache a feature in the facts, as other features need it too."""
+
+    @wraps(feature)
+    def kept(facts: ListFacts) -> Floats:
+        if (name := feature.__name__) not in facts.known:
+            facts.known[name] = feature(facts)
+        return facts.known[name]
+
+    return kept
+
+
+def in_any_order(feature: Callable[[Reading], Floats]) -> Feature:
+    """Cache a feature that does not depend on the order of candidates for all that were read."""
+
+    @wraps(feature)
+    def kept(facts: ListFacts) -> Floats:
+        known = facts.reading.known
+        if (name := feature.__name__) not in known:
+            known[name] = feature(facts.reading)
+        return known[name][facts.places]
+
+    return once(kept)
+
+
+def rank_of(values: Floats) -> Floats:
+    """Rank each value within its list from 0, equal ones in their order."""
+    order, ranks = (-values).argsort(axis=-1, kind="stable"), np.empty(values.shape)
+    np.put_along_axis(ranks, order, np.arange(values.shape[-1], dtype=np.float64), axis=-1)
+    return ranks
+
+
+def behind(values: Floats) -> Floats:
+    """Subtract the best value of each list."""
+    return np.asarray(values - values.max(axis=-1, keepdims=True))
+
+
+def lead_over(facts: ListFacts, rank: int) -> Floats:
+    """Subtract the linear score at a rank from 0, or the last one."""
+    return np.asarray(facts.score - facts.score[..., min(rank, facts.score.shape[-1] - 1), None])
+
+
+def lead_1(facts: ListFacts) -> Floats:
+    """The linear score minus the best."""
+    return lead_over(facts, 0)
+
+
+def lead_2(facts: ListFacts) -> Floats:
+    """The linear score minus the second best."""
+    return lead_over(facts, 1)
+
+
+def lead_3(facts: ListFacts) -> Floats:
+    """The linear score minus the third best."""
+    return lead_over(facts, 2)
+
+
+def lead_4(facts: ListFacts) -> Floats:
+    """The linear score minus the fourth best."""
+    return lead_over(facts, 3)
+
+
+def lead_5(facts: ListFacts) -> Floats:
+    """The linear score minus the fifth best."""
+    return lead_over(facts, 4)
+
+
+def gap_above(facts: ListFacts) -> Floats:
+    """The linear score of the next one above minus its own, 0 for the best."""
+    return np.asarray(-np.diff(facts.score, prepend=facts.score[..., :1]))
+
+
+def gap_below(facts: ListFacts) -> Floats:
+    """Its own linear score minus that of the next one below, 0 for the last."""
+    return np.asarray(-np.diff(facts.score, append=facts.score[..., -1:]))
+
+
+def rank(facts: ListFacts) -> Floats:
+    """Its rank by the linear score, from 0."""
+    return np.broadcast_to(np.arange(facts.score.shape[-1], dtype=np.float64), facts.score.shape)
+
+
+def first_lead(facts: ListFacts) -> Floats:
+    """The score of the first pass minus the best."""
+    return behind(facts.first_score)
+
+
+def first_rank(facts: ListFacts) -> Floats:
+    """Its rank in the first pass."""
+    return rank_of(facts.first_score)
+
+
+def pool_lead(facts: ListFacts) -> Floats:
+    """The pool's score minus the best."""
+    return behind(facts.pool_score)
+
+
+def pool_rank(facts: ListFacts) -> Floats:
+    """Its rank in the pool."""
+    return rank_of(facts.pool_score)
+
+
+def bm25_rank(facts: ListFacts) -> Floats:
+    """Its rank by `bm25`."""
+    return rank_of(facts.base[..., 0])
+
+
+def dense_rank(facts: ListFacts) -> Floats:
+    """Its rank by `dense`."""
+    return rank_of(facts.base[..., 1])
+
+
+def coverage_rank(facts: ListFacts) -> Floats:
+    """Its rank by `coverage`."""
+    return rank_of(facts.base[..., 4])
+
+
+def sentence_rank(facts: ListFacts) -> Floats:
+    """Its rank by `sentence`."""
+    return rank_of(facts.base[..., 5])
+
+
+def walk_rank(facts: ListFacts) -> Floats:
+    """Its rank by `walk`."""
+    return rank_of(facts.base[..., 6])
+
+
+def path_rank(facts: ListFacts) -> Floats:
+    """Its rank by `path_any`."""
+    return rank_of(facts.paths[..., 4])
+
+
+STANDING: tuple[Feature, ...] = (
+    lead_1,
+    lead_2,
+    lead_3,
+    lead_4,
+    lead_5,
+    gap_above,
+    gap_below,
+    rank,
+    first_lead,
+    first_rank,
+    pool_lead,
+    pool_rank,
+    bm25_rank,
+    dense_rank,
+    coverage_rank,
+    sentence_rank,
+    walk_rank,
+    path_rank,
+)
+
 
 TELLING_EDGE = 0.1
 
@@ -130,26 +280,3 @@ LIST_FEATURES: tuple[Feature, ...] = (
     like_best,
     length,
 )
-
-
-@cache
-def tree_names() -> tuple[str, ...]:
-    """The features of trees: of the chunk, of paths, of the list, and of the best edge (`best_…`)."""
-    return (
-        *(feature.__name__ for feature in BASE_FEATURES),
-        *PATHS,
-        *(feature.__name__ for feature in (*LIST_FEATURES, *PAIR_FEATURES, *WORD_LINK_FEATURES)),
-        *(f"best_{feature.__name__}" for feature in EDGE_FEATURES),
-    )
-
-
-def tree_features(facts: ListFacts) -> Floats:
-    """The features of those that are read, (n, r, f), on a grid of decimals: no last bit decides at a threshold.
-
-    Of one list without their axis, (r, f).
-    """
-    read = facts.read
-    features = (*LIST_FEATURES, *PAIR_FEATURES, *WORD_LINK_FEATURES)
-    listed = np.stack([feature(facts)[..., :read] for feature in features], axis=-1)
-    parts = facts.base[..., :read, :], facts.paths[..., :read, :], listed, facts.best[..., :read, :]
-    return np.concatenate(parts, axis=-1).round(FEATURE_DECIMALS)

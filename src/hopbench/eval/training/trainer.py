@@ -1,41 +1,83 @@
-"""Learning hoprank from questions with gold passages: pool, edge models, passes and trees, one after another."""
+"""Learn hoprank from questions with gold passages: pool, edge models, passes and trees, one after another."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.eval.training.boosting import Boosting
+from hopbench.eval.training.boosting import Boosting, TreeTrainer
 from hopbench.eval.training.examples import TrainingExample, balance
-from hopbench.eval.training.groups import EDGE, SECOND_TREES, spelled_out
-from hopbench.eval.training.losses import Floats, RankedLists, fit_logistic, fit_ranking
-from hopbench.eval.training.trees import TreeTrainer
+from hopbench.eval.training.fitting import Floats, RankedLists, fit_logistic, fit_ranking
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.contributions import Scores
-from hopbench.retrieval.strategies.hoprank.edge_model import EdgeModel
 from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
 from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
-from hopbench.retrieval.strategies.hoprank.list_features import tree_names
-from hopbench.retrieval.strategies.hoprank.listing import list_facts
-from hopbench.retrieval.strategies.hoprank.path_features import OVER_TRIPLES
-from hopbench.retrieval.strategies.hoprank.paths import Ranked, follow
-from hopbench.retrieval.strategies.hoprank.scoring import judged, passes, pool_ranking, with_paths
+from hopbench.retrieval.strategies.hoprank.list_features import LIST_FEATURES, STANDING
+from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES, WORD_LINK_FEATURES, tree_names
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeModel, Ranked, follow
+from hopbench.retrieval.strategies.hoprank.scoring import (
+    Weights,
+    feature_names,
+    judged,
+    list_facts,
+    passes,
+    pool_ranking,
+    score_names,
+    with_paths,
+)
+from hopbench.retrieval.strategies.hoprank.strategy import Scores
 from hopbench.retrieval.strategies.hoprank.trees import Trees
-from hopbench.retrieval.strategies.hoprank.weights import Weights, feature_names, score_names
+from hopbench.retrieval.support.errors import UnknownNameError
+
+EDGE = "edge"
+SECOND_TREES = "second_trees"
+
+
+@cache
+def groups() -> Mapping[str, frozenset[str]]:
+    """Group the features that only trees see."""
+    standing, listed, two_by_two, by_words = (
+        frozenset(feature.__name__ for feature in features)
+        for features in (STANDING, LIST_FEATURES, PAIR_FEATURES, WORD_LINK_FEATURES)
+    )
+    closeness = frozenset(name for name in two_by_two if name.startswith(("close_", "sentence_dense")))
+    chains = frozenset(name for name in by_words if name.startswith("chain"))
+    return {
+        "standing": standing,
+        "list": listed - standing,
+        "closeness": closeness,
+        "pairs": two_by_two - closeness,
+        "word_links": by_words - chains,
+        "chains": chains,
+    }
+
+
+def spelled_out(without: Iterable[str]) -> frozenset[str]:
+    """Expand names of groups to their features; features, kinds of edges, `edge` and `second_trees` stay.
+
+    UnknownNameError for what is none of them.
+    """
+    known = {EDGE, SECOND_TREES, *groups(), *(name for group in feature_names().values() for name in group)}
+    found: set[str] = set()
+    for name in sorted(without):
+        if name not in known:
+            raise UnknownNameError("feature, group of features or kind of edge of hoprank", name, known)
+        found |= groups().get(name, {name})
+    return frozenset(found)
+
 
 PASSES = 2
-LEAST_GOLD = 3  # edges to gold that a kind's model needs; with fewer, the kind says nothing
+MIN_GOLD_EDGES = 3  # edges to gold that a kind's model needs; with fewer, the kind says nothing
 NEVER = -30.0
 BEST_EDGE = frozenset(f"best_{name}" for name in feature_names()["edge"])
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """How to learn. `without` names what to leave out (`groups.spelled_out`): an ablation; `edge` is all of edges.
+    """Learns hoprank. `without` names what an ablation leaves out (`spelled_out`); `edge` is all features of edges.
 
     No tree is grown in a `boosting` of no rounds.
     """
@@ -46,7 +88,7 @@ class Trainer:
     boosting: Boosting = field(default_factory=Boosting)
 
     def __post_init__(self) -> None:
-        """Refuse names that nothing has."""
+        """Refuse unknown names."""
         _ = self._without
 
     @cached_property
@@ -77,14 +119,14 @@ class Trainer:
         return replace(linear, trees=trees, second_trees=second_trees)
 
     def rankings(self, example: TrainingExample, weights: Weights) -> dict[str, list[str]]:
-        """An example's passages, best first, by model: the linear score alone, and with trees where there are some."""
+        """Rank an example's passages by model: the linear score alone, and with trees where there are some."""
         passed = list(passes(example.candidates, weights, self.anchors, example.reached))
         (by_trees,) = judged(example.candidates, [passed], weights)
         found = {"linear": [], "trees": by_trees} if by_trees else {"linear": []}
         return {model: _passages(example, Scores.of(passed[-1][0], of_model)) for model, of_model in found.items()}
 
     def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> tuple[Trees, Trees]:
-        """Trees that put the best of the last pass in a better order, and second ones that start from theirs."""
+        """Fit trees that reorder the best of the last pass, and second ones on top."""
         if not self.boosting.rounds or not self.anchors:
             return Trees(tree_names(), ()), Trees(tree_names(), ())
         seen = np.array([not self._left_out(name) for name in tree_names()])
@@ -99,7 +141,7 @@ class Trainer:
     def _list(
         self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]
     ) -> list[Ranked]:
-        """What the best of each example lead to, with its features."""
+        """Follow paths from the best of each example, and list their targets with features."""
         listed = []
         for example, before in zip(group, ranked, strict=True):
             paths = follow(example.candidates, example.reached, before, edges, self.anchors)
@@ -109,7 +151,7 @@ class Trainer:
     def _fit_ranking(
         self, group: Sequence[TrainingExample], listed: Sequence[Ranked], worth: Floats
     ) -> tuple[Floats, list[Ranked]]:
-        """Weights for the listed chunks' features, those of paths over triples aside, and the lists ranked by them."""
+        """Fit weights of the listed chunks' features, without paths over triples, and rank the lists by them."""
         size = min(listed[0].features.shape[1], len(score_names()) - len(OVER_TRIPLES))
         features = np.concatenate([ranked.features[:, :size] for ranked in listed])
         features[:, [self._left_out(name) for name in score_names()[:size]]] = 0.0
@@ -119,7 +161,7 @@ class Trainer:
     def _fit_triples(
         self, group: Sequence[TrainingExample], listed: Sequence[Ranked], weights: Floats
     ) -> tuple[Floats, list[Ranked]]:
-        """Weights of paths over triples, fitted on top of a fixed score, and the lists ranked by all."""
+        """Fit weights of paths over triples on top of a fixed score, and rank the lists by all."""
         size = len(OVER_TRIPLES)
         if not group or "triple" in self._without:
             more = np.zeros(size)
@@ -137,7 +179,7 @@ class Trainer:
         return not self._without.isdisjoint({name, bare, of_edge, EDGE if of_edge else ""})
 
     def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> EdgeModel:
-        """The model of one kind, from the edges that leave gold passages; they lead to gold or not."""
+        """Fit the model of one kind of edge on those that leave gold passages, to gold or not."""
         names = [*feature_names()["edge"], *(feature_names()["triple"] if kind == TRIPLE else ())]
         features, labels, counts = [np.zeros((0, len(names)))], [np.zeros(0, bool)], [np.zeros(0)]
         for example, weight in zip(group, worth, strict=True):
@@ -147,7 +189,7 @@ class Trainer:
             labels.append(np.isin(edges.target[chosen], example.gold))
             counts.append(np.full(int(chosen.sum()), weight))
         to_gold = np.concatenate(labels)
-        if to_gold.sum() < LEAST_GOLD or KINDS[kind] in self._without:
+        if to_gold.sum() < MIN_GOLD_EDGES or KINDS[kind] in self._without:
             return EdgeModel(np.zeros(len(names)), NEVER)
         values = np.concatenate(features)
         values[:, [EDGE in self._without or name in self._without for name in names]] = 0.0
